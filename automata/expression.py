@@ -1,0 +1,239 @@
+"""Extended regular expressions over bytes: the value that front ends build and the native core determinizes.
+
+An ``Expr`` is an immutable node of a directed acyclic graph. Front ends combine nodes with the functions below;
+``linearize`` writes the graph as a compact program for the native core, which hash-conses it and takes
+derivatives on demand. So ``&`` and ``~`` cost nothing until they are walked (Brzozowski, "Derivatives of
+Regular Expressions", JACM 1964; Moseley et al., "Derivative Based Nonbacktracking Real-World Regex Matching
+with Backtracking Semantics", PLDI 2023).
+
+Meaning, with a word w of bytes:
+
+=================  ======================================================================================
+``EMPTY``          no word
+``EPSILON``        the empty word
+``byte_set(s)``    every one-byte word whose byte is in the bit set s (bit b of a Python int: byte b)
+``literal(d)``     the word d
+``concat``         concatenation
+``union``          union
+``intersect``      intersection
+``complement(x)``  every word that is not in x
+``repeat(x,m,n)``  m to n (``None``: any number of) words of x
+``machine(d)``     the words that the deterministic automaton d accepts
+``recursive(f)``   the least X with X = f(X). X must stand in tail position: as the last part of a concatenation,
+                   possibly under ``union`` and ``intersect``, never under ``complement`` or ``repeat``
+``behind(x)``      the empty word, at a place where the text so far is in x: the text from the beginning of
+                   the innermost enclosing ``scope``
+``scope(x)``       x; ``behind`` inside of it counts from where this scope begins. It must enclose every ``behind``
+=================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+ALL_BYTES = (1 << 256) - 1
+
+
+class Op(enum.IntEnum):
+    """Node kinds; the numbers are the opcodes of a ``Program``."""
+
+    EMPTY = 0
+    EPSILON = 1
+    BYTES = 2
+    LITERAL = 3
+    CONCAT = 4
+    UNION = 5
+    INTERSECT = 6
+    COMPLEMENT = 7
+    REPEAT = 8
+    MACHINE = 9
+    VARIABLE = 10
+    BEHIND = 11
+    SCOPE = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dfa:
+    """A deterministic byte automaton as tables; state 0 is DEAD and absorbing (convention 3).
+
+    ``classes``: uint8 (256,), the class of each byte. ``table``: uint32 (states, classes), the next state.
+    ``accepting``: bool (states,). Made by the native core or by ``tokenfst.automata.fst``.
+    """
+
+    classes: npt.NDArray[np.uint8]
+    table: npt.NDArray[np.uint32]
+    accepting: npt.NDArray[np.bool_]
+    start: int
+
+    @property
+    def num_states(self) -> int:
+        return int(self.table.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, bounds or a table)."""
+
+    op: Op
+    args: tuple[Expr, ...] = ()
+    value: int | bytes | tuple[int, int] | Dfa | None = None
+    source: str | None = None
+    """What the user wrote for this node, so that errors can name it."""
+
+    def walk(self) -> Iterator[Expr]:
+        """Every node of the graph once, operands first; without recursion."""
+        seen: set[int] = set()
+        stack: list[tuple[Expr, bool]] = [(self, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                yield node
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((arg, False) for arg in reversed(node.args))
+
+
+EMPTY = Expr(Op.EMPTY)
+EPSILON = Expr(Op.EPSILON)
+ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES)
+
+
+def byte_set(bits: int) -> Expr:
+    """One byte out of the set ``bits`` (bit b: byte b)."""
+    return EMPTY if bits == 0 else Expr(Op.BYTES, value=bits)
+
+
+def byte_range(first: int, last: int) -> Expr:
+    """One byte from ``first`` to ``last``, both included."""
+    return byte_set((1 << (last + 1)) - (1 << first))
+
+
+def literal(data: bytes) -> Expr:
+    """The word ``data``."""
+    return Expr(Op.LITERAL, value=bytes(data)) if data else EPSILON
+
+
+def concat(*parts: Expr) -> Expr:
+    """The parts one after the other."""
+    if any(part is EMPTY for part in parts):
+        return EMPTY
+    kept = tuple(part for part in parts if part is not EPSILON)
+    return kept[0] if len(kept) == 1 else Expr(Op.CONCAT, kept) if kept else EPSILON
+
+
+def union(*parts: Expr) -> Expr:
+    """Any of the parts."""
+    kept = tuple(part for part in parts if part is not EMPTY)
+    return kept[0] if len(kept) == 1 else Expr(Op.UNION, kept) if kept else EMPTY
+
+
+def intersect(*parts: Expr) -> Expr:
+    """All of the parts at once (at least one part)."""
+    if any(part is EMPTY for part in parts):
+        return EMPTY
+    return parts[0] if len(parts) == 1 else Expr(Op.INTERSECT, parts)
+
+
+def complement(part: Expr) -> Expr:
+    """Every word that is not in ``part``."""
+    return part.args[0] if part.op is Op.COMPLEMENT else Expr(Op.COMPLEMENT, (part,))
+
+
+def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None = None) -> Expr:
+    """``low`` to ``high`` words of ``part``; ``None`` means without an upper bound."""
+    if (low, high) == (1, 1):
+        return part
+    if high == 0 or part is EPSILON:
+        return EPSILON
+    return Expr(Op.REPEAT, (part,), (low, -1 if high is None else high), source)
+
+
+def optional(part: Expr) -> Expr:
+    """``part`` or the empty word."""
+    return union(part, EPSILON)
+
+
+def machine(dfa: Dfa, source: str | None = None) -> Expr:
+    """The language of a deterministic automaton."""
+    return Expr(Op.MACHINE, value=dfa, source=source)
+
+
+def recursive(body: Callable[[Expr], Expr]) -> Expr:
+    """The least language X with X = body(X); X must stand in tail position."""
+    cell: list[Expr] = []
+    variable = Expr(Op.VARIABLE)
+    # The one place where a node is finished after it is made: the body needs the variable first.
+    cell.append(body(variable))
+    object.__setattr__(variable, "args", (cell[0],))
+    return variable
+
+
+def behind(past: Expr) -> Expr:
+    """The empty word, where the text since the beginning of the enclosing scope is in ``past``."""
+    return Expr(Op.BEHIND, (past,))
+
+
+def scope(part: Expr) -> Expr:
+    """``part``, with ``behind`` counted from here."""
+    return Expr(Op.SCOPE, (part,))
+
+
+UNIVERSE = repeat(ANY_BYTE)
+"""Every word of bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """An expression graph in the form that the native core reads.
+
+    ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
+    k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
+    after its body, which names it. Other operands index the side tables. The last instruction is the root. ``sets``: uint8 (n, 32), bit b of a row
+    is byte b. ``blob``: all literal bytes. ``labels`` pairs a node's number with the text its author wrote.
+    """
+
+    code: npt.NDArray[np.int32]
+    sets: npt.NDArray[np.uint8]
+    blob: bytes
+    machines: tuple[Dfa, ...]
+    labels: tuple[tuple[int, str], ...]
+
+
+def linearize(root: Expr) -> Program:
+    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands."""
+    order = {id(node): number for number, node in enumerate(root.walk())}
+    code: list[int] = []
+    sets: dict[int, int] = {}
+    machines: dict[int, tuple[int, Dfa]] = {}
+    blob = bytearray()
+    labels: list[tuple[int, str]] = []
+    for node in root.walk():
+        operands = [order[id(arg)] for arg in node.args]
+        value = node.value
+        if node.op is Op.BYTES:
+            assert isinstance(value, int)
+            operands.append(sets.setdefault(value, len(sets)))
+        elif isinstance(value, bytes):
+            operands += (len(blob), len(value))
+            blob += value
+        elif isinstance(value, Dfa):
+            operands.append(machines.setdefault(id(value), (len(machines), value))[0])
+        elif isinstance(value, tuple):
+            operands += value
+        if node.source is not None:
+            labels.append((order[id(node)], node.source))
+        code += (int(node.op), len(operands), *operands)
+    rows = b"".join(bits.to_bytes(32, "little") for bits in sets)
+    return Program(
+        code=np.array(code, np.int32),
+        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+        blob=bytes(blob),
+        machines=tuple(dfa for _, dfa in machines.values()),
+        labels=tuple(labels),
+    )

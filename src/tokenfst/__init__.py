@@ -1,0 +1,1 @@
+"""tokenfst: exact constrained decoding by composition of automata with tokenizers."""

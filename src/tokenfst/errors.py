@@ -1,0 +1,149 @@
+"""Every error and warning of tokenfst: one hierarchy, each naming the thing at fault and the remedy.
+
+``TokenfstError`` is the root. Where Python has a built-in class of the same meaning (``ValueError``,
+``IndexError``, ...) the error derives from that too, so that generic handlers go on working.
+"""
+
+from __future__ import annotations
+
+
+class TokenfstError(Exception):
+    """Root of all errors that tokenfst raises on purpose."""
+
+
+class BudgetExceeded(TokenfstError):
+    """A construction outgrew its budget (convention 8).
+
+    ``resource`` is what ran out (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``), ``limit`` the
+    budget in that unit, ``where`` the part of the constraint that grew (empty when it has no name).
+    """
+
+    def __init__(self, resource: str, limit: float, where: str = "") -> None:
+        self.resource, self.limit, self.where = resource, limit, where
+        part = f"; it grew in {where}" if where else ""
+        super().__init__(
+            f"the construction needs more than {limit:,g} {resource}{part}. Make that part smaller, "
+            f"or raise Budget({resource}=...)"
+        )
+
+    def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[str, float, str]]:
+        return type(self), (self.resource, self.limit, self.where)
+
+
+# --- constraints --------------------------------------------------------------------------------------
+
+
+class ConstraintError(TokenfstError, ValueError):
+    """A constraint cannot be compiled."""
+
+
+class EmptyLanguageError(ConstraintError):
+    """No string at all satisfies the constraint."""
+
+
+class PatternError(ConstraintError):
+    """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
+
+    def __init__(self, message: str, pattern: str | bytes, position: int) -> None:
+        self.message, self.pattern, self.position = message, pattern, position
+        super().__init__(f"{message} at position {position}\n{caret(pattern, position)}")
+
+    def __reduce__(self) -> tuple[type[PatternError], tuple[str, str | bytes, int]]:
+        return type(self), (self.message, self.pattern, self.position)
+
+
+class PatternSyntaxError(PatternError):
+    """The pattern is not well formed."""
+
+
+class UnsupportedPatternError(PatternError):
+    """The pattern is well formed but describes something that is not a regular language."""
+
+
+# --- vocabularies -------------------------------------------------------------------------------------
+
+
+class VocabularyError(TokenfstError, ValueError):
+    """A vocabulary, or the name or file it is made from, is at fault."""
+
+
+class UnknownTokenizerError(VocabularyError):
+    """A tokenizer's specification holds a part that no adapter knows; the message says what was found."""
+
+
+class VocabularyMismatchError(VocabularyError):
+    """Two things that must share one vocabulary do not."""
+
+
+class TokenIdError(TokenfstError, IndexError):
+    """A token id lies outside the vocabulary."""
+
+
+# --- decoding -----------------------------------------------------------------------------------------
+
+
+class MatcherError(TokenfstError):
+    """A matcher was asked for something its state does not allow."""
+
+
+class TerminatedError(MatcherError):
+    """A token was offered after the end token."""
+
+
+class RollbackError(MatcherError, ValueError):
+    """A rollback reaches further back than the first token."""
+
+
+class TokenBudgetError(MatcherError, ValueError):
+    """No accepted text fits into the tokens that are left."""
+
+
+class MaskBufferError(TokenfstError, ValueError):
+    """A mask or logits buffer has the wrong shape, dtype, device or memory layout."""
+
+
+class LogitsError(TokenfstError, ValueError):
+    """Logits hold NaN where a finite number or an infinity is needed."""
+
+
+# --- artifacts ----------------------------------------------------------------------------------------
+
+
+class ArtifactError(TokenfstError):
+    """A file is not a usable artifact."""
+
+
+class ArtifactVersionError(ArtifactError):
+    """The artifact was written in a format version that this release does not read."""
+
+
+class ArtifactCorruptError(ArtifactError, ValueError):
+    """The artifact is truncated, altered, or breaks a rule of docs/format.md."""
+
+
+class ArtifactVocabularyError(ArtifactError, VocabularyMismatchError):
+    """The artifact was compiled for another vocabulary."""
+
+
+# --- the rest -----------------------------------------------------------------------------------------
+
+
+class MissingDependencyError(TokenfstError, ImportError):
+    """An optional package is needed for this call; the message names the extra that brings it."""
+
+
+class TokenfstWarning(UserWarning):
+    """Root of all warnings that tokenfst emits."""
+
+
+class UnspellableWarning(TokenfstWarning):
+    """Some strings of the language are spelled by no token sequence of the vocabulary."""
+
+
+def caret(text: str | bytes, position: int) -> str:
+    """The line of ``text`` that holds ``position``, with a caret under that place."""
+    shown = text if isinstance(text, str) else text.decode("latin-1")
+    begin = shown.rfind("\n", 0, position) + 1
+    end = shown.find("\n", position)
+    line = shown[begin:] if end < 0 else shown[begin:end]
+    return f"  {line}\n  {' ' * (position - begin)}^"
