@@ -32,6 +32,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -203,6 +204,11 @@ class Program:
     blob: bytes
     machines: tuple[Dfa, ...]
     labels: tuple[tuple[int, str], ...]
+
+    def native_args(self) -> tuple[Any, ...]:
+        """The leading arguments of the native constructors."""
+        machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
+        return self.code, self.sets, self.blob, machines, list(self.labels)
 
 
 def linearize(root: Expr) -> Program:

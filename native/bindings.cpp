@@ -1,3 +1,375 @@
+// The Python face of the core. Argument checks that need Python, GIL handling and error classes live here; no logic.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
-NB_MODULE(_native, m) { m.doc() = "tokenfst's native core"; }
+#include <atomic>
+#include <thread>
+
+#include "artifact.hpp"
+#include "logits_bindings.hpp"
+#include "matcher.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace tokenfst;
+
+namespace {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Machines = std::vector<std::tuple<Vector<uint8_t>, nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>, Vector<bool>, uint32_t>>;
+using Labels = std::vector<std::pair<uint32_t, std::string>>;
+
+const char* class_of(Fault fault) {
+  switch (fault) {
+    case Fault::TokenId: return "TokenIdError";
+    case Fault::Terminated: return "TerminatedError";
+    case Fault::Rollback: return "RollbackError";
+    case Fault::TokenBudget: return "TokenBudgetError";
+    case Fault::MaskBuffer: return "MaskBufferError";
+    case Fault::EmptyLanguage: return "EmptyLanguageError";
+    case Fault::Corrupt: return "ArtifactCorruptError";
+    case Fault::Vocabulary: return "VocabularyError";
+    case Fault::Logits: return "LogitsError";
+  }
+  return "TokenfstError";
+}
+
+void raise(const char* name, nb::object args) {
+  nb::object type = nb::module_::import_("tokenfst.errors").attr(name);
+  PyErr_SetObject(type.ptr(), args.ptr());
+}
+
+template <class T>
+std::span<const T> view(const Array<T>& array) {
+  return {array.data(), array.size()};
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
+}
+
+Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels) {
+  Program program;
+  program.code = {code.data(), code.size()};
+  program.sets = view(sets);
+  program.blob = {blob.c_str(), blob.size()};
+  program.labels = labels;
+  for (auto& [classes, table, accepting, start] : machines) {
+    Machine machine;
+    machine.num_classes = static_cast<uint32_t>(table.shape(1));
+    if (classes.size() != 256 || accepting.size() != table.shape(0) || start >= table.shape(0)) {
+      throw Error(Fault::Corrupt, "a machine's tables do not fit together");
+    }
+    std::copy_n(classes.data(), 256, machine.classes.begin());
+    machine.table.assign(table.data(), table.data() + table.size());
+    machine.accepting.assign(accepting.data(), accepting.data() + accepting.size());
+    machine.class_bytes.resize(machine.num_classes);
+    for (int byte = 0; byte < 256; ++byte) {
+      if (machine.classes[byte] >= machine.num_classes) throw Error(Fault::Corrupt, "a machine's byte has no class");
+      machine.class_bytes[machine.classes[byte]].add(static_cast<uint8_t>(byte));
+    }
+    for (uint32_t next : machine.table) {
+      if (next >= table.shape(0)) throw Error(Fault::Corrupt, "a machine's transition leads nowhere");
+    }
+    program.machines.push_back(std::move(machine));
+    program.machine_starts.push_back(start);
+  }
+  return program;
+}
+
+nb::tuple tables_to_python(Tables&& tables) {
+  size_t states = tables.accepting.size(), width = tables.num_classes;
+  std::vector<uint8_t> classes(tables.classes.begin(), tables.classes.end());
+  return nb::make_tuple(to_numpy(std::move(classes), {256}), to_numpy(std::move(tables.table), {states, width}),
+                        to_numpy(std::move(tables.accepting), {states}), tables.start);
+}
+
+std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start, uint32_t inner_start) {
+  auto words = [&](const char* name) { return view(nb::cast<Array<uint32_t>>(arrays[name])); };
+  auto classes = nb::cast<Array<uint8_t>>(arrays["classes"]);
+  auto table = nb::cast<Array<uint32_t>>(arrays["table"]);
+  if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
+  View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
+            words("rows"), view(nb::cast<Array<uint8_t>>(arrays["accepting"])), static_cast<uint32_t>(table.shape(1)), start, inner_start,
+            std::shared_ptr<void>(new nb::object(arrays), [](void* p) {
+              nb::gil_scoped_acquire gil;
+              delete static_cast<nb::object*>(p);
+            })};
+  return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
+}
+
+nb::dict expand_to_python(TokenAutomaton& automaton) {
+  Arrays out;
+  {
+    nb::gil_scoped_release nogil;
+    out = expand(automaton);
+  }
+  size_t states = out.accepting.size(), width = out.num_classes, words = automaton.masks().words(), rows = out.rows.size() / words;
+  size_t masks = out.mask_row.size(), flips = out.flips.size();
+  nb::dict result;
+  result["classes"] = to_numpy(std::vector<uint8_t>(out.classes.begin(), out.classes.end()), {256});
+  result["table"] = to_numpy(std::move(out.table), {states, width});
+  result["accepting"] = to_numpy(std::move(out.accepting), {states});
+  result["mask"] = to_numpy(std::move(out.mask), {states});
+  result["distance"] = to_numpy(std::move(out.distance), {states});
+  result["worst"] = to_numpy(std::move(out.worst), {states});
+  result["mask_row"] = to_numpy(std::move(out.mask_row), {masks});
+  result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
+  result["flips"] = to_numpy(std::move(out.flips), {flips});
+  result["rows"] = to_numpy(std::move(out.rows), {rows, words});
+  result["start"] = out.start;
+  result["inner_start"] = out.inner_start;
+  return result;
+}
+
+// The row of a bitmask that a matcher writes, checked.
+uint32_t* mask_row(const nb::ndarray<>& bitmask, int64_t index, size_t words) {
+  auto found = [&] {
+    std::string shape;
+    for (size_t i = 0; i < bitmask.ndim(); ++i) shape += (i ? ", " : "") + std::to_string(bitmask.shape(i));
+    return " (it has shape (" + shape + ")); allocate_token_bitmask(batch, vocab_size) makes one that fits";
+  };
+  if (bitmask.dtype() != nb::dtype<int32_t>() && bitmask.dtype() != nb::dtype<uint32_t>()) throw Error(Fault::MaskBuffer, "the bitmask must be of dtype int32" + found());
+  if (bitmask.device_type() != nb::device::cpu::value) throw Error(Fault::MaskBuffer, "the bitmask must be in host memory" + found());
+  if (bitmask.ndim() != 1 && bitmask.ndim() != 2) throw Error(Fault::MaskBuffer, "the bitmask must have shape (batch, words)" + found());
+  size_t last = bitmask.ndim() - 1;
+  if (bitmask.shape(last) != words) throw Error(Fault::MaskBuffer, "the bitmask must have " + std::to_string(words) + " words a row" + found());
+  if (bitmask.stride(last) != 1) throw Error(Fault::MaskBuffer, "the rows of the bitmask must be contiguous" + found());
+  int64_t rows = last == 0 ? 1 : static_cast<int64_t>(bitmask.shape(0));
+  if (index < 0 || index >= rows) throw Error(Fault::MaskBuffer, "row " + std::to_string(index) + " lies outside the bitmask" + found());
+  return static_cast<uint32_t*>(bitmask.data()) + (last == 0 ? 0 : index * bitmask.stride(0));
+}
+
+bool fill_row(Matcher& matcher, const nb::ndarray<>& bitmask, int64_t index) {
+  uint32_t* row = mask_row(bitmask, index, matcher.automaton()->masks().words());
+  if (matcher.is_cheap()) return matcher.fill(row);
+  nb::gil_scoped_release nogil;
+  return matcher.fill(row);
+}
+
+void fill_bitmasks(std::vector<Matcher*> matchers, const nb::ndarray<>& bitmask, uint32_t threads) {
+  std::vector<uint32_t*> rows;
+  for (size_t i = 0; i < matchers.size(); ++i) rows.push_back(mask_row(bitmask, static_cast<int64_t>(i), matchers[i]->automaton()->masks().words()));
+  nb::gil_scoped_release nogil;
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  auto work = [&] {
+    for (size_t i; (i = next++) < matchers.size();) {
+      try {
+        matchers[i]->fill(rows[i]);
+      } catch (...) {
+        std::lock_guard lock(failure_mutex);
+        failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> pool;
+  for (uint32_t t = 1; t < std::min<size_t>(threads, matchers.size()); ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& thread : pool) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+uint32_t token_id(int64_t token) { return token < 0 || token >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(token); }
+std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
+  std::vector<uint32_t> ids;
+  for (int64_t token : tokens) ids.push_back(token_id(token));
+  return ids;
+}
+nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+void bind_automata(nb::module_& m) {
+  nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
+      .def(
+          "__init__",
+          [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, uint64_t states,
+             uint64_t bytes, double seconds) {
+            Program program = make_program(code, sets, blob, machines, labels);
+            nb::gil_scoped_release nogil;
+            new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
+          },
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "states"_a, "bytes"_a, "seconds"_a)
+      .def("accepts", [](ByteAutomaton& self, nb::bytes data) { return self.accepting(self.run(self.start(), from_bytes(data))); }, "data"_a)
+      .def(
+          "viable_prefix",
+          [](ByteAutomaton& self, nb::bytes data) -> int64_t {
+            State q = self.start();
+            if (q == kDead) return -1;
+            std::string_view text = from_bytes(data);
+            for (size_t i = 0; i < text.size(); ++i) {
+              if ((q = self.step(q, static_cast<uint8_t>(text[i]))) == kDead) return static_cast<int64_t>(i);
+            }
+            return static_cast<int64_t>(text.size());
+          },
+          "data"_a)
+      .def(
+          "next_bytes",
+          [](ByteAutomaton& self, nb::bytes prefix) {
+            State q = self.run(self.start(), from_bytes(prefix));
+            std::string next;
+            for (int byte = 0; q != kDead && byte < 256; ++byte) {
+              if (self.step(q, static_cast<uint8_t>(byte)) != kDead) next += static_cast<char>(byte);
+            }
+            return nb::make_tuple(to_bytes(next), self.accepting(q));
+          },
+          "prefix"_a)
+      .def("shortest",
+           [](ByteAutomaton& self) -> std::optional<nb::bytes> {
+             std::optional<std::string> word;
+             {
+               nb::gil_scoped_release nogil;
+               word = self.shortest();
+             }
+             if (!word) return std::nullopt;
+             return to_bytes(*word);
+           })
+      .def("determinize",
+           [](ByteAutomaton& self) {
+             Tables tables;
+             {
+               nb::gil_scoped_release nogil;
+               tables = self.determinize();
+             }
+             return tables_to_python(std::move(tables));
+           })
+      .def_prop_ro("num_states", &ByteAutomaton::num_states)
+      .def_prop_ro("memory", &ByteAutomaton::memory);
+
+  nb::class_<Vocabulary>(m, "Vocabulary", "Token bytes, their tries and the fragments found over them.")
+      .def(
+          "__init__",
+          [](Vocabulary* self, nb::bytes data, Vector<uint32_t> offsets, std::optional<nb::bytes> initial_data, std::optional<Vector<uint32_t>> initial_offsets,
+             std::vector<uint32_t> eos_ids, bool start_absorbs) {
+            auto tokens = [](const nb::bytes& text, const Vector<uint32_t>& at) {
+              return TokenBytes(std::string(from_bytes(text)), std::vector<uint32_t>(at.data(), at.data() + at.size()));
+            };
+            std::unique_ptr<TokenBytes> initial;
+            if (initial_data && initial_offsets) initial = std::make_unique<TokenBytes>(tokens(*initial_data, *initial_offsets));
+            new (self) Vocabulary(tokens(data, offsets), std::move(initial), std::move(eos_ids), start_absorbs);
+          },
+          "data"_a, "offsets"_a, "initial_data"_a.none(), "initial_offsets"_a.none(), "eos_ids"_a, "start_absorbs"_a = false)
+      .def("__len__", &Vocabulary::size)
+      .def_prop_ro("complete", &Vocabulary::complete)
+      .def_prop_ro("memory", &Vocabulary::memory)
+      .def_prop_ro("trie_nodes", [](const Vocabulary& self) {
+        nb::gil_scoped_release nogil;
+        return self.trie().num_nodes();
+      });
+
+  nb::class_<TokenAutomaton>(m, "TokenAutomaton", "A vocabulary composed with a byte automaton, determinized on demand.")
+      .def_static(
+          "compose",
+          [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, std::shared_ptr<Vocabulary> vocabulary,
+             uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
+            Program program = make_program(code, sets, blob, machines, labels);
+            nb::gil_scoped_release nogil;
+            auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
+            return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), narrow);
+          },
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
+          "narrow"_a = TokenAutomaton::kNarrowWalk)
+      .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
+      .def("expand", &expand_to_python)
+      .def_prop_ro("start", &TokenAutomaton::start)
+      .def_prop_ro("is_empty", [](TokenAutomaton& self) { return self.start() == kDead; })
+      .def_prop_ro("spellable", [](TokenAutomaton& self) {
+        nb::gil_scoped_release nogil;
+        return self.spellable(self.start());
+      })
+      .def("advance", [](TokenAutomaton& self, State state, uint32_t token) { return self.advance(state, token); }, "state"_a, "token"_a)
+      .def("distance", [](TokenAutomaton& self, State state) {
+        nb::gil_scoped_release nogil;
+        return self.distance(state);
+      }, "state"_a)
+      .def_prop_ro("memory", &TokenAutomaton::memory)
+      .def_prop_ro("stats", [](TokenAutomaton& self) {
+        auto stats = self.stats();
+        nb::dict result;
+        result["states"] = stats.states;
+        result["masks_made"] = stats.masks_made;
+        result["distinct_masks"] = stats.distinct_masks;
+        result["dense_rows"] = stats.dense_rows;
+        result["fragments"] = stats.fragments;
+        return result;
+      });
+}
+
+void bind_matcher(nb::module_& m) {
+  nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: where the tokens accepted so far have led.
+
+Made by ``TokenAutomaton.matcher(max_tokens=None)``. Every method costs the same however long the text is; advancing
+takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
+      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint32_t>>(), "automaton"_a, "max_tokens"_a = nb::none())
+      .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
+           R"(Advance by one token. False, and nothing changes, where the token is not allowed.
+
+Raises TokenIdError outside the vocabulary and TerminatedError after the end token.)")
+      .def("accept_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.accept_tokens(token_ids(tokens)); }, "token_ids"_a,
+           "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
+      .def("validate_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.validate_tokens(token_ids(tokens)); }, "token_ids"_a,
+           "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
+      .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
+           R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
+
+Returns False where every token is allowed, so that there is nothing to mask. Raises MaskBufferError where the
+buffer does not fit. A mask that was made before costs one copy of the row.)")
+      .def("forced_tokens", &Matcher::forced_tokens, "The token ids that have no alternative, up to the next choice or the end of the text.")
+      .def("forced_bytes", [](const Matcher& self) { return to_bytes(self.forced_bytes()); },
+           "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
+      .def("find_jump_forward_string", [](const Matcher& self) {
+            return nb::steal<nb::str>(PyUnicode_DecodeUTF8Stateful(self.forced_bytes().data(), static_cast<Py_ssize_t>(self.forced_bytes().size()), "ignore", nullptr));
+          },
+          "forced_bytes() as text, without a character that is not whole.")
+      .def("rollback", [](Matcher& self, int64_t count) {
+            if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
+            self.rollback(static_cast<size_t>(count));
+          }, "num_tokens"_a = 1, "Undo the last tokens. Raises RollbackError where fewer were accepted.")
+      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy.")
+      .def("reset", &Matcher::reset, "Back to the beginning of the text.")
+      .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
+      .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")
+      .def("distance", [](const Matcher& self) {
+            nb::gil_scoped_release nogil;
+            return self.distance();
+          }, "The least number of tokens, the end token not counted, that complete the text. The first call explores what is below this state.")
+      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &Matcher::set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
+           R"(How many tokens may still come, the end token counted; None: any number. With n left the mask admits a token only if
+the text can be completed by n - 1 more. Setting it raises TokenBudgetError where no accepted text fits.)")
+      .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
+      .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
+      .def_prop_ro("state", &Matcher::state, "The state of the token automaton; equal states have equal futures.");
+  m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  m.doc() = "tokenfst's native core";
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const BudgetExceeded& e) {
+      raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where));
+    } catch (const Error& e) {
+      raise(class_of(e.fault), nb::str(e.what()));
+    }
+  });
+  bind_automata(m);
+  bind_matcher(m);
+  bind_logits(m);
+}

@@ -60,6 +60,17 @@ class UnsupportedPatternError(PatternError):
     """The pattern is well formed but describes something that is not a regular language."""
 
 
+# --- machines -----------------------------------------------------------------------------------------
+
+
+class FstError(TokenfstError, ValueError):
+    """A transducer is not of the kind that a call can read; the message names the state, arc or property."""
+
+
+class DrawingError(TokenfstError, ValueError):
+    """A machine cannot be drawn as asked."""
+
+
 # --- vocabularies -------------------------------------------------------------------------------------
 
 

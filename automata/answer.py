@@ -1,0 +1,36 @@
+"""Answers to questions about two languages: yes, or no with a word that shows it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Side(enum.Enum):
+    """Which of two languages holds a witness. In ``a.equivalent(b)``, ``a`` is left and ``b`` is right."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """True or false in a condition. If false, ``witness`` is a shortest word that is in one language only."""
+
+    holds: bool
+    witness: bytes | None = None
+    side: Side | None = None
+    """The language that holds the witness."""
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def text(self) -> str | None:
+        r"""The witness as text; bytes that are no UTF-8 are written ``\xNN``."""
+        return None if self.witness is None else self.witness.decode("utf-8", "backslashreplace")
+
+    def __str__(self) -> str:
+        if self.side is None:
+            return "yes"
+        return f"no: {self.text!r} is in the {self.side.value} language only"

@@ -1,0 +1,237 @@
+"""Character classes of Python's ``re``: which code points, and the shared expression that matches one of them.
+
+The idea: a class is a set of code points as ranges, exactly as ``re`` understands it, and one leaf of the
+expression graph: a byte set if it is ASCII (or the pattern is bytes), a word if it is one character, otherwise a
+minimal UTF-8 automaton. Equal classes are the same ``Expr`` object, for the life of the process.
+
+Exactness comes from asking the running Python, never from tables of our own. ``\\d \\w \\s`` are what ``re`` finds in
+a string of all code points. Ignoring case follows ``re``'s compiler: a character c is looked up as lower(c) among
+the lowered members of the class and their extra cases (``re._casefix``), with the interpreter's own mappings. Classes
+with members above U+FFFF that ignore case are matched by ``re`` itself, against all code points: its compiler has
+rules of its own there.
+
+Cost: about 40 ms once for the string of all code points and 10-20 ms a category, when first needed; below a
+millisecond for a new class; a dictionary look-up for a known one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.expression import EMPTY, Expr, byte_set, literal, machine
+from tokenfst.automata.utf8 import (
+    MAX_CODE_POINT,
+    Ranges,
+    negate,
+    normalize,
+    overlap,
+    utf8_dfa,
+    without_surrogates,
+)
+
+_sre: Any = import_module("_sre")
+_constants: Any = import_module("re._constants")
+_EXTRA_CASES: dict[int, tuple[int, ...]] = import_module("re._casefix")._EXTRA_CASES
+
+LITERAL = _constants.LITERAL
+NOT_LITERAL = _constants.NOT_LITERAL
+RANGE = _constants.RANGE
+NEGATE = _constants.NEGATE
+CATEGORY = _constants.CATEGORY
+ANY = _constants.ANY
+IN = _constants.IN
+_CATEGORIES: dict[Any, tuple[str, bool]] = {
+    _constants.CATEGORY_DIGIT: ("d", False),
+    _constants.CATEGORY_NOT_DIGIT: ("d", True),
+    _constants.CATEGORY_SPACE: ("s", False),
+    _constants.CATEGORY_NOT_SPACE: ("s", True),
+    _constants.CATEGORY_WORD: ("w", False),
+    _constants.CATEGORY_NOT_WORD: ("w", True),
+}
+
+TEXT = 1 << 16
+"""Added to the flags of ``re`` where the pattern is a str: characters are code points and not bytes."""
+
+# What of the flags decides the meaning of a class.
+_CLASS_FLAGS = TEXT | re.IGNORECASE | re.UNICODE | re.DOTALL
+
+
+class_item = tuple[Any, Any]
+"""(operator, argument) as ``re._parser`` writes it: LITERAL, NOT_LITERAL, ANY, or IN with a tuple of members."""
+
+
+def leaf(op: Any, argument: Any, flags: int) -> Expr:
+    """The shared expression for one character of the class (``op``, ``argument``) under ``flags``."""
+    return _leaf(op, tuple(argument) if op is IN else argument, flags & _CLASS_FLAGS)
+
+
+def members(op: Any, argument: Any, flags: int) -> Ranges:
+    """The code points (or bytes) of a class, surrogates included as ``re`` counts them."""
+    return _members(op, tuple(argument) if op is IN else argument, flags & _CLASS_FLAGS)
+
+
+@lru_cache(maxsize=4096)
+def _leaf(op: Any, argument: Any, flags: int) -> Expr:
+    return character_set(_members(op, argument, flags), bool(flags & TEXT))
+
+
+@lru_cache(maxsize=4096)
+def character_set(ranges: Ranges, text: bool = True) -> Expr:
+    """The shared expression for one character out of ``ranges``: code points, or bytes if not ``text``."""
+    if text:
+        ranges = without_surrogates(ranges)
+    if not ranges:
+        return EMPTY
+    if text and ranges[-1][1] > 0x7F:
+        low, high = ranges[0]
+        if len(ranges) == 1 and low == high:
+            return literal(chr(low).encode())
+        return machine(utf8_dfa(ranges))
+    bits = 0
+    for low, high in ranges:
+        bits |= (1 << (high + 1)) - (1 << low)
+    return byte_set(bits)
+
+
+@lru_cache(maxsize=4096)
+def _members(op: Any, argument: Any, flags: int) -> Ranges:
+    limit = MAX_CODE_POINT if flags & TEXT else 0xFF
+    if op is ANY:
+        return ((0, limit),) if flags & re.DOTALL else negate(((10, 10),), limit)
+    if op is LITERAL or op is NOT_LITERAL:
+        ranges: Ranges = ((argument, argument),)
+        if flags & re.IGNORECASE and is_cased(argument, flags):
+            ranges = _before_lowering(_lowered(ranges, flags), flags)
+        return negate(ranges, limit) if op is NOT_LITERAL else ranges
+    negated = argument[0][0] is NEGATE
+    items = argument[1:] if negated else argument
+    if flags & re.IGNORECASE:
+        ranges = _ignoring_case(items, flags)
+    else:
+        ranges = normalize(pair for item in items for pair in _plain_member(*item, flags))
+    return negate(ranges, limit) if negated else ranges
+
+
+def _plain_member(op: Any, argument: Any, flags: int) -> Ranges:
+    if op is LITERAL:
+        return ((argument, argument),)
+    if op is RANGE:
+        return (argument,)
+    letter, negated = _CATEGORIES[argument]
+    ranges = category(letter, bool(flags & re.UNICODE))
+    return negate(ranges, MAX_CODE_POINT if flags & TEXT else 0xFF) if negated else ranges
+
+
+# --- categories ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _every_character() -> str:
+    codes = np.arange(MAX_CODE_POINT + 1, dtype="<u4")
+    return codes.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _scan(pattern: str, flags: int) -> Ranges:
+    """The code points that the character class ``pattern`` matches, by trying them all."""
+    found = re.compile(f"{pattern}+", flags).finditer(_every_character())
+    return tuple((match.start(), match.end() - 1) for match in found)
+
+
+@lru_cache(maxsize=8)
+def category(letter: str, unicode: bool) -> Ranges:
+    r"""The code points of ``\d``, ``\s`` or ``\w``, with Unicode's meaning or ASCII's."""
+    if unicode:
+        return _scan(f"\\{letter}", 0)
+    matcher = re.compile(f"\\{letter}", re.ASCII)
+    return normalize((code, code) for code in range(128) if matcher.match(chr(code)))
+
+
+# --- ignoring case ------------------------------------------------------------------------------------
+
+
+def is_cased(code: int, flags: int) -> bool:
+    """Whether ignoring case can make a difference to the character ``code``."""
+    return bool((_sre.unicode_iscased if flags & re.UNICODE else _sre.ascii_iscased)(code))
+
+
+_Codes = npt.NDArray[np.int64]
+
+
+@lru_cache(maxsize=2)
+def _case_table(unicode: bool) -> tuple[_Codes, _Codes, _Codes]:
+    """Cased code points, ascending; those among them that lowering changes; what it makes of them."""
+    if unicode:
+        everything, step = _every_character(), 1024
+        blocks = range(0, len(everything), step)
+        parts = ((at, everything[at : at + step]) for at in blocks)
+        candidates = [at + k for at, part in parts if part.lower() != part or part.upper() != part for k in range(step)]
+        cased = [code for code in candidates if _sre.unicode_iscased(code)]
+        lower = [_sre.unicode_tolower(code) for code in cased]
+    else:
+        cased = [code for code in range(128) if _sre.ascii_iscased(code)]
+        lower = [_sre.ascii_tolower(code) for code in cased]
+    codes, lowered = np.array(cased, np.int64), np.array(lower, np.int64)
+    changed = codes != lowered
+    return codes, codes[changed], lowered[changed]
+
+
+def _inside(codes: _Codes, ranges: Ranges) -> npt.NDArray[np.bool_]:
+    """Which of ``codes`` are in ``ranges``."""
+    bounds = np.array(ranges, np.int64).reshape(-1, 2) + (0, 1)
+    inside: npt.NDArray[np.bool_] = np.searchsorted(bounds.ravel(), codes, side="right") % 2 == 1
+    return inside
+
+
+def _lowered(ranges: Ranges, flags: int) -> Ranges:
+    """The characters of ``ranges`` in lower case, and the extra cases of those."""
+    unicode = bool(flags & re.UNICODE)
+    _, upper, lower = _case_table(unicode)
+    change = _inside(upper, ranges)
+    result = normalize((*_remove(ranges, upper[change]), *((code, code) for code in lower[change].tolist())))
+    if not unicode:
+        return result
+    extra = [other for code, others in _EXTRA_CASES.items() if _holds(result, code) for other in others]
+    return normalize((*result, *((code, code) for code in extra)))
+
+
+def _before_lowering(ranges: Ranges, flags: int) -> Ranges:
+    """Every character whose lower case is in ``ranges``."""
+    _, upper, lower = _case_table(bool(flags & re.UNICODE))
+    gained = upper[_inside(lower, ranges)]
+    return normalize((*_remove(ranges, upper), *((code, code) for code in gained.tolist())))
+
+
+def _remove(ranges: Ranges, codes: _Codes) -> Ranges:
+    removed = codes[_inside(codes, ranges)].tolist()
+    return overlap(ranges, negate(normalize((code, code) for code in removed))) if removed else ranges
+
+
+def _holds(ranges: Ranges, code: int) -> bool:
+    return any(low <= code <= high for low, high in ranges)
+
+
+def _ignoring_case(items: tuple[class_item, ...], flags: int) -> Ranges:
+    literal_ranges = normalize(pair for item in items if item[0] is not CATEGORY for pair in _plain_member(*item, flags))
+    categories = [pair for item in items if item[0] is CATEGORY for pair in _plain_member(*item, flags)]
+    cased, _, _ = _case_table(bool(flags & re.UNICODE))
+    if literal_ranges and literal_ranges[-1][1] > 0xFFFF:
+        mode = re.UNICODE if flags & re.UNICODE else re.ASCII
+        return _scan(f"[{''.join(map(_spelled, items))}]", re.IGNORECASE | mode)
+    if not _inside(cased, literal_ranges).any():
+        return normalize((*literal_ranges, *categories))
+    return _before_lowering(normalize((*_lowered(literal_ranges, flags), *categories)), flags)
+
+
+def _spelled(item: class_item) -> str:
+    """A member of a class as a pattern."""
+    op, argument = item
+    if op is CATEGORY:
+        letter, negated = _CATEGORIES[argument]
+        return "\\" + (letter.upper() if negated else letter)
+    return "-".join(f"\\U{code:08x}" for code in (argument if op is RANGE else (argument,)))

@@ -1,0 +1,44 @@
+"""Labels of OpenFst arcs (convention 2): 0 is ε, byte b has label b + 1, token t has label t + 1.
+
+This module alone knows the shift. Everything works on Python ints and, element by element, on numpy arrays. Byte 0
+is a byte like any other, which is why labels are shifted: with label = byte it would be ε and vanish.
+pynini's own string compiler uses label = byte; ``Language.from_fst(fst, byte_zero=0)`` reads such machines.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+EPSILON_LABEL = 0
+"""The label of ε."""
+
+BYTE_ZERO_LABEL = 1
+"""The label of byte 0."""
+
+LAST_BYTE_LABEL = 256
+"""The label of byte 255."""
+
+_Labels = TypeVar("_Labels", int, npt.NDArray[np.integer])
+
+
+def byte_label(byte: _Labels) -> _Labels:
+    """The label of a byte 0..255."""
+    return byte + 1
+
+
+def label_byte(label: _Labels) -> _Labels:
+    """The byte of a label 1..256."""
+    return label - 1
+
+
+def token_label(token: _Labels) -> _Labels:
+    """The label of a token id."""
+    return token + 1
+
+
+def label_token(label: _Labels) -> _Labels:
+    """The token id of a label of at least 1."""
+    return label - 1

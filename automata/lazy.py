@@ -1,0 +1,63 @@
+"""Expressions in the native core: their lazy automaton, its tables, and words that show something.
+
+The only place where Python makes a ``_native.ByteAutomaton``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from tokenfst import _native
+from tokenfst.automata.expression import ANY_BYTE, Dfa, Expr, byte_set, intersect, linearize, machine, repeat
+from tokenfst.automata.tables import frozen_dfa
+from tokenfst.automata.utf8 import MAX_CODE_POINT, utf8_dfa
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+_GLANCE = Budget(states=5_000, seconds=1.0)
+"""What the search for a readable witness may cost."""
+_READABLE_LENGTH = 1_000
+
+
+def native_program(expr: Expr) -> tuple[Any, ...]:
+    """The program of an expression as the native core's first five arguments: code, sets, blob, machines, labels."""
+    program = linearize(expr)
+    machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in program.machines]
+    return program.code, program.sets, program.blob, machines, list(program.labels)
+
+
+def make_automaton(expr: Expr, budget: Budget) -> _native.ByteAutomaton:
+    """The automaton of an expression; its states are made when they are looked at."""
+    return _native.ByteAutomaton(
+        *native_program(expr), states=budget.states, bytes=budget.bytes, seconds=budget.seconds
+    )
+
+
+def make_tables(automaton: _native.ByteAutomaton) -> Dfa:
+    """All states of an automaton, trim (convention 3)."""
+    return frozen_dfa(*automaton.determinize())
+
+
+def find_witness(expr: Expr, automaton: _native.ByteAutomaton) -> bytes | None:
+    """A shortest word; among those a readable one, as far as ``_GLANCE`` allows to look for it."""
+    word = automaton.shortest()
+    if not word or len(word) > _READABLE_LENGTH:
+        return word
+    for characters in _readable():
+        text = intersect(repeat(characters), repeat(ANY_BYTE, len(word), len(word)))
+        try:
+            readable = make_automaton(intersect(expr, text), _GLANCE).shortest()
+        except BudgetExceeded:
+            return word
+        if readable is not None:
+            return readable
+    return word
+
+
+@lru_cache(maxsize=1)
+def _readable() -> tuple[Expr, ...]:
+    """Characters that a witness had better consist of, best first."""
+    letters = sum(1 << byte for byte in range(128) if chr(byte).isalnum())
+    printable = machine(utf8_dfa(((0x20, 0x7E), (0xA1, MAX_CODE_POINT))))
+    return byte_set(letters), printable

@@ -1,0 +1,117 @@
+"""Regular expressions in Python's ``re`` syntax as languages over bytes.
+
+Description: the language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch`` accepts (the
+bytes themselves, for a bytes pattern). ``re._parser`` parses it; this module turns what it parsed into an
+expression, one node for a node; ``lookaround`` does the same for the parts that hold ``^ $ \\b (?=...) (?<=...)``.
+
+Invariant: every leaf matches whole characters of valid UTF-8, so no word of the language is anything else, and a
+complement below it may well hold invalid words: it only ever restricts valid ones.
+
+Complexity: linear in the pattern; counted repetitions stay counted. The determinization happens on demand, in the
+native core. Rejected: Thompson's construction in Python, which costs more than the derivatives that it saves.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tokenfst.automata.charclass import TEXT, is_cased, leaf
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, literal, repeat, union
+from tokenfst.automata.language import Language
+from tokenfst.automata.lookaround import Lookaround
+from tokenfst.automata.pattern import (
+    BRANCH,
+    FAILURE,
+    LITERAL,
+    MAX_REPEAT,
+    MAXREPEAT,
+    MIN_REPEAT,
+    SUBPATTERN,
+    Pattern,
+    Tree,
+    combine_flags,
+    deepest_group,
+)
+from tokenfst.budget import Budget
+from tokenfst.errors import UnsupportedPatternError
+
+_IGNORECASE = int(re.IGNORECASE)
+_LABELLED = 8
+"""A repetition with a bound above this carries its source, so that an error can say which one grew."""
+
+
+def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Language:
+    r"""The language of the texts that ``re.fullmatch(pattern, text, flags)`` accepts, in UTF-8.
+
+    A str pattern is about Unicode text (``\d``, ``\w``, ranges and ignoring case as in ``re``); a bytes pattern
+    about bytes. ``flags`` are those of ``re``. Look-around and anchors are exact; greedy and lazy quantifiers mean
+    the same. Only ``budget.positions`` is spent here.
+
+    Raises PatternSyntaxError where ``re.compile`` fails; UnsupportedPatternError for back-references, conditionals,
+    atomic groups, possessive quantifiers, LOCALE, and look-ahead that leaves the look-behind around it (position and
+    caret in the message); BudgetExceeded("positions") when counted repetitions multiply beyond the budget.
+    """
+    shown = f"regex({pattern!r})" if not flags else f"regex({pattern!r}, {re.RegexFlag(flags)!r})"
+    return Language(expression(pattern, flags, budget), source=shown)
+
+
+def expression(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Expr:
+    """The expression of ``regex(pattern, flags, budget)``."""
+    try:
+        parsed = Pattern(pattern, flags, budget or Budget())
+        translator = _Translator(parsed)
+        if not parsed.asserting[id(parsed.tree)]:
+            return translator.plain(parsed.tree.data, parsed.flags)
+        return Lookaround(parsed, translator.plain).translate()
+    except RecursionError:
+        pass
+    # Outside of the handler, where the stack is shallow again.
+    message = "groups are nested too deeply here; flatten the pattern"
+    raise UnsupportedPatternError(message, pattern, deepest_group(pattern))
+
+
+class _Translator:
+    """Turns parts of a pattern without assertions into expressions."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+
+    def plain(self, items: list[tuple[Any, Any]], flags: int) -> Expr:
+        """The items one after the other. Literals that stand together become one word."""
+        parts: list[Expr] = []
+        word: list[int] = []
+        ignoring_case = flags & _IGNORECASE
+        for op, argument in items:
+            if op is LITERAL and not (ignoring_case and is_cased(argument, flags)):
+                word.append(argument)
+                continue
+            if word:
+                parts.append(_literal(word, flags))
+                word = []
+            if op is MAX_REPEAT or op is MIN_REPEAT:
+                parts.append(self._repeat(*argument, flags))
+            elif op is SUBPATTERN:
+                _, added, removed, body = argument
+                parts.append(self.plain(body.data, combine_flags(flags, added, removed)))
+            elif op is BRANCH:
+                parts.append(union(*[self.plain(each.data, flags) for each in argument[1]]))
+            elif op is FAILURE:
+                parts.append(EMPTY)
+            else:
+                parts.append(leaf(op, argument, flags))
+        if word:
+            parts.append(_literal(word, flags))
+        return concat(*parts)
+
+    def _repeat(self, low: int, high: int, body: Tree, flags: int) -> Expr:
+        part = self.plain(body.data, flags)
+        if part is EMPTY:
+            return EMPTY if low else EPSILON
+        bounded = high is not MAXREPEAT
+        source = self.pattern.quantified(body) if (high if bounded else low) > _LABELLED else None
+        return repeat(part, low, high if bounded else None, source)
+
+
+def _literal(codes: list[int], flags: int) -> Expr:
+    return literal("".join(map(chr, codes)).encode() if flags & TEXT else bytes(codes))

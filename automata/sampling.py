@@ -1,0 +1,141 @@
+"""Random words of a language, by walking it lazily.
+
+The idea: walk from the start over live bytes, which exist until a word is complete because machines are trim
+(convention 3), preferring bytes that continue readable text. After a random length the walk takes a shortest way to
+acceptance; then every byte of that way is exchanged for another one where the whole remains a word, so that
+``[0-9a-f]{32}`` does not end in zeros. Nothing is determinized beyond what is walked, so a language too large for a
+table can be sampled. Rejected: uniform sampling by counting words, which needs all states and, for text, mostly
+yields control characters.
+
+The result depends on nothing but the language and the generator.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from typing import Protocol
+
+_STOP = 0.15
+"""How probable it is to stop where a word is complete and could go on."""
+_SOFT_LENGTHS = 48
+"""The walk heads for acceptance after a length drawn below this."""
+_WEIGHTS = (6.0, 3.0, 1.0)
+"""How probable letters and digits : other printable ASCII : the bytes of other characters are. The rest: last resort."""
+_LAST_RESORT = len(_WEIGHTS)
+
+
+class Random(Protocol):
+    """What is needed of ``random.Random`` and ``numpy.random.Generator``: numbers in [0, 1)."""
+
+    def random(self) -> float: ...
+
+
+class Walkable(Protocol):
+    """What is needed of a language: its native automaton."""
+
+    def accepts(self, data: bytes) -> bool: ...
+    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]: ...
+
+
+def sample(automaton: Walkable, complete: Callable[[bytes], bytes], rng: Random, limit: int | None) -> bytes:
+    """A word of a language that has one. ``complete`` is a shortest way from a live prefix to acceptance.
+
+    With ``limit``, a word of at most so many bytes; there must be one. Quadratic in the length of the word.
+    """
+    soft = _below(rng, _SOFT_LENGTHS if limit is None else min(limit + 1, _SOFT_LENGTHS))
+    prefix = b""
+    text = _Text()
+    while True:
+        live, accepted = automaton.next_bytes(prefix)
+        if not live or (accepted and (len(prefix) >= soft or rng.random() < _STOP)):
+            word = prefix
+            break
+        if len(prefix) >= soft and text.whole:
+            word = prefix + complete(prefix)
+            break
+        byte = text.choose(live, rng)
+        text.feed(byte)
+        prefix += bytes((byte,))
+    if limit is not None and len(word) > limit:
+        prefix, word = _within(prefix, complete, limit)
+    return _vary(automaton, word, len(prefix), rng)
+
+
+def _within(prefix: bytes, complete: Callable[[bytes], bytes], limit: int) -> tuple[bytes, bytes]:
+    """The longest beginning of ``prefix`` that a word of at most ``limit`` bytes continues, and such a word.
+
+    length + distance to acceptance never decreases along a walk, so bisection finds it.
+    """
+    low, high = 0, len(prefix)
+    best = complete(b"")
+    while low < high:
+        middle = (low + high + 1) // 2
+        end = complete(prefix[:middle])
+        if middle + len(end) <= limit:
+            low, best = middle, end
+        else:
+            high = middle - 1
+    return prefix[:low], prefix[:low] + best
+
+
+def _vary(automaton: Walkable, word: bytes, begin: int, rng: Random) -> bytes:
+    """``word`` with its bytes from ``begin`` on exchanged for random ones, each only if the whole stays accepted."""
+    text = _Text()
+    for byte in word[:begin]:
+        text.feed(byte)
+    for at in range(begin, len(word)):
+        live, _ = automaton.next_bytes(word[:at])
+        varied = word[:at] + bytes((text.choose(live, rng),)) + word[at + 1 :]
+        if automaton.accepts(varied):
+            word = varied
+        text.feed(word[at])
+    return word
+
+
+class _Text:
+    """Where in a UTF-8 text a walk stands. Once the bytes are not UTF-8 any more, each counts as whole."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.whole = True
+
+    def feed(self, byte: int) -> None:
+        try:
+            self.whole = self._decoder.decode(bytes((byte,))) != ""
+        except UnicodeDecodeError:
+            self._decoder.reset()
+            self.whole = True
+
+    def choose(self, live: bytes, rng: Random) -> int:
+        """One of the live bytes: first by group, then evenly."""
+        groups: list[list[int]] = [[] for _ in range(_LAST_RESORT + 1)]
+        for byte in live:
+            groups[self._group(byte)].append(byte)
+        weights = [weight if group else 0.0 for weight, group in zip(_WEIGHTS, groups, strict=False)]
+        point = rng.random() * sum(weights)
+        chosen = groups[_LAST_RESORT]
+        for weight, group in zip(weights, groups, strict=False):
+            if weight and point >= 0:
+                chosen = group
+            point -= weight
+        return chosen[_below(rng, len(chosen))]
+
+    def _group(self, byte: int) -> int:
+        """The index of a byte's weight in ``_WEIGHTS``."""
+        if self.whole and byte < 0x80:
+            character = chr(byte)
+            return 0 if character.isalnum() else 1 if character.isprintable() else _LAST_RESORT
+        state = self._decoder.getstate()
+        try:
+            done = self._decoder.decode(bytes((byte,)))
+        except UnicodeDecodeError:
+            return _LAST_RESORT
+        finally:
+            self._decoder.setstate(state)
+        return 2 if not done or done.isprintable() else _LAST_RESORT
+
+
+def _below(rng: Random, limit: int) -> int:
+    """An integer in 0..limit-1."""
+    return min(int(rng.random() * limit), limit - 1)

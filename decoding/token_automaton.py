@@ -1,0 +1,284 @@
+"""Token automata: a language composed with a vocabulary's detokenizing transducer, and determinized.
+
+``compile(language, vocabulary)`` is delayed composition, as OpenFst's ``ComposeFst`` is: a state and its mask are
+made when first visited and then kept. ``expand()`` makes them all ahead of time; the result walks finished tables,
+can be saved, and needs no part of the construction. Both kinds share one step function, one trie walk and one
+``Matcher``, in the native core; no token arc is stored except in the export ``to_fst()``.
+
+Invariants: state 0 is DEAD, every other reached state leads to acceptance, and so does every token of every mask
+(conventions 3 and 7). The end tokens are allowed exactly in accepting states (convention 4).
+
+Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (2024), sections 2.3 and 2.4.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst import _native
+from tokenfst.automata import expression as ex
+from tokenfst.automata.language import Language
+from tokenfst.budget import Budget
+from tokenfst.decoding import artifact
+from tokenfst.errors import (
+    ArtifactVocabularyError,
+    BudgetExceeded,
+    EmptyLanguageError,
+    UnspellableWarning,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.census import census
+from tokenfst.tokenizers.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import pynini
+
+Matcher = _native.Matcher
+
+UNREACHABLE = 0xFFFFFFFF
+"""The distance of a state from which no token sequence leads to acceptance."""
+
+
+class Memory(NamedTuple):
+    """Bytes held by an automaton, and by its vocabulary (shared by all automata over it)."""
+
+    automaton: int
+    vocabulary: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Sizes of a token automaton; of a lazy one, so far.
+
+    ``states``: byte-level states made. ``masks_made``: states whose mask is known. ``distinct_masks``: different
+    masks among them. ``dense_rows``: how many of those are stored in full (ceil(V / 32) words each).
+    ``fragments``: parts of the constraint whose masks are shared across contexts. ``expanded``: whether all is made.
+    """
+
+    states: int
+    masks_made: int
+    distinct_masks: int
+    dense_rows: int
+    fragments: int
+    expanded: bool
+
+
+class TokenAutomaton:
+    """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
+
+    __slots__ = ("_arrays", "_native", "budget", "source", "vocabulary")
+
+    def __init__(
+        self,
+        native: _native.TokenAutomaton,
+        vocabulary: Vocabulary,
+        source: str,
+        budget: Budget,
+        arrays: dict[str, Any] | None = None,
+    ) -> None:
+        self._native = native
+        self._arrays = arrays
+        self.vocabulary = vocabulary
+        self.source = source
+        self.budget = budget
+
+    def __repr__(self) -> str:
+        kind = "expanded" if self.is_expanded else "lazy"
+        return f"<TokenAutomaton {self.source!r}: {kind}, {self.stats().states} states>"
+
+    @property
+    def is_expanded(self) -> bool:
+        """Whether all states, masks and distances are made."""
+        return self._arrays is not None
+
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A walk from the start.
+
+        With ``max_tokens``, masks admit only tokens after which the text can still be completed in the tokens left
+        (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` where no
+        accepted text is that short, ``EmptyLanguageError`` where no token sequence spells any.
+        """
+        return _native.Matcher(self._native, max_tokens)
+
+    def expand(self) -> TokenAutomaton:
+        """Make every state, mask and distance, ahead of time. Raises ``BudgetExceeded``.
+
+        Time and memory grow with the number of states; wide masks are shared between states and found once per
+        fragment and vocabulary.
+        """
+        if self._arrays is not None:
+            return self
+        arrays = self._native.expand()
+        return self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
+
+    @classmethod
+    def _from_arrays(
+        cls, arrays: dict[str, Any], vocabulary: Vocabulary, source: str, budget: Budget
+    ) -> TokenAutomaton:
+        native = _native.TokenAutomaton.from_arrays(
+            vocabulary.native, arrays, arrays["start"], arrays["inner_start"]
+        )
+        return cls(native, vocabulary, source, budget, arrays)
+
+    def arrays(self) -> dict[str, Any]:
+        """The tables of the expanded automaton by name, as docs/format.md describes them. Read only."""
+        expanded = self.expand()
+        assert expanded._arrays is not None
+        return expanded._arrays
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the expanded automaton as an artifact (docs/format.md).
+
+        The file appears under its name only when it is whole. The same automaton gives the same bytes.
+        """
+        artifact.write(path, self.arrays(), self.vocabulary.fingerprint, len(self.vocabulary), self.source)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> TokenAutomaton:
+        """Map an artifact into memory. Raises a subclass of ``ArtifactError`` for any file that is not one, and
+        ``ArtifactVocabularyError`` where it was compiled for another vocabulary."""
+        found = artifact.read(path)
+        if found.vocabulary_fingerprint != vocabulary.fingerprint:
+            raise ArtifactVocabularyError(
+                f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
+                f"({found.vocabulary_size:,} tokens); this one is {vocabulary.fingerprint[:12]} "
+                f"({len(vocabulary):,} tokens). Load the vocabulary it was made with, or compile it again"
+            )
+        return cls._from_arrays(found.arrays, vocabulary, found.source, Budget())
+
+    def distance(self) -> int:
+        """The least number of tokens, the end token not counted, that spell a string of the language."""
+        return int(self._native.distance(self._native.start))
+
+    def stats(self) -> Stats:
+        """How many states, masks and fragments there are (so far)."""
+        return Stats(**self._native.stats, expanded=self.is_expanded)
+
+    def memory(self) -> Memory:
+        """Bytes in memory, mapped files counted."""
+        own = self._native.memory
+        if self._arrays is not None:
+            own += sum(a.nbytes for a in self._arrays.values() if isinstance(a, np.ndarray))
+        return Memory(automaton=own, vocabulary=self.vocabulary.native.memory)
+
+    def to_fst(self) -> pynini.Fst:
+        """The explicit acceptor over token labels (token t is label t + 1, convention 2).
+
+        End tokens are not on its arcs: acceptance stands for them. One arc per state and allowed token, so large;
+        raises ``BudgetExceeded`` beyond ``budget.bytes``.
+        """
+        from tokenfst.automata import fst
+
+        source, token, target, num_states, start, final = self.arcs()
+        return fst.from_arcs(num_states, start, final, source, token + 1, token + 1, target)
+
+    def arcs(
+        self,
+    ) -> tuple[
+        npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], int, int, npt.NDArray[np.int64]
+    ]:
+        """All token arcs as arrays: source, token, target; then the number of states, the start and the final
+        states. States that token sequences do not reach are left out and the others renumbered from 0."""
+        arrays = self.arrays()
+        masks = MaskTable(arrays, len(self.vocabulary))
+        eos = np.array(self.vocabulary.eos_token_ids, np.int64)
+        live = np.flatnonzero(arrays["distance"] != UNREACHABLE)
+        if not np.any(live == arrays["start"]):
+            none = np.empty(0, np.int64)
+            return none, none, none, 1, 0, none
+        number = np.full(len(arrays["distance"]), -1, np.int64)
+        number[live] = np.arange(len(live))
+        sources, tokens, targets = [], [], []
+        size = 0
+        for state in live.tolist():
+            allowed = np.setdiff1d(masks.token_ids(arrays["mask"][state]), eos, assume_unique=True)
+            size += 16 * len(allowed)
+            if size > self.budget.bytes:
+                raise BudgetExceeded("bytes", self.budget.bytes, "the explicit arcs of to_fst()")
+            sources.append(np.full(len(allowed), number[state]))
+            tokens.append(allowed)
+            targets.append(number[[self._native.advance(state, t) for t in allowed.tolist()]])
+        final = number[live[arrays["accepting"][live] != 0]]
+        return (
+            np.concatenate(sources).astype(np.int64),
+            np.concatenate(tokens).astype(np.int64),
+            np.concatenate(targets).astype(np.int64),
+            len(live),
+            int(number[arrays["start"]]),
+            final,
+        )
+
+
+class MaskTable:
+    """The interned masks of an expanded automaton: a dense row XOR a list of flips each (docs/format.md)."""
+
+    def __init__(self, arrays: dict[str, Any], vocab_size: int) -> None:
+        self._arrays = arrays
+        self._vocab_size = vocab_size
+
+    def __len__(self) -> int:
+        return len(self._arrays["mask_row"])
+
+    def token_ids(self, mask: int) -> npt.NDArray[np.int64]:
+        """The allowed token ids of a mask, ascending."""
+        arrays = self._arrays
+        begin, end = arrays["flip_offsets"][mask : mask + 2]
+        flips = arrays["flips"][begin:end].astype(np.int64)
+        row = int(arrays["mask_row"][mask])
+        if row == 0:
+            return flips
+        bits = np.unpackbits(arrays["rows"][row - 1].view(np.uint8), bitorder="little", count=self._vocab_size)
+        bits[flips] ^= 1
+        return np.flatnonzero(bits)
+
+
+def compile(language: Language, vocabulary: Vocabulary, budget: Budget | None = None) -> TokenAutomaton:
+    """Compose ``language`` with the detokenizing transducer of ``vocabulary``, lazily.
+
+    The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for an empty language and
+    ``BudgetExceeded``. Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot spell
+    all of the language.
+    """
+    if not isinstance(language, Language):
+        raise TypeError(f"compile() takes a Language, such as regex(...) returns, not {type(language).__name__}")
+    if not isinstance(vocabulary, Vocabulary):
+        raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
+    budget = budget or Budget()
+    native = _native.TokenAutomaton.compose(
+        *ex.linearize(language.expr).native_args(),
+        vocabulary.native,
+        budget.states,
+        budget.bytes,
+        budget.seconds,
+    )
+    if native.is_empty:
+        raise EmptyLanguageError(
+            f"no string satisfies {language.source}: the language is empty. Look for parts that contradict each "
+            "other, such as the two sides of an intersection"
+        )
+    if not vocabulary.native.complete:
+        _warn_unspellable(language, vocabulary, native)
+    return TokenAutomaton(native, vocabulary, language.source, budget)
+
+
+def _warn_unspellable(language: Language, vocabulary: Vocabulary, native: _native.TokenAutomaton) -> None:
+    """Strings that no token sequence spells vanish from the token language: say so, with a witness."""
+    if not native.spellable:
+        witness, part = language.witness(), "none"
+    else:
+        missing = sum(1 << byte for byte in census(vocabulary).missing_bytes)
+        holds_missing = ex.concat(ex.UNIVERSE, ex.byte_set(missing), ex.UNIVERSE)
+        witness, part = (language & Language(holds_missing)).witness(), "not all"
+    if witness is not None:
+        warnings.warn(
+            f"the vocabulary spells {part} of the strings of {language.source}: for example, no token sequence "
+            f"gives {witness!r}",
+            UnspellableWarning,
+            stacklevel=3,
+        )

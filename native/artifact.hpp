@@ -1,0 +1,144 @@
+// An expanded token automaton as flat arrays, the content of an artifact (docs/format.md), and the way back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "token_automaton.hpp"
+
+namespace tokenfst {
+
+struct Arrays {
+  std::array<uint8_t, 256> classes{};
+  uint32_t num_classes = 0;
+  std::vector<uint32_t> table;         // states x classes
+  std::vector<uint8_t> accepting;      // states
+  std::vector<uint32_t> mask;          // states; index into masks, 0 the empty mask
+  std::vector<uint32_t> distance;      // states
+  std::vector<uint32_t> worst;         // states
+  std::vector<uint32_t> mask_row;      // masks; 0 no row, else row number + 1
+  std::vector<uint32_t> flip_offsets;  // masks + 1
+  std::vector<uint32_t> flips;
+  std::vector<uint32_t> rows;  // rows x words
+  uint32_t start = 0, inner_start = 0;
+};
+
+// Makes every state, mask and distance, and numbers them in breadth-first order.
+inline Arrays expand(TokenAutomaton& automaton) {
+  ByteAutomaton& bytes = automaton.bytes();
+  Arrays out;
+  std::copy_n(bytes.classes(), 256, out.classes.begin());
+  out.num_classes = bytes.num_classes();
+  std::vector<State> order = bytes.reachable();
+  std::vector<State> number = bytes.numbering(order);
+  std::vector<bool> token_state(bytes.num_states());
+  for (State q : automaton.reachable()) {
+    if (q >= token_state.size()) token_state.resize(q + 1);
+    token_state[q] = true;
+  }
+  std::unordered_map<MaskId, uint32_t> mask_number{{0, 0}};
+  std::unordered_map<uint32_t, uint32_t> row_number{{0, 0}};
+  out.mask_row.push_back(0);
+  out.flip_offsets.assign(2, 0);
+  const MaskPool& pool = automaton.masks();
+  auto number_mask = [&](MaskId id) {
+    auto [it, fresh] = mask_number.try_emplace(id, static_cast<uint32_t>(mask_number.size()));
+    if (fresh) {
+      const Mask& mask = pool[id];
+      auto [row, fresh_row] = row_number.try_emplace(mask.base_index, static_cast<uint32_t>(row_number.size()));
+      if (fresh_row) out.rows.insert(out.rows.end(), mask.base, mask.base + pool.words());
+      out.mask_row.push_back(row->second);
+      out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
+      out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
+    }
+    return it->second;
+  };
+  out.table.assign(order.size() * out.num_classes, 0);
+  for (size_t k = 0; k < order.size(); ++k) {
+    State q = order[k];
+    bool reached = q != kDead && q < token_state.size() && token_state[q];
+    out.accepting.push_back(q != kDead && bytes.accepting(q));
+    out.mask.push_back(reached ? number_mask(automaton.mask(q)) : 0);
+    out.distance.push_back(q == kDead ? kUnreachable : reached ? automaton.distance(q) : kUnreachable);
+    out.worst.push_back(reached ? automaton.worst(q) : 0);
+    if (q == kDead) continue;
+    const State* row = bytes.row(q);
+    for (uint32_t c = 0; c < out.num_classes; ++c) out.table[k * out.num_classes + c] = number[row[c]];
+  }
+  out.start = number[automaton.start()];
+  out.inner_start = number[bytes.inner_start()];
+  return out;
+}
+
+// Borrowed arrays of a file; `owner` keeps them alive.
+struct View {
+  const uint8_t* classes;
+  std::span<const uint32_t> table, mask, distance, worst, mask_row, flip_offsets, flips, rows;
+  std::span<const uint8_t> accepting;
+  uint32_t num_classes, start, inner_start;
+  std::shared_ptr<void> owner;
+};
+
+class LoadedAutomaton : public TokenAutomaton {
+ public:
+  // Checks everything that a walk relies on, then adopts the arrays without a copy. O(size of the arrays).
+  LoadedAutomaton(const View& view, std::shared_ptr<const Vocabulary> vocabulary)
+      : TokenAutomaton(make_bytes(view, *vocabulary), vocabulary), owner_(view.owner) {
+    MaskPool& pool = adopt_masks();
+    const size_t words = pool.words();
+    for (size_t r = 0; r * words < view.rows.size(); ++r) pool.adopt_row(view.rows.data() + r * words);
+    for (size_t m = 1; m < view.mask_row.size(); ++m) {
+      uint32_t from = view.flip_offsets[m], to = view.flip_offsets[m + 1];
+      pool.adopt(view.mask_row[m], view.flips.data() + from, to - from);
+    }
+    for (State q = 0; q < view.accepting.size(); ++q) adopt_state(q, view.mask[q] == 0 ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
+  }
+
+ private:
+  // Mask 0 stands for "not made yet" in a running automaton: the empty mask of a file gets a number of its own.
+  MaskId pool_empty(MaskPool& pool) {
+    if (empty_ == 0) empty_ = pool.add(0, {});
+    return empty_;
+  }
+
+  static std::shared_ptr<ByteAutomaton> make_bytes(const View& view, const Vocabulary& vocabulary) {
+    auto require = [](bool holds, const char* rule) {
+      if (!holds) throw Error(Fault::Corrupt, rule);
+    };
+    const size_t states = view.accepting.size(), words = (vocabulary.size() + 31) / 32;
+    require(view.num_classes >= 1 && view.num_classes <= 256, "there are 1 to 256 byte classes");
+    require(states >= 1, "state 0 is there");
+    require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");
+    require(view.mask.size() == states && view.distance.size() == states && view.worst.size() == states, "each state has a mask, a distance and a bound");
+    require(view.start < states && view.inner_start < states, "start states are states");
+    for (int byte = 0; byte < 256; ++byte) require(view.classes[byte] < view.num_classes, "each byte has a class");
+    for (uint32_t c = 0; c < view.num_classes; ++c) require(view.table[c] == 0, "state 0 is absorbing");
+    for (uint32_t next : view.table) require(next < states, "transitions lead to states");
+    require(!view.accepting[0], "state 0 does not accept");
+    require(!view.mask_row.empty() && view.flip_offsets.size() == view.mask_row.size() + 1, "each mask has a range of flips");
+    require(view.rows.size() % words == 0, "rows are whole");
+    for (uint32_t mask : view.mask) require(mask < view.mask_row.size(), "states have masks that exist");
+    for (uint32_t row : view.mask_row) require(row <= view.rows.size() / words, "masks have rows that exist");
+    require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");
+    for (size_t m = 1; m < view.flip_offsets.size(); ++m) require(view.flip_offsets[m - 1] <= view.flip_offsets[m], "flip ranges ascend");
+    for (size_t m = 0; m + 1 < view.flip_offsets.size(); ++m) {
+      for (uint32_t i = view.flip_offsets[m]; i < view.flip_offsets[m + 1]; ++i) {
+        require(view.flips[i] < vocabulary.size(), "flips are token ids");
+        require(i == view.flip_offsets[m] || view.flips[i - 1] < view.flips[i], "flips ascend");
+      }
+    }
+    if (vocabulary.size() % 32) {
+      for (size_t r = 0; r * words < view.rows.size(); ++r) require(view.rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
+    }
+    std::array<uint8_t, 256> classes;
+    std::copy_n(view.classes, 256, classes.begin());
+    return std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), static_cast<uint32_t>(states), view.start,
+                                           view.inner_start);
+  }
+
+  std::shared_ptr<void> owner_;
+  MaskId empty_ = 0;
+};
+
+}  // namespace tokenfst

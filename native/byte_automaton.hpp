@@ -1,0 +1,361 @@
+// The deterministic byte automaton of an expression, made state by state when first asked for (as OpenFst's delayed
+// operations are), or given as finished tables.
+//
+// A state is a distinct derivative. State 0 is DEAD; every other state is live: before a row is published, targets
+// whose language is empty are replaced by DEAD (convention 3), for certain expressions by construction, for others
+// by a search that remembers its outcome. Rows are indexed by byte class. Readers take no lock: a row is published
+// once, by one release store, and never changes; states are appended under the mutex.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "derivatives.hpp"
+#include "program.hpp"
+#include "stable_vector.hpp"
+
+namespace tokenfst {
+
+using State = uint32_t;
+constexpr State kDead = 0;
+
+struct Tables {
+  std::array<uint8_t, 256> classes;
+  uint32_t num_classes = 0;
+  std::vector<State> table;  // states x classes
+  std::vector<uint8_t> accepting;
+  State start = 0;
+};
+
+class ByteAutomaton {
+ public:
+  // Of a program. With `own_start`, the start state is one that no transition enters again.
+  ByteAutomaton(Program program, Budget budget, bool own_start = false) : budget_(budget), derivatives_(arena_) {
+    Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
+    labels_ = std::move(loaded.labels);
+    make_classes();
+    new_state(kEmpty);
+    std::lock_guard lock(mutex_);
+    Deadline deadline(budget_.seconds);
+    deadline_ = &deadline;
+    start_ = state_of(loaded.root);
+    if (start_ != kDead && !alive(start_)) start_ = kDead;
+    if (own_start && start_ != kDead) {
+      inner_start_ = start_;
+      start_ = new_state(loaded.root);
+      states_[start_].live.store(kAlive);
+    } else {
+      inner_start_ = start_;
+    }
+    deadline_ = nullptr;
+  }
+
+  // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
+  ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
+                uint32_t num_states, State start, State inner_start)
+      : derivatives_(arena_), classes_(classes), num_classes_(num_classes), start_(start), inner_start_(inner_start) {
+    for (uint32_t q = 0; q < num_states; ++q) {
+      StateInfo& info = states_[states_.grow()];
+      info.accepting = accepting[q];
+      info.live.store(q == 0 ? kNotAlive : kAlive, std::memory_order_relaxed);
+      info.row.store(rows + size_t{q} * num_classes, std::memory_order_release);
+    }
+  }
+
+  const uint8_t* classes() const { return classes_.data(); }
+  uint32_t num_classes() const { return num_classes_; }
+  State start() const { return start_; }
+  State inner_start() const { return inner_start_; }  // what start() is when text may have come before
+  size_t num_states() const { return states_.size(); }
+  bool accepting(State state) const { return states_[state].accepting; }
+  const Budget& budget() const { return budget_; }
+  bool is_lazy() const { return !classes_of_byte_.empty(); }
+
+  // The next state for each byte class. O(1) once made.
+  const State* row(State state) {
+    const State* known = states_[state].row.load(std::memory_order_acquire);
+    return known ? known : make_row(state);
+  }
+  State step(State state, uint8_t byte) { return row(state)[classes_[byte]]; }
+  State run(State state, std::string_view bytes) {
+    for (unsigned char byte : bytes) {
+      if ((state = step(state, byte)) == kDead) break;
+    }
+    return state;
+  }
+
+  // The expression of a state (lazy automata only), and exclusive use of the arena.
+  NodeId node(State state) const { return states_[state].node; }
+  template <class F>
+  auto with_arena(F&& f) {
+    std::lock_guard lock(mutex_);
+    return f(arena_);
+  }
+  // The live state of an expression, or DEAD.
+  State intern(NodeId node) {
+    std::lock_guard lock(mutex_);
+    Deadline deadline(budget_.seconds);
+    deadline_ = &deadline;
+    State state = state_of(node);
+    bool live = state != kDead && alive(state);
+    deadline_ = nullptr;
+    return live ? state : kDead;
+  }
+
+  size_t memory() {
+    std::lock_guard lock(mutex_);
+    return bytes_held();
+  }
+
+  // The shortest word, least in byte order among those; none if the language is empty.
+  std::optional<std::string> shortest() {
+    if (start_ == kDead) return std::nullopt;
+    struct Step {
+      State state;
+      uint32_t parent;
+      uint8_t byte;
+    };
+    std::vector<Step> steps{{start_, kNone, 0}};
+    std::vector<bool> seen(num_states());
+    Deadline deadline(budget_.seconds);
+    for (uint32_t i = 0; i < steps.size(); ++i) {
+      State state = steps[i].state;
+      if (accepting(state)) {
+        std::string word;
+        for (uint32_t k = i; steps[k].parent != kNone; k = steps[k].parent) word += static_cast<char>(steps[k].byte);
+        return std::string(word.rbegin(), word.rend());
+      }
+      check(deadline, state);
+      const State* next = row(state);
+      for (int byte = 0; byte < 256; ++byte) {
+        State target = next[classes_[byte]];
+        if (target == kDead) continue;
+        if (target >= seen.size()) seen.resize(std::max<size_t>(num_states(), target + 1));
+        if (seen[target]) continue;
+        seen[target] = true;
+        steps.push_back({target, i, static_cast<uint8_t>(byte)});
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Every state that bytes reach from the start, in breadth-first order, renumbered from 1.
+  Tables determinize() {
+    Tables out;
+    out.classes = classes_;
+    out.num_classes = num_classes_;
+    std::vector<State> order = reachable();
+    std::vector<State> number = numbering(order);
+    out.table.assign(order.size() * num_classes_, 0);
+    for (State q : order) {
+      out.accepting.push_back(accepting(q));
+      if (q == kDead) continue;
+      const State* next = row(q);
+      for (uint32_t c = 0; c < num_classes_; ++c) out.table[size_t{number[q]} * num_classes_ + c] = number[next[c]];
+    }
+    out.start = number[start_];
+    return out;
+  }
+
+  // DEAD, then the states that bytes reach from the start (and from the inner start), in breadth-first order.
+  std::vector<State> reachable() {
+    std::vector<State> order{kDead};
+    std::vector<bool> seen(num_states());
+    seen[kDead] = true;
+    auto visit = [&](State q) {
+      if (q >= seen.size()) seen.resize(std::max<size_t>(num_states(), q + 1));
+      if (!seen[q]) seen[q] = true, order.push_back(q);
+    };
+    visit(start_);
+    visit(inner_start_);
+    Deadline deadline(budget_.seconds);
+    for (size_t i = 1; i < order.size(); ++i) {
+      check(deadline, order[i]);
+      const State* next = row(order[i]);
+      for (uint32_t c = 0; c < num_classes_; ++c) visit(next[c]);
+    }
+    return order;
+  }
+  std::vector<State> numbering(const std::vector<State>& order) const {
+    std::vector<State> number(num_states());
+    for (State k = 0; k < order.size(); ++k) number[order[k]] = k;
+    return number;
+  }
+
+ private:
+  enum Live : uint8_t { kUnknown, kAlive, kNotAlive };
+  struct StateInfo {
+    std::atomic<const State*> row{nullptr};
+    NodeId node = kEmpty;
+    uint8_t accepting = 0;
+    std::atomic<uint8_t> live{kUnknown};
+  };
+
+  // Bytes that no set of the program tells apart share a class.
+  void make_classes() {
+    std::array<uint32_t, 256> current{};
+    uint32_t count = 1;
+    auto refine = [&](auto key) {
+      std::unordered_map<uint64_t, uint32_t> split;
+      std::array<uint32_t, 256> next;
+      for (int byte = 0; byte < 256; ++byte) {
+        next[byte] = split.try_emplace(uint64_t{current[byte]} << 32 | key(byte), static_cast<uint32_t>(split.size())).first->second;
+      }
+      current = next;
+      count = static_cast<uint32_t>(split.size());
+    };
+    for (const ByteSet& set : arena_.sets()) refine([&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
+    for (const Machine& machine : arena_.machines()) refine([&](int byte) { return uint32_t{machine.classes[byte]}; });
+    num_classes_ = count;
+    classes_of_byte_.assign(count, 0);
+    for (int byte = 255; byte >= 0; --byte) {
+      classes_[byte] = static_cast<uint8_t>(current[byte]);
+      classes_of_byte_[current[byte]] = static_cast<uint8_t>(byte);
+    }
+  }
+
+  State new_state(NodeId node) {
+    size_t id = states_.grow();
+    StateInfo& info = states_[id];
+    info.node = node;
+    info.accepting = arena_[node].nullable;
+    if (node == kEmpty) {
+      info.live.store(kNotAlive);
+      info.row.store(fresh_row(), std::memory_order_release);
+    } else if (arena_[node].certain) {
+      info.live.store(kAlive);
+    }
+    return static_cast<State>(id);
+  }
+
+  State state_of(NodeId node) {
+    if (node == kEmpty) return kDead;
+    if (state_index_.size() <= node) state_index_.resize(std::max<size_t>(arena_.size(), node + 1), 0);
+    State& state = state_index_[node];
+    if (state == 0) {
+      if (states_.size() > budget_.states) exceed("states", static_cast<double>(budget_.states));
+      if (states_.size() % 64 == 0) {
+        if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+        if (deadline_ && deadline_->expired()) exceed("seconds", budget_.seconds);
+      }
+      state_index_[node] = new_state(node);
+    }
+    return state_index_[node];
+  }
+
+  State* fresh_row() {
+    size_t per_block = std::max<size_t>(1, 65536 / (num_classes_ * sizeof(State)));
+    if (rows_.empty() || rows_used_ == per_block) {
+      rows_.emplace_back(new State[per_block * num_classes_]());
+      rows_bytes_ += per_block * num_classes_ * sizeof(State);
+      rows_used_ = 0;
+    }
+    return rows_.back().get() + num_classes_ * rows_used_++;
+  }
+
+  // The targets of a state before their emptiness is known.
+  void raw_row(State state, State* row) {
+    for (const Move& move : derivatives_.moves(states_[state].node)) {
+      State target = state_of(move.target);
+      for (uint32_t c = 0; c < num_classes_; ++c) {
+        if (move.set.has(classes_of_byte_[c])) row[c] = target;
+      }
+    }
+  }
+
+  const State* make_row(State state) {
+    std::lock_guard lock(mutex_);
+    if (const State* known = states_[state].row.load(std::memory_order_acquire)) return known;
+    Deadline deadline(budget_.seconds);
+    deadline_ = &deadline;
+    State* row = fresh_row();
+    try {
+      raw_row(state, row);
+      for (uint32_t c = 0; c < num_classes_; ++c) {
+        if (row[c] != kDead && !alive(row[c])) row[c] = kDead;
+      }
+    } catch (...) {
+      std::fill_n(row, num_classes_, kDead);
+      --rows_used_;
+      deadline_ = nullptr;
+      throw;
+    }
+    deadline_ = nullptr;
+    states_[state].row.store(row, std::memory_order_release);
+    return row;
+  }
+
+  // Whether a state reaches acceptance: a breadth-first search over derivatives that stops at the first state known to
+  // be live. Its path becomes known live; an exhausted search makes all it met known dead. Never searched twice.
+  bool alive(State state) {
+    if (uint8_t known = states_[state].live.load(std::memory_order_relaxed)) return known == kAlive;
+    std::vector<std::pair<State, uint32_t>> queue{{state, kNone}};
+    std::unordered_map<State, bool> seen{{state, true}};
+    std::vector<State> row(num_classes_);
+    for (uint32_t i = 0; i < queue.size(); ++i) {
+      State q = queue[i].first;
+      if (states_[q].accepting || states_[q].live.load(std::memory_order_relaxed) == kAlive) {
+        for (uint32_t k = i; k != kNone; k = queue[k].second) states_[queue[k].first].live.store(kAlive);
+        return true;
+      }
+      std::fill(row.begin(), row.end(), kDead);
+      raw_row(q, row.data());
+      for (State target : row) {
+        if (states_[target].live.load(std::memory_order_relaxed) != kNotAlive && seen.try_emplace(target, true).second) queue.emplace_back(target, i);
+      }
+    }
+    for (auto& [q, parent] : queue) states_[q].live.store(kNotAlive);
+    return false;
+  }
+
+  size_t bytes_held() const { return arena_.memory() + derivatives_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
+
+  void check(const Deadline& deadline, State state) {
+    if (state % 64 == 0 && deadline.expired()) exceed("seconds", budget_.seconds);
+  }
+
+  // Names the counted repetition, or other labelled part, that most of the newest states are inside of.
+  [[noreturn]] void exceed(const char* resource, double limit) {
+    std::unordered_map<NodeId, size_t> hits;
+    size_t newest = states_.size();
+    for (size_t q = newest > 512 ? newest - 512 : 0; q < newest; ++q) {
+      std::vector<NodeId> stack{states_[q].node};
+      for (size_t steps = 0; !stack.empty() && steps < 64; ++steps) {
+        NodeId id = stack.back();
+        stack.pop_back();
+        const Node& node = arena_[id];
+        ++hits[node.kind == Kind::Repeat ? node.a : id];
+        if (node.kind == Kind::Concat) stack.insert(stack.end(), {node.b, node.a});
+        if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(id).begin(), arena_.list(id).end());
+        if (node.kind == Kind::Repeat || node.kind == Kind::Not) stack.push_back(node.a);
+      }
+    }
+    std::string where;
+    size_t most = 0;
+    for (auto& [node, text] : labels_) {
+      if (auto it = hits.find(node); it != hits.end() && it->second > most) most = it->second, where = text;
+    }
+    throw BudgetExceeded(resource, limit, where);
+  }
+
+  Budget budget_;
+  Arena arena_;
+  Derivatives derivatives_;
+  std::vector<std::pair<NodeId, std::string>> labels_;
+  std::array<uint8_t, 256> classes_{};
+  uint32_t num_classes_ = 0;
+  std::vector<uint8_t> classes_of_byte_;  // one byte of each class
+  StableVector<StateInfo> states_;
+  std::vector<State> state_index_;  // by expression
+  std::deque<std::unique_ptr<State[]>> rows_;
+  size_t rows_used_ = 0, rows_bytes_ = 0;
+  State start_ = kDead, inner_start_ = kDead;
+  std::mutex mutex_;
+  const Deadline* deadline_ = nullptr;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,306 @@
+// Derivatives as linear forms: a node's moves are disjoint byte sets with the expression that is left after each.
+//
+// The moves of a node are found once, by structure, and kept; a byte in no move leads to kEmpty. This is Antimirov's
+// linear form, made deterministic: where moves of two parts overlap, the overlap leads to the union (intersection)
+// of their targets. Literals have one move, so the cost follows the number of distinct continuations and not the
+// size of the alphabet. Recursion depth is bounded by the nesting of the expression (Arena::kMaxDepth).
+#pragma once
+
+#include <vector>
+
+#include "expr.hpp"
+
+namespace tokenfst {
+
+struct Move {
+  ByteSet set;
+  NodeId target;
+};
+using Moves = std::vector<Move>;
+
+class Derivatives {
+ public:
+  explicit Derivatives(Arena& arena) : arena_(arena) {}
+
+  // The moves of a closed expression. The span is valid until the next call.
+  std::span<const Move> moves(NodeId id) {
+    if (id < memo_.size() && memo_[id].first != kNone) return {pool_.data() + memo_[id].first, memo_[id].second};
+    Moves result = compute(id, nullptr);
+    if (memo_.size() <= id) memo_.resize(std::max<size_t>(id + 1, memo_.size() * 2), {kNone, 0});
+    memo_[id] = {static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(result.size())};
+    pool_.insert(pool_.end(), result.begin(), result.end());
+    return {pool_.data() + memo_[id].first, result.size()};
+  }
+
+  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8; }
+
+  // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
+  NodeId scope(NodeId inner) {
+    Pasts pasts;
+    for (NodeId past : free_behinds(inner)) pasts.emplace_back(past, past);
+    return wrap(inner, pasts);
+  }
+
+ private:
+  using Pasts = std::vector<std::pair<NodeId, NodeId>>;  // past expression of a Behind -> what is left of it here
+
+  bool nullable(NodeId id, const Pasts* pasts) const {
+    const Node& node = arena_[id];
+    if (!node.has_behind) return node.nullable;
+    switch (node.kind) {
+      case Kind::Behind:
+        for (auto& [past, left] : *pasts) {
+          if (past == node.a) return arena_[left].nullable;
+        }
+        return false;
+      case Kind::Concat:
+        return nullable(node.a, pasts) && nullable(node.b, pasts);
+      case Kind::Or:
+        return std::ranges::any_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
+      case Kind::And:
+        return std::ranges::all_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
+      case Kind::Not:
+        return !nullable(node.a, pasts);
+      case Kind::Repeat:
+        return node.low == 0 || nullable(node.a, pasts);
+      case Kind::Var: {
+        if (std::ranges::find(unfolding_, id) != unfolding_.end()) return false;
+        Unfold guard(unfolding_, id);
+        return nullable(node.a, pasts);
+      }
+      default:
+        return node.nullable;
+    }
+  }
+
+  Moves get(NodeId id, const Pasts* pasts) {
+    if (arena_[id].has_behind || !unfolding_.empty()) return compute(id, pasts);
+    auto span = moves(id);
+    return {span.begin(), span.end()};
+  }
+
+  Moves compute(NodeId id, const Pasts* pasts) {
+    const Node node = arena_[id];
+    switch (node.kind) {
+      case Kind::Empty:
+      case Kind::Epsilon:
+      case Kind::Behind:
+        return {};
+      case Kind::Set:
+        return {{arena_.set(id), kEpsilon}};
+      case Kind::Concat: {
+        Moves all;
+        NodeId rest = id;
+        bool overlapping = false;
+        for (;; overlapping = true) {
+          const Node link = arena_[rest];
+          if (link.kind != Kind::Concat) {
+            append(all, get(rest, pasts), kEpsilon);
+            break;
+          }
+          append(all, get(link.a, pasts), link.b);
+          if (!nullable(link.a, pasts)) break;
+          rest = link.b;
+        }
+        return overlapping ? unite(all) : all;
+      }
+      case Kind::Or: {
+        Moves all;
+        std::vector<NodeId> args(arena_.list(id).begin(), arena_.list(id).end());
+        for (NodeId arg : args) append(all, get(arg, pasts), kEpsilon);
+        return unite(all);
+      }
+      case Kind::And: {
+        std::vector<NodeId> args(arena_.list(id).begin(), arena_.list(id).end());
+        Moves result = get(args[0], pasts);
+        for (size_t i = 1; i < args.size() && !result.empty(); ++i) result = product(result, get(args[i], pasts));
+        return merge_equal(result);
+      }
+      case Kind::Not: {
+        Moves result;
+        ByteSet rest = ByteSet::all();
+        for (const Move& move : get(node.a, pasts)) {
+          rest = rest - move.set;
+          if (NodeId target = arena_.negate(move.target); target != kEmpty) result.push_back({move.set, target});
+        }
+        if (!rest.empty()) result.push_back({rest, kUniverse});
+        return merge_equal(result);
+      }
+      case Kind::Repeat: {
+        // Iterations that read nothing here may stand in for the required ones.
+        uint32_t low = node.low == 0 || nullable(node.a, pasts) ? 0 : node.low - 1;
+        NodeId rest = arena_.repeat(node.a, low, node.high == kUnbounded ? kUnbounded : node.high - 1);
+        Moves result;
+        append(result, get(node.a, pasts), rest);
+        return merge_equal(result);
+      }
+      case Kind::Machine: {
+        const Machine& machine = arena_.machine(id);
+        std::vector<std::pair<uint32_t, ByteSet>> targets;
+        for (uint32_t c = 0; c < machine.num_classes; ++c) {
+          uint32_t next = machine.table[node.b * machine.num_classes + c];
+          if (next == 0) continue;
+          auto it = std::ranges::find(targets, next, &std::pair<uint32_t, ByteSet>::first);
+          if (it == targets.end()) targets.emplace_back(next, machine.class_bytes[c]);
+          else it->second = it->second | machine.class_bytes[c];
+        }
+        Moves result;
+        for (auto& [next, set] : targets) result.push_back({set, finished(node.a, next)});
+        return result;
+      }
+      case Kind::Var: {
+        // A variable that is being unfolded adds nothing to itself.
+        if (std::ranges::find(unfolding_, id) != unfolding_.end()) return {};
+        Unfold guard(unfolding_, id);
+        return compute(node.a, pasts);
+      }
+      case Kind::Scoped: {
+        std::vector<uint32_t> parts(arena_.list(id).begin(), arena_.list(id).end());
+        Pasts inner;
+        for (size_t i = 1; i < parts.size(); i += 2) inner.emplace_back(parts[i], parts[i + 1]);
+        struct Piece {
+          ByteSet set;
+          NodeId target;
+          Pasts pasts;
+        };
+        std::vector<Piece> pieces;
+        for (const Move& move : get(parts[0], &inner)) pieces.push_back({move.set, move.target, {}});
+        for (auto& [past, left] : inner) {
+          Moves steps = get(left, nullptr);
+          std::vector<Piece> refined;
+          for (Piece& piece : pieces) {
+            ByteSet rest = piece.set;
+            for (const Move& step : steps) {
+              ByteSet both = rest & step.set;
+              if (both.empty()) continue;
+              refined.push_back({both, piece.target, piece.pasts});
+              refined.back().pasts.emplace_back(past, step.target);
+              rest = rest - both;
+            }
+            if (rest.empty()) continue;
+            refined.push_back({rest, piece.target, piece.pasts});
+            refined.back().pasts.emplace_back(past, kEmpty);
+          }
+          pieces = std::move(refined);
+        }
+        Moves result;
+        for (Piece& piece : pieces) {
+          if (NodeId target = wrap(piece.target, piece.pasts); target != kEmpty) result.push_back({piece.set, target});
+        }
+        return merge_equal(result);
+      }
+    }
+    return {};
+  }
+
+  // A machine state without moves is the empty word: `(ab)` as a machine ends like any other expression.
+  NodeId finished(uint32_t machine, uint32_t state) {
+    NodeId id = arena_.state_of(machine, state);
+    if (!arena_[id].nullable) return id;
+    const Machine& table = arena_.machine(id);
+    auto row = table.table.begin() + state * table.num_classes;
+    return std::all_of(row, row + table.num_classes, [](uint32_t next) { return next == 0; }) ? kEpsilon : id;
+  }
+
+  void append(Moves& all, const Moves& part, NodeId rest) {
+    for (const Move& move : part) {
+      if (NodeId target = arena_.concat(move.target, rest); target != kEmpty) all.push_back({move.set, target});
+    }
+  }
+
+  // Disjoint moves out of overlapping ones: an overlap leads to the union of the targets.
+  Moves unite(const Moves& all) {
+    std::vector<std::pair<ByteSet, std::vector<NodeId>>> parts;
+    for (const Move& move : all) {
+      ByteSet left = move.set;
+      for (size_t i = 0, n = parts.size(); i < n && !left.empty(); ++i) {
+        ByteSet both = parts[i].first & left;
+        if (both.empty()) continue;
+        left = left - both;
+        if (both == parts[i].first) {
+          parts[i].second.push_back(move.target);
+        } else {
+          parts[i].first = parts[i].first - both;
+          auto targets = parts[i].second;
+          targets.push_back(move.target);
+          parts.emplace_back(both, std::move(targets));
+        }
+      }
+      if (!left.empty()) parts.emplace_back(left, std::vector<NodeId>{move.target});
+    }
+    Moves result;
+    for (auto& [set, targets] : parts) result.push_back({set, targets.size() == 1 ? targets[0] : arena_.any_of(targets)});
+    return merge_equal(result);
+  }
+
+  Moves product(const Moves& xs, const Moves& ys) {
+    Moves result;
+    for (const Move& x : xs) {
+      for (const Move& y : ys) {
+        ByteSet both = x.set & y.set;
+        if (both.empty()) continue;
+        NodeId parts[] = {x.target, y.target};
+        if (NodeId target = arena_.all_of(parts); target != kEmpty) result.push_back({both, target});
+      }
+    }
+    return result;
+  }
+
+  static Moves merge_equal(Moves moves) {
+    std::ranges::stable_sort(moves, {}, &Move::target);
+    size_t kept = 0;
+    for (size_t i = 1; i < moves.size(); ++i) {
+      if (moves[i].target == moves[kept].target) moves[kept].set = moves[kept].set | moves[i].set;
+      else moves[++kept] = moves[i];
+    }
+    if (!moves.empty()) moves.resize(kept + 1);
+    return moves;
+  }
+
+  // The past expressions of the look-behinds in `id` that no inner scope closes, ascending.
+  std::vector<NodeId> free_behinds(NodeId id) const {
+    std::vector<NodeId> found, stack{id}, seen;
+    while (!stack.empty()) {
+      NodeId top = stack.back();
+      stack.pop_back();
+      const Node& node = arena_[top];
+      if (!node.has_behind || std::ranges::find(seen, top) != seen.end()) continue;
+      seen.push_back(top);
+      switch (node.kind) {
+        case Kind::Behind: found.push_back(node.a); break;
+        case Kind::Or:
+        case Kind::And: stack.insert(stack.end(), arena_.list(top).begin(), arena_.list(top).end()); break;
+        case Kind::Concat: stack.push_back(node.b); [[fallthrough]];
+        default: stack.push_back(node.a);
+      }
+    }
+    std::ranges::sort(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  NodeId wrap(NodeId inner, const Pasts& pasts) {
+    std::vector<NodeId> needed = free_behinds(inner);
+    if (needed.empty()) return inner;
+    std::vector<uint32_t> parts{inner};
+    for (auto& [past, left] : pasts) {
+      if (!std::ranges::binary_search(needed, past)) continue;
+      parts.push_back(past);
+      parts.push_back(left);
+    }
+    return arena_.scoped(parts, nullable(inner, &pasts));
+  }
+
+  struct Unfold {
+    Unfold(std::vector<NodeId>& stack, NodeId variable) : stack_(stack) { stack_.push_back(variable); }
+    ~Unfold() { stack_.pop_back(); }
+    std::vector<NodeId>& stack_;
+  };
+
+  Arena& arena_;
+  Moves pool_;
+  std::vector<std::pair<uint32_t, uint32_t>> memo_;
+  mutable std::vector<NodeId> unfolding_;
+};
+
+}  // namespace tokenfst

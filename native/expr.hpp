@@ -1,0 +1,427 @@
+// Hash-consed extended regular expressions: equal expressions are the same number.
+//
+// Constructors normalize (Owens, Reppy, Turon, "Regular-expression derivatives re-examined", JFP 2009): unions and
+// intersections are flat, sorted, without duplicates and absorbed members; concatenations nest to the right; unions
+// share a common head, counters over one body join when their ranges touch. Normal forms keep the number of distinct
+// derivatives finite and close to minimal; no rule is needed for exactness.
+//
+// A node says whether it is nullable and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
+// language by construction; the others (with intersection, complement, look-behind, recursion) need a search.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "budget.hpp"
+#include "bytes.hpp"
+
+namespace tokenfst {
+
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped };
+
+using NodeId = uint32_t;
+constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
+constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kUnbounded = UINT32_MAX;
+
+struct Node {
+  Kind kind;
+  bool nullable;  // without regard to look-behind; see Derivatives::nullable
+  bool certain;         // surely denotes a non-empty language (kEmpty apart)
+  bool has_var;
+  bool has_behind;  // free look-behind: not closed by a Scoped node
+  uint16_t depth;   // nesting, tails of concatenations not counted
+  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool
+  uint32_t low, high;
+};
+
+// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
+struct Machine {
+  std::array<uint8_t, 256> classes;
+  uint32_t num_classes;
+  std::vector<uint32_t> table;
+  std::vector<uint8_t> accepting;
+  std::vector<ByteSet> class_bytes;
+};
+
+class Arena {
+ public:
+  Arena() {
+    nodes_.reserve(256);
+    index_.assign(512, kNone);
+    intern({Kind::Empty, false, true, false, false, 0, 0, 0, 0, 0});
+    intern({Kind::Epsilon, true, true, false, false, 0, 0, 0, 0, 0});
+    uint32_t any = add_set(ByteSet::all());
+    nodes_.push_back({Kind::Repeat, true, true, false, false, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
+    insert(kUniverse);
+    intern({Kind::Set, false, true, false, false, 0, any, 0, 0, 0});
+  }
+
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  size_t size() const { return nodes_.size(); }
+  size_t memory() const {
+    return nodes_.capacity() * sizeof(Node) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
+  }
+  std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
+  const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
+  const Machine& machine(NodeId id) const { return machines_[nodes_[id].a]; }
+  const std::vector<ByteSet>& sets() const { return sets_; }
+  const std::vector<Machine>& machines() const { return machines_; }
+
+  NodeId bytes(const ByteSet& set) {
+    if (set.empty()) return kEmpty;
+    return intern({Kind::Set, false, true, false, false, 0, add_set(set), 0, 0, 0});
+  }
+  uint32_t add_machine(Machine machine) {
+    machines_.push_back(std::move(machine));
+    return static_cast<uint32_t>(machines_.size() - 1);
+  }
+  NodeId state_of(uint32_t machine, uint32_t state) {
+    if (state == 0) return kEmpty;
+    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, false, false, 0, machine, state, 0, 0});
+  }
+
+  NodeId concat(NodeId a, NodeId b) {
+    if (a == kEmpty || b == kEmpty) return kEmpty;
+    if (b == kEpsilon) return a;
+    if (a == kUniverse && b == kUniverse) return a;
+    // Nest to the right, without recursion.
+    size_t base = spine_.size();
+    while (nodes_[a].kind == Kind::Concat) {
+      spine_.push_back(nodes_[a].a);
+      a = nodes_[a].b;
+    }
+    NodeId result = a == kEpsilon ? b : pair(a, b);
+    while (spine_.size() > base) {
+      result = pair(spine_.back(), result);
+      spine_.pop_back();
+    }
+    return result;
+  }
+
+  NodeId any_of(std::span<const NodeId> parts) {
+    NestingGuard guard(nesting_);
+    std::vector<NodeId> args;
+    ByteSet set;
+    for (NodeId part : parts) {
+      if (nodes_[part].kind == Kind::Or) {
+        for (NodeId arg : list(part)) nodes_[arg].kind == Kind::Set ? void(set = set | sets_[nodes_[arg].a]) : args.push_back(arg);
+      } else if (nodes_[part].kind == Kind::Set) {
+        set = set | sets_[nodes_[part].a];
+      } else if (part != kEmpty) {
+        args.push_back(part);
+      }
+    }
+    if (!set.empty()) args.push_back(bytes(set));
+    sort_unique(args);
+    if (std::binary_search(args.begin(), args.end(), kUniverse)) return kUniverse;
+    join_heads(args);
+    absorb(args, Kind::And);
+    if (args.size() > 1 && args[0] == kEpsilon) {
+      if (std::any_of(args.begin() + 1, args.end(), [&](NodeId arg) { return nodes_[arg].nullable; })) args.erase(args.begin());
+    }
+    if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
+    return intern_list(Kind::Or, args, false);
+  }
+  NodeId either(NodeId a, NodeId b) {
+    if (a == b || b == kEmpty) return a;
+    if (a == kEmpty) return b;
+    NodeId parts[] = {a, b};
+    return any_of(parts);
+  }
+
+  NodeId all_of(std::span<const NodeId> parts) {
+    std::vector<NodeId> args;
+    for (NodeId part : parts) {
+      if (nodes_[part].kind == Kind::And) {
+        auto inner = list(part);
+        args.insert(args.end(), inner.begin(), inner.end());
+      } else if (part != kUniverse) {
+        args.push_back(part);
+      }
+    }
+    sort_unique(args);
+    if (args.empty()) return kUniverse;
+    if (args[0] == kEmpty) return kEmpty;
+    if (args.size() == 1) return args[0];
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has_behind || nodes_[arg].has_var; });
+    if (settled && args[0] == kEpsilon) {
+      return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
+    }
+    for (NodeId arg : args) {
+      if (nodes_[arg].kind == Kind::Not && std::binary_search(args.begin(), args.end(), nodes_[arg].a)) return kEmpty;
+    }
+    // Recursion is kept in disjunctive form: its unfoldings would nest without bound otherwise.
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (nodes_[args[i]].kind == Kind::Or && nodes_[args[i]].has_var) {
+        std::vector<NodeId> branches(list(args[i]).begin(), list(args[i]).end());
+        for (NodeId& branch : branches) {
+          std::vector<NodeId> conjunct = args;
+          conjunct[i] = branch;
+          branch = all_of(conjunct);
+        }
+        return any_of(branches);
+      }
+    }
+    absorb(args, Kind::Or);
+    return args.size() == 1 ? args[0] : intern_list(Kind::And, args, true);
+  }
+
+  NodeId negate(NodeId a) {
+    if (nodes_[a].kind == Kind::Not) return nodes_[a].a;
+    if (a == kEmpty) return kUniverse;
+    if (a == kUniverse) return kEmpty;
+    const Node& node = nodes_[a];
+    return intern({Kind::Not, !node.nullable, false, node.has_var, node.has_behind, deeper(node.depth), a, 0, 0, 0});
+  }
+
+  NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
+    if (high == 0 || a == kEpsilon) return kEpsilon;
+    if (a == kEmpty) return low == 0 ? kEpsilon : kEmpty;
+    if (nodes_[a].nullable) low = 0;
+    if (low == 1 && high == 1) return a;
+    if (nodes_[a].kind == Kind::Repeat && nodes_[a].low <= 1) {
+      // (x{p,q}){m,n} = x{pm,qn} for p <= 1: the ranges of successive counts touch.
+      const Node inner = nodes_[a];
+      uint64_t top = inner.high == kUnbounded || high == kUnbounded ? kUnbounded : uint64_t{inner.high} * high;
+      return repeat(inner.a, inner.low * low, static_cast<uint32_t>(std::min<uint64_t>(top, kUnbounded)));
+    }
+    const Node& node = nodes_[a];
+    return intern({Kind::Repeat, low == 0, node.certain || low == 0, node.has_var, node.has_behind, deeper(node.depth), a, 0, low, high});
+  }
+
+  NodeId new_variable() { return append({Kind::Var, false, false, true, false, 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+
+  // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
+  // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
+  // complement is always closed there and was settled by its own definition. O(nodes) a pass, few passes.
+  void define(NodeId variable, NodeId body) {
+    nodes_[variable].a = body;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (NodeId id = 0; id < nodes_.size(); ++id) {
+        Node& node = nodes_[id];
+        if (!node.has_var) continue;
+        bool nullable = node.nullable, behind = node.has_behind;
+        auto part = [&](NodeId arg) -> const Node& { return nodes_[arg]; };
+        auto members = is_list(node.kind) ? list(id) : std::span<const uint32_t>{};
+        switch (node.kind) {
+          case Kind::Var:
+            if (node.a == kNone) break;  // still to be defined
+            nullable = part(node.a).nullable;
+            behind = part(node.a).has_behind;
+            break;
+          case Kind::Concat:
+            nullable = part(node.a).nullable && part(node.b).nullable;
+            behind = part(node.a).has_behind || part(node.b).has_behind;
+            break;
+          case Kind::Or:
+          case Kind::And:
+            nullable = node.kind == Kind::And ? std::ranges::all_of(members, [&](NodeId arg) { return part(arg).nullable; })
+                                              : std::ranges::any_of(members, [&](NodeId arg) { return part(arg).nullable; });
+            behind = std::ranges::any_of(members, [&](NodeId arg) { return part(arg).has_behind; });
+            break;
+          case Kind::Not:
+            nullable = !part(node.a).nullable;
+            behind = part(node.a).has_behind;
+            break;
+          case Kind::Repeat:
+            nullable = node.low == 0 || part(node.a).nullable;
+            behind = part(node.a).has_behind;
+            break;
+          default:
+            break;
+        }
+        changed |= nullable != node.nullable || behind != node.has_behind;
+        node.nullable = nullable;
+        node.has_behind = behind;
+      }
+    }
+  }
+
+  NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, false, true, deeper(nodes_[past].depth), past, 0, 0, 0}); }
+  // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
+  NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
+    uint32_t at = static_cast<uint32_t>(pool_.size());
+    pool_.insert(pool_.end(), parts.begin(), parts.end());
+    return intern_pooled({Kind::Scoped, nullable, false, nodes_[parts[0]].has_var, false, deeper(nodes_[parts[0]].depth), at,
+                          static_cast<uint32_t>(parts.size()), 0, 0});
+  }
+
+ private:
+  static constexpr uint16_t kMaxDepth = 2000;
+  struct NestingGuard {
+    explicit NestingGuard(uint32_t& level) : level_(level) {
+      if (++level_ > kMaxDepth) {
+        --level_;
+        throw BudgetExceeded("nesting", kMaxDepth, "");
+      }
+    }
+    ~NestingGuard() { --level_; }
+    uint32_t& level_;
+  };
+  uint16_t deeper(uint16_t depth) const {
+    if (depth >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+    return static_cast<uint16_t>(depth + 1);
+  }
+
+  uint32_t add_set(const ByteSet& set) {
+    uint64_t hash = 0;
+    for (uint64_t word : set.words) hash = mix(hash, word);
+    auto [it, fresh] = set_index_.try_emplace(hash, static_cast<uint32_t>(sets_.size()));
+    while (!fresh && !(sets_[it->second] == set)) std::tie(it, fresh) = set_index_.try_emplace(++hash, static_cast<uint32_t>(sets_.size()));
+    if (fresh) sets_.push_back(set);
+    return it->second;
+  }
+
+  static void sort_unique(std::vector<NodeId>& args) {
+    std::sort(args.begin(), args.end());
+    args.erase(std::unique(args.begin(), args.end()), args.end());
+  }
+
+  NodeId pair(NodeId a, NodeId b) {
+    const Node &x = nodes_[a], &y = nodes_[b];
+    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, x.has_var || y.has_var,
+                   x.has_behind || y.has_behind, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
+  }
+
+  // x·a | x·b = x·(a | b), and x{i,j}·r | x{k,l}·r = x{i..l}·r where the ranges touch.
+  void join_heads(std::vector<NodeId>& args) {
+    std::vector<NodeId> pairs, rest;
+    for (NodeId arg : args) (nodes_[arg].kind == Kind::Concat ? pairs : rest).push_back(arg);
+    if (pairs.size() < 2) return;
+    auto tail_key = [&](NodeId id) {
+      const Node& head = nodes_[nodes_[id].a];
+      bool counter = head.kind == Kind::Repeat && head.high != kUnbounded;
+      return std::tuple(counter ? head.a : kNone, counter ? nodes_[id].b : 0, counter ? head.low : 0, counter ? head.high : 0, id);
+    };
+    std::sort(pairs.begin(), pairs.end(), [&](NodeId x, NodeId y) { return tail_key(x) < tail_key(y); });
+    std::vector<NodeId> joined;
+    for (NodeId id : pairs) {
+      if (!joined.empty()) {
+        const Node last = nodes_[joined.back()], now = nodes_[id];
+        const Node x = nodes_[last.a], y = nodes_[now.a];
+        bool counters = x.kind == Kind::Repeat && y.kind == Kind::Repeat && x.a == y.a && last.b == now.b && x.high != kUnbounded && y.high != kUnbounded;
+        if (counters && uint64_t{y.low} <= uint64_t{x.high} + 1) {
+          joined.back() = concat(repeat(x.a, std::min(x.low, y.low), std::max(x.high, y.high)), last.b);
+          continue;
+        }
+      }
+      joined.push_back(id);
+    }
+    std::stable_sort(joined.begin(), joined.end(), [&](NodeId x, NodeId y) { return nodes_[x].a < nodes_[y].a; });
+    for (size_t i = 0; i < joined.size();) {
+      NodeId head = nodes_[joined[i]].a;
+      size_t end = i + 1;
+      while (end < joined.size() && nodes_[joined[end]].a == head && nodes_[joined[end]].kind == Kind::Concat) ++end;
+      if (end == i + 1 || nodes_[joined[i]].kind != Kind::Concat) {
+        rest.push_back(joined[i]);
+        end = i + 1;
+      } else {
+        std::vector<NodeId> tails(joined.begin() + i, joined.begin() + end);
+        size_t base = spine_.size();
+        while (std::all_of(tails.begin(), tails.end(), [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == head; })) {
+          spine_.push_back(head);
+          for (NodeId& tail : tails) tail = nodes_[tail].b;
+          head = nodes_[tails[0]].kind == Kind::Concat ? nodes_[tails[0]].a : kNone;
+        }
+        NodeId shared = any_of(tails);
+        while (spine_.size() > base) {
+          shared = concat(spine_.back(), shared);
+          spine_.pop_back();
+        }
+        rest.push_back(shared);
+      }
+      i = end;
+    }
+    args = std::move(rest);
+    sort_unique(args);
+  }
+
+  // a | (a & b) = a, and a & (a | b) = a.
+  void absorb(std::vector<NodeId>& args, Kind inner) {
+    if (args.size() < 2 || args.size() > 64) return;
+    std::erase_if(args, [&](NodeId arg) {
+      if (nodes_[arg].kind != inner) return false;
+      auto members = list(arg);
+      return std::any_of(members.begin(), members.end(), [&](NodeId member) { return std::binary_search(args.begin(), args.end(), member); });
+    });
+  }
+
+  NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
+    Node node{kind, conjunction, false, false, false, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
+    for (NodeId arg : args) {
+      const Node& part = nodes_[arg];
+      node.nullable = conjunction ? node.nullable && part.nullable : node.nullable || part.nullable;
+      node.certain |= !conjunction && part.certain;
+      node.has_var |= part.has_var;
+      node.has_behind |= part.has_behind;
+      node.depth = std::max(node.depth, deeper(part.depth));
+      pool_.push_back(arg);
+    }
+    return intern_pooled(node);
+  }
+
+  // Interns a node whose list was just appended to the pool, and takes the list back if the node existed.
+  NodeId intern_pooled(const Node& node) {
+    size_t before = nodes_.size();
+    NodeId id = intern(node);
+    if (nodes_.size() == before) pool_.resize(node.a);
+    return id;
+  }
+
+  bool is_list(Kind kind) const { return kind == Kind::Or || kind == Kind::And || kind == Kind::Scoped; }
+  uint64_t hash_of(const Node& node) const {
+    uint64_t hash = mix(0, static_cast<uint64_t>(node.kind));
+    if (is_list(node.kind)) {
+      for (uint32_t i = 0; i < node.b; ++i) hash = mix(hash, pool_[node.a + i]);
+      return hash;
+    }
+    hash = mix(hash, uint64_t{node.a} << 32 | node.b);
+    return mix(hash, uint64_t{node.low} << 32 | node.high);
+  }
+  bool same(const Node& x, const Node& y) const {
+    if (x.kind != y.kind || x.b != y.b) return false;
+    if (is_list(x.kind)) return std::equal(pool_.begin() + x.a, pool_.begin() + x.a + x.b, pool_.begin() + y.a);
+    return x.a == y.a && x.low == y.low && x.high == y.high;
+  }
+  NodeId append(const Node& node) {
+    nodes_.push_back(node);
+    NodeId id = static_cast<NodeId>(nodes_.size() - 1);
+    insert(id);
+    return id;
+  }
+  void insert(NodeId id) {
+    if (nodes_.size() * 2 > index_.size()) {
+      index_.assign(index_.size() * 4, kNone);
+      for (NodeId other = 0; other < nodes_.size(); ++other) place(other);
+    } else {
+      place(id);
+    }
+  }
+  void place(NodeId id) {
+    size_t mask = index_.size() - 1, slot = hash_of(nodes_[id]) & mask;
+    while (index_[slot] != kNone) slot = (slot + 1) & mask;
+    index_[slot] = id;
+  }
+  NodeId intern(const Node& node) {
+    size_t mask = index_.size() - 1, slot = hash_of(node) & mask;
+    for (; index_[slot] != kNone; slot = (slot + 1) & mask) {
+      if (same(nodes_[index_[slot]], node)) return index_[slot];
+    }
+    return append(node);
+  }
+
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> index_, pool_, spine_;
+  uint32_t nesting_ = 0;
+  std::vector<ByteSet> sets_;
+  std::unordered_map<uint64_t, uint32_t> set_index_;
+  std::vector<Machine> machines_;
+};
+
+}  // namespace tokenfst

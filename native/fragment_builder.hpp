@@ -1,0 +1,153 @@
+// Builds a fragment: one walk of the vocabulary's trie from the fragment's own state.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "masks.hpp"
+#include "vocabulary.hpp"
+
+namespace tokenfst {
+
+class FragmentBuilder {
+ public:
+  // Residuals beyond this make a fragment a bad bargain: plain walks are used instead.
+  static constexpr size_t kMaxEntries = 200'000;
+
+  FragmentBuilder(ByteAutomaton& automaton, const Vocabulary& vocabulary, const Split& split)
+      : automaton_(automaton), vocabulary_(vocabulary), trie_(vocabulary.trie()), split_(split) {}
+
+  std::shared_ptr<const Fragment> build() {
+    auto fragment = std::make_shared<Fragment>();
+    start_ = automaton_.intern(split_.fragment);
+    loop_ = automaton_.intern(split_.loop);
+    end_ = automaton_.intern(kEpsilon);
+    if (start_ == kDead || (split_.counted && !counts_are_unique())) return fragment;
+    fragment->row.assign((vocabulary_.size() + 31) / 32, 0);
+    walk(*fragment);
+    if (overflow_ || broken_) return std::make_shared<Fragment>();
+    finish(*fragment);
+    fragment->usable = true;
+    return fragment;
+  }
+
+ private:
+  struct Inside {
+    uint32_t token;
+    State state;
+    uint16_t iterations;
+  };
+
+  void walk(Fragment& fragment) {
+    std::vector<State> path;
+    std::vector<uint16_t> counts(trie_.max_depth() + 1, 0);
+    std::vector<uint8_t> exits(trie_.max_depth() + 1, 0);  // exits[d]: how many places to leave at depth 1..d
+    auto enter = [&](uint32_t index, State state) {
+      const TrieNode& node = trie_.node(index);
+      State from = path[node.depth - 1];
+      if (split_.counted && !broken_) {
+        counts[node.depth] = static_cast<uint16_t>(counts[node.depth - 1] + (from == loop_ && state != end_));
+        if (state != end_ && state != loop_ && !inside_iteration(state)) broken_ = true;
+      }
+      exits[node.depth] = static_cast<uint8_t>(std::min(255, exits[node.depth - 1] + automaton_.accepting(state)));
+      uint32_t last = trie_.node(index + 1).first;
+      if (node.first == last) return;
+      if (split_.counted && state == end_) {
+        for (uint32_t k = node.first; k < last; ++k) add_entry(trie_.string_at(k), node.depth, counts[node.depth]);
+        return;
+      }
+      if (exits[node.depth - 1]) fragment.ambiguous = true;
+      for (uint32_t k = node.first; k < last; ++k) inside_.push_back({trie_.string_at(k), state, counts[node.depth]});
+    };
+    auto leave = [&](uint32_t index) {
+      const TrieNode& node = trie_.node(index);
+      if (exits[node.depth - 1] == 0 || overflow_) return;
+      for (uint32_t depth = 1; depth < node.depth; ++depth) {
+        if (!automaton_.accepting(path[depth])) continue;
+        for (uint32_t k = node.first; k < trie_.node(node.end).first; ++k) add_entry(trie_.string_at(k), depth, counts[depth]);
+      }
+    };
+    trie_.walk(automaton_, start_, path, enter, leave);
+  }
+
+  void add_entry(uint32_t token, uint32_t depth, uint16_t completed) {
+    if (suffixes_.size() >= kMaxEntries) {
+      overflow_ = true;
+      return;
+    }
+    suffixes_.push_back(vocabulary_.tokens()[token].substr(depth));
+    entry_tokens_.push_back(token);
+    if (split_.counted) completed_.push_back(completed);
+  }
+
+  void finish(Fragment& fragment) {
+    for (const Inside& inside : inside_) fragment.row[inside.token >> 5] |= 1u << (inside.token & 31);
+    std::vector<uint32_t> order(suffixes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    fragment.residuals = std::make_unique<Trie>(suffixes_, std::move(order));
+    fragment.tokens = std::move(entry_tokens_);
+    fragment.completed = std::move(completed_);
+    std::set<std::pair<State, uint16_t>> met;
+    for (const Inside& inside : inside_) {
+      if (!met.emplace(inside.state, inside.iterations).second) continue;
+      fragment.representatives.push_back(inside.token);
+      fragment.representative_iterations.push_back(inside.iterations);
+    }
+    if (!split_.counted) return;
+    std::ranges::stable_sort(inside_, [](const Inside& a, const Inside& b) { return a.iterations > b.iterations; });
+    size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
+    while (exceptions > 0 && exceptions < inside_.size() && inside_[exceptions - 1].iterations == inside_[exceptions].iterations) --exceptions;
+    for (size_t i = 0; i < exceptions; ++i) {
+      fragment.longest.push_back(inside_[i].token);
+      fragment.iterations.push_back(inside_[i].iterations);
+    }
+    // Below the exceptions, a row for each bound: what more iterations add to the row before.
+    std::vector<uint32_t> row((vocabulary_.size() + 31) / 32, 0);
+    size_t last = inside_.size();
+    const uint16_t most = exceptions < inside_.size() ? inside_[exceptions].iterations : 0;
+    for (uint16_t bound = 0; bound < most; ++bound) {
+      for (; last > exceptions && inside_[last - 1].iterations <= bound; --last) row[inside_[last - 1].token >> 5] |= 1u << (inside_[last - 1].token & 31);
+      fragment.nested.push_back(row);
+    }
+  }
+
+  // The terminator cannot begin an iteration. That each text is cut into iterations in one way only is checked state
+  // by state: every state must be `some of an iteration`·loop.
+  bool counts_are_unique() {
+    const State* from_loop = automaton_.row(loop_);
+    for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {
+      State next = from_loop[c];
+      if (next != kDead && next != loop_ && next != end_ && !inside_iteration(next)) return false;
+    }
+    return start_ == loop_ || inside_iteration(start_);
+  }
+  bool inside_iteration(State state) {
+    if (state >= checked_.size()) checked_.resize(state + 64, 0);
+    if (!checked_[state]) {
+      checked_[state] = automaton_.with_arena([&](const Arena& arena) {
+        NodeId id = automaton_.node(state);
+        while (arena[id].kind == Kind::Concat && id != split_.loop) {
+          if (arena[arena[id].a].nullable && arena[id].b == split_.loop) return 1;
+          id = arena[id].b;
+        }
+        return id == split_.loop ? 2 : 1;
+      });
+    }
+    return checked_[state] == 2;
+  }
+
+  ByteAutomaton& automaton_;
+  const Vocabulary& vocabulary_;
+  const Trie& trie_;
+  Split split_;
+  State start_ = kDead, loop_ = kDead, end_ = kDead;
+  std::vector<Inside> inside_;
+  std::vector<std::string_view> suffixes_;
+  std::vector<uint32_t> entry_tokens_;
+  std::vector<uint16_t> completed_;
+  std::vector<uint8_t> checked_;
+  bool overflow_ = false, broken_ = false;
+};
+
+}  // namespace tokenfst

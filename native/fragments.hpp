@@ -1,0 +1,172 @@
+// Fragments: the part of an expression's masks that does not depend on what follows.
+//
+// A state's expression is often f·r with a wide loop in f: a string's interior, a number, white space. For every
+// token read from f, one of three things happens, and the first two are found once per vocabulary:
+//   * the token stays inside f: it is allowed whatever r is (r is not empty);
+//   * it leaves f, possibly at several places: for each exit, the residual suffix has to be read by r;
+//   * it can do neither: never allowed.
+// So the mask in any context is a fixed row plus a walk of the small trie of residuals from r. Exits before the first
+// byte are not recorded: there the whole mask of r joins in.
+//
+// A counted fragment stands for x{m,n}·b·r with any m and n, where the byte set b cannot begin x and x can be read in
+// one way only. Tokens then carry the number of iterations they begin (inside) or complete (exits); masks for
+// different counts are nested, and no walk is needed per count.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "byte_automaton.hpp"
+#include "trie.hpp"
+
+namespace tokenfst {
+
+struct Fragment {
+  bool usable = false;
+  bool ambiguous = false;  // a token that stays inside could also have left before its end
+  std::vector<uint32_t> row;           // dense: tokens that stay inside
+  std::vector<std::vector<uint32_t>> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
+  std::vector<uint32_t> longest;       // counted: tokens of `row` with more iterations than that, most first
+  std::vector<uint16_t> iterations;    // counted: begun by each of `longest`
+  std::unique_ptr<Trie> residuals;     // over entries; an empty residual is at the root
+  std::vector<uint32_t> tokens;        // token of each entry
+  std::vector<uint16_t> completed;     // counted: iterations completed before the exit, per entry
+  std::vector<uint32_t> representatives;  // tokens that stay inside, one per distinct place they lead to
+  std::vector<uint16_t> representative_iterations;
+
+  size_t memory() const {
+    return row.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 +
+           (residuals ? residuals->memory() : 0) + sizeof(Fragment);
+  }
+};
+
+// How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high.
+struct Split {
+  NodeId fragment = kEmpty;
+  NodeId rest = kEmpty;
+  NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
+  uint32_t low = 0, high = kUnbounded;
+  bool counted = false;
+  explicit operator bool() const { return fragment != kEmpty; }
+};
+
+// Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows.
+inline Split split(Arena& arena, NodeId id) {
+  constexpr int kMaxHeads = 2;
+  constexpr int kNarrow = 4;
+  std::vector<NodeId> heads;
+  NodeId rest = id;
+  for (;;) {
+    bool last = arena[rest].kind != Kind::Concat;
+    NodeId element = last ? rest : arena[rest].a;
+    rest = last ? kEpsilon : arena[rest].b;
+    const Node node = arena[element];
+    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty()) return {};
+    if (node.kind != Kind::Repeat) {
+      if (last || heads.size() == kMaxHeads) return {};
+      heads.push_back(element);
+      continue;
+    }
+    Split found;
+    NodeId terminator = kEpsilon;
+    if (arena[rest].kind == Kind::Concat && arena[arena[rest].a].kind == Kind::Set) {
+      terminator = arena[rest].a;
+      rest = arena[rest].b;
+    } else if (arena[rest].kind == Kind::Set) {
+      terminator = rest;
+      rest = kEpsilon;
+    }
+    found.counted = node.high != kUnbounded;
+    if (found.counted && terminator == kEpsilon) return {};
+    found.low = node.low;
+    found.high = node.high;
+    NodeId loop = found.counted ? arena.repeat(node.a, 0, kUnbounded) : element;
+    found.loop = found.fragment = arena.concat(loop, terminator);
+    for (size_t k = heads.size(); k-- > 0;) found.fragment = arena.concat(heads[k], found.fragment);
+    found.rest = rest;
+    return found;
+  }
+}
+
+// A description of a closed expression that means the same in every arena: equal keys, equal expressions. Empty for
+// recursive expressions, which are not shared.
+inline std::string canonical_key(const Arena& arena, NodeId root) {
+  std::string key;
+  std::unordered_map<NodeId, uint32_t> number;
+  std::vector<std::pair<NodeId, bool>> stack{{root, false}};
+  auto put = [&](uint32_t value) { key.append(reinterpret_cast<const char*>(&value), 4); };
+  while (!stack.empty()) {
+    auto [id, ready] = stack.back();
+    stack.pop_back();
+    if (number.contains(id)) continue;
+    const Node& node = arena[id];
+    std::vector<NodeId> operands;
+    switch (node.kind) {
+      case Kind::Concat: operands = {node.a, node.b}; break;
+      case Kind::Not:
+      case Kind::Repeat:
+      case Kind::Behind: operands = {node.a}; break;
+      case Kind::Or:
+      case Kind::And:
+      case Kind::Scoped: operands.assign(arena.list(id).begin(), arena.list(id).end()); break;
+      case Kind::Var: return {};
+      default: break;
+    }
+    if (!ready) {
+      stack.emplace_back(id, true);
+      for (NodeId operand : operands) stack.emplace_back(operand, false);
+      continue;
+    }
+    put(static_cast<uint32_t>(node.kind));
+    for (NodeId operand : operands) put(number.at(operand));
+    if (node.kind == Kind::Repeat) put(node.low), put(node.high);
+    if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), 32);
+    if (node.kind == Kind::Machine) {
+      const Machine& machine = arena.machine(id);
+      put(node.b);
+      key.append(reinterpret_cast<const char*>(machine.classes.data()), 256);
+      key.append(reinterpret_cast<const char*>(machine.table.data()), machine.table.size() * 4);
+      key.append(reinterpret_cast<const char*>(machine.accepting.data()), machine.accepting.size());
+    }
+    number.emplace(id, static_cast<uint32_t>(number.size()));
+  }
+  return key;
+}
+
+// The fragments of one vocabulary, shared by all automata over it. Bounded: past kMaxBytes the cache is emptied
+// (automata keep the fragments they use).
+class FragmentCache {
+ public:
+  std::shared_ptr<const Fragment> find(const std::string& key) {
+    std::lock_guard lock(mutex_);
+    auto it = known_.find(key);
+    return it == known_.end() ? nullptr : it->second;
+  }
+  void insert(const std::string& key, std::shared_ptr<const Fragment> fragment) {
+    std::lock_guard lock(mutex_);
+    if (bytes_ > kMaxBytes) {
+      known_.clear();
+      bytes_ = 0;
+    }
+    if (known_.emplace(key, fragment).second) bytes_ += fragment->memory() + key.size();
+  }
+  size_t memory() const {
+    std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+  size_t size() const {
+    std::lock_guard lock(mutex_);
+    return known_.size();
+  }
+
+ private:
+  static constexpr size_t kMaxBytes = 256 << 20;
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const Fragment>> known_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,159 @@
+// Interned token masks.
+//
+// A mask is a base row XOR a short sorted list of token ids. The base is either empty or a dense row of
+// ceil(V/32) words that many masks share: small masks are lists on the empty base, and the masks of one fragment in
+// many contexts are lists on the fragment's row. Filling is one memcpy (or memset) and the flips.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "bytes.hpp"
+#include "stable_vector.hpp"
+
+namespace tokenfst {
+
+using MaskId = uint32_t;
+
+struct Mask {
+  const uint32_t* base = nullptr;  // words, or null for the empty row
+  uint32_t base_index = 0;         // 1-based; 0 for the empty row
+  const uint32_t* flips = nullptr;
+  uint32_t num_flips = 0;
+  uint32_t count = 0;  // allowed tokens
+};
+
+class MaskPool {
+ public:
+  static constexpr size_t kMaxFlips = 512;
+
+  explicit MaskPool(size_t vocab_size) : vocab_size_(vocab_size), words_((vocab_size + 31) / 32) { masks_.grow(); }
+
+  size_t words() const { return words_; }
+  size_t vocab_size() const { return vocab_size_; }
+  size_t size() const { return masks_.size(); }
+  size_t num_rows() const { return rows_.size(); }
+  size_t memory() const { return owned_bytes_ + masks_.size() * sizeof(Mask); }
+  const Mask& operator[](MaskId id) const { return masks_[id]; }
+  const uint32_t* row(uint32_t base_index) const { return rows_[base_index - 1]; }
+
+  void fill(MaskId id, uint32_t* out) const {
+    const Mask& mask = masks_[id];
+    if (mask.base) std::memcpy(out, mask.base, words_ * 4);
+    else std::memset(out, 0, words_ * 4);
+    for (uint32_t i = 0; i < mask.num_flips; ++i) out[mask.flips[i] >> 5] ^= 1u << (mask.flips[i] & 31);
+  }
+  bool allows(MaskId id, uint32_t token) const {
+    const Mask& mask = masks_[id];
+    bool bit = mask.base && (mask.base[token >> 5] >> (token & 31) & 1);
+    return bit != std::binary_search(mask.flips, mask.flips + mask.num_flips, token);
+  }
+
+  // The mask that is `base_index`'s row XOR `flips` (sorted, distinct).
+  MaskId add(uint32_t base_index, std::span<const uint32_t> flips) {
+    uint64_t hash = mix(17, base_index);
+    for (uint32_t token : flips) hash = mix(hash, token);
+    auto [first, last] = index_.equal_range(hash);
+    for (; first != last; ++first) {
+      const Mask& known = masks_[first->second];
+      if (known.base_index == base_index && std::ranges::equal(std::span(known.flips, known.num_flips), flips)) return first->second;
+    }
+    uint32_t* own = allocate(flips.size());
+    std::ranges::copy(flips, own);
+    return publish(hash, base_index, own, static_cast<uint32_t>(flips.size()));
+  }
+
+  // The mask whose dense row is `row`, as a difference to a known row where that is short.
+  MaskId add_dense(const uint32_t* row) {
+    std::vector<uint32_t> flips;
+    for (uint32_t k = 0; k <= rows_.size() && k <= kBasesTried; ++k) {
+      uint32_t base_index = k == 0 ? 0 : static_cast<uint32_t>(rows_.size() + 1 - k);
+      if (difference(base_index ? rows_[base_index - 1] : nullptr, row, flips)) return add(base_index, flips);
+    }
+    return add(add_row(row), {});
+  }
+
+  // Registers a dense row as a base. Equal rows are kept once.
+  uint32_t add_row(const uint32_t* row) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < words_; ++i) hash = mix(hash, row[i]);
+    auto [first, last] = row_index_.equal_range(hash);
+    for (; first != last; ++first) {
+      if (std::memcmp(rows_[first->second - 1], row, words_ * 4) == 0) return first->second;
+    }
+    uint32_t* own = allocate(words_);
+    std::memcpy(own, row, words_ * 4);
+    return adopt_row(own, hash);
+  }
+
+  // For finished artifacts: rows and flips stay owned by the caller.
+  uint32_t adopt_row(const uint32_t* row, uint64_t hash = 0) {
+    rows_.push_back(row);
+    uint32_t count = 0;
+    for (size_t i = 0; i < words_; ++i) count += std::popcount(row[i]);
+    row_counts_.push_back(count);
+    row_index_.emplace(hash, static_cast<uint32_t>(rows_.size()));
+    return static_cast<uint32_t>(rows_.size());
+  }
+  MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) { return publish(0, base_index, flips, num_flips); }
+
+ private:
+  static constexpr size_t kBasesTried = 8;
+
+  bool difference(const uint32_t* base, const uint32_t* row, std::vector<uint32_t>& flips) const {
+    flips.clear();
+    for (size_t i = 0; i < words_; ++i) {
+      uint32_t word = row[i] ^ (base ? base[i] : 0);
+      if (word == 0) continue;
+      if (flips.size() + std::popcount(word) > kMaxFlips) return false;
+      for (; word; word &= word - 1) flips.push_back(static_cast<uint32_t>(i * 32 + std::countr_zero(word)));
+    }
+    return true;
+  }
+
+  uint32_t* allocate(size_t count) {
+    if (count > free_) {
+      free_ = std::max<size_t>(count, 16384);
+      blocks_.emplace_back(new uint32_t[free_]);
+      next_ = blocks_.back().get();
+      owned_bytes_ += free_ * 4;
+    }
+    uint32_t* result = next_;
+    next_ += count;
+    free_ -= count;
+    return result;
+  }
+
+  MaskId publish(uint64_t hash, uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {
+    MaskId id = static_cast<MaskId>(masks_.grow());
+    Mask& mask = masks_[id];
+    mask.base_index = base_index;
+    mask.base = base_index ? rows_[base_index - 1] : nullptr;
+    mask.flips = flips;
+    mask.num_flips = num_flips;
+    mask.count = base_index ? row_counts_[base_index - 1] : 0;
+    for (uint32_t i = 0; i < num_flips; ++i) {
+      bool set = mask.base && (mask.base[flips[i] >> 5] >> (flips[i] & 31) & 1);
+      mask.count += set ? -1 : 1;
+    }
+    index_.emplace(hash, id);
+    return id;
+  }
+
+  size_t vocab_size_, words_;
+  StableVector<Mask> masks_;  // mask 0 is the empty one, and means "not made yet" where states point to masks
+  std::vector<const uint32_t*> rows_;
+  std::vector<uint32_t> row_counts_;
+  std::unordered_multimap<uint64_t, MaskId> index_;
+  std::unordered_multimap<uint64_t, uint32_t> row_index_;
+  std::vector<std::unique_ptr<uint32_t[]>> blocks_;
+  uint32_t* next_ = nullptr;
+  size_t free_ = 0, owned_bytes_ = 0;
+};
+
+}  // namespace tokenfst

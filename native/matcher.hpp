@@ -1,0 +1,173 @@
+// One decoding: a token automaton and the states that the accepted tokens led through.
+//
+// Every operation costs the same whatever the number of tokens so far: rollback cuts the history, fork copies it.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "token_automaton.hpp"
+
+namespace tokenfst {
+
+class Matcher {
+ public:
+  Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint32_t> max_tokens) : automaton_(std::move(automaton)) {
+    if (!automaton_->spellable(automaton_->start())) {
+      throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
+    }
+    set_max_tokens_left(max_tokens);
+  }
+
+  const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
+  State state() const { return states_.empty() ? automaton_->start() : states_.back(); }
+  size_t num_tokens() const { return tokens_.size(); }
+  const std::vector<uint32_t>& tokens() const { return tokens_; }
+  bool is_terminated() const { return terminated_; }
+  bool is_accepting() const { return automaton_->bytes().accepting(state()); }
+  uint32_t distance() const { return automaton_->distance(state()); }
+
+  std::optional<uint32_t> max_tokens_left() const {
+    if (limit_ == kNoLimit) return std::nullopt;
+    return static_cast<uint32_t>(limit_ - tokens_.size());
+  }
+  void set_max_tokens_left(std::optional<uint32_t> left) {
+    if (left) {
+      if (uint32_t least = distance(); least > *left && !terminated_) {
+        throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: the least number from here is " + std::to_string(least));
+      }
+    }
+    limit_ = left ? tokens_.size() + *left : kNoLimit;
+  }
+
+  bool accept_token(uint32_t token) {
+    check(token);
+    if (terminated_) throw Error(Fault::Terminated, "token " + std::to_string(token) + " was offered after the end token; reset() or rollback() first");
+    return push(token);
+  }
+  bool accept_tokens(const std::vector<uint32_t>& tokens) {
+    for (uint32_t token : tokens) check(token);
+    size_t before = tokens_.size();
+    for (uint32_t token : tokens) {
+      if (terminated_ || !push(token)) {
+        rollback(tokens_.size() - before);
+        return false;
+      }
+    }
+    return true;
+  }
+  size_t validate_tokens(const std::vector<uint32_t>& tokens) {
+    for (uint32_t token : tokens) check(token);
+    size_t before = tokens_.size(), accepted = 0;
+    while (accepted < tokens.size() && !terminated_ && push(tokens[accepted])) ++accepted;
+    rollback(tokens_.size() - before);
+    return accepted;
+  }
+
+  // Writes the mask; returns whether anything is masked.
+  bool fill(uint32_t* out) const {
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    if (terminated_) {
+      std::memset(out, 0, automaton_->masks().words() * 4);
+      for (uint32_t token : vocabulary.eos()) out[token >> 5] |= 1u << (token & 31);
+      return true;
+    }
+    automaton_->fill(state(), left(), out);
+    if (limit_ != kNoLimit) return true;
+    return automaton_->masks()[automaton_->mask(state())].count < vocabulary.size();
+  }
+  bool is_cheap() const { return terminated_ || (limit_ == kNoLimit && automaton_->has_mask(state())); }
+
+  // The tokens that have no alternative, up to the next choice or the end.
+  std::vector<uint32_t> forced_tokens() {
+    std::vector<uint32_t> forced;
+    if (terminated_) return forced;
+    size_t before = tokens_.size();
+    std::vector<uint32_t> row(automaton_->masks().words());
+    while (forced.size() < kMaxForced) {
+      automaton_->fill(state(), left(), row.data());
+      std::optional<uint32_t> only;
+      int count = 0;
+      for (size_t i = 0; i < row.size() && count < 2; ++i) {
+        if (row[i] == 0) continue;
+        count += std::popcount(row[i]);
+        only = static_cast<uint32_t>(i * 32 + std::countr_zero(row[i]));
+      }
+      if (count != 1 || automaton_->vocabulary().is_eos(*only) || !push(*only)) break;
+      forced.push_back(*only);
+    }
+    rollback(tokens_.size() - before);
+    return forced;
+  }
+
+  // The bytes that every accepted text goes on with.
+  std::string forced_bytes() const {
+    std::string forced;
+    if (terminated_) return forced;
+    ByteAutomaton& bytes = automaton_->bytes();
+    std::vector<std::pair<uint32_t, uint8_t>> size_and_byte(bytes.num_classes());
+    for (int byte = 0; byte < 256; ++byte) {
+      auto& [size, last] = size_and_byte[bytes.classes()[byte]];
+      ++size;
+      last = static_cast<uint8_t>(byte);
+    }
+    for (State q = state(); !bytes.accepting(q) && forced.size() < kMaxForced;) {
+      const State* row = bytes.row(q);
+      uint32_t live = 0, chosen = 0;
+      for (uint32_t c = 0; c < bytes.num_classes() && live < 2; ++c) {
+        if (row[c] != kDead) live += size_and_byte[c].first, chosen = c;
+      }
+      if (live != 1) break;
+      forced += static_cast<char>(size_and_byte[chosen].second);
+      q = row[chosen];
+    }
+    return forced;
+  }
+
+  void rollback(size_t count) {
+    if (count > tokens_.size()) {
+      throw Error(Fault::Rollback, "cannot roll back " + std::to_string(count) + " tokens: only " + std::to_string(tokens_.size()) + " were accepted");
+    }
+    if (count == 0) return;
+    tokens_.resize(tokens_.size() - count);
+    states_.resize(tokens_.size());
+    terminated_ = false;
+  }
+  void reset() { rollback(tokens_.size()); }
+
+ private:
+  static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+  static constexpr size_t kMaxForced = 1 << 20;
+
+  uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : static_cast<uint32_t>(limit_ - tokens_.size()); }
+  void check(uint32_t token) const {
+    if (token >= automaton_->vocabulary().size()) {
+      throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(automaton_->vocabulary().size()) + " tokens");
+    }
+  }
+  bool push(uint32_t token) {
+    if (left() == 0) return false;
+    State next = state();
+    if (automaton_->vocabulary().is_eos(token)) {
+      if (!automaton_->bytes().accepting(next)) return false;
+      terminated_ = true;
+    } else {
+      next = automaton_->advance(next, token);
+      if (!automaton_->spellable(next)) return false;
+      if (limit_ != kNoLimit && automaton_->distance(next) > left() - 1) return false;
+    }
+    states_.push_back(next);
+    tokens_.push_back(token);
+    return true;
+  }
+
+  std::shared_ptr<TokenAutomaton> automaton_;
+  std::vector<State> states_;
+  std::vector<uint32_t> tokens_;
+  size_t limit_ = kNoLimit;
+  bool terminated_ = false;
+};
+
+}  // namespace tokenfst

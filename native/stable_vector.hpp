@@ -1,0 +1,49 @@
+// A growing array whose elements never move, so that readers need no lock.
+//
+// Chunk k holds kFirst << k elements. One writer appends (under the owner's mutex); any thread reads an index that
+// was published to it. Index to chunk is one count-leading-zeros.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace tokenfst {
+
+template <class T>
+class StableVector {
+ public:
+  StableVector() = default;
+  StableVector(const StableVector&) = delete;
+  StableVector& operator=(const StableVector&) = delete;
+  ~StableVector() {
+    for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
+  }
+
+  size_t size() const { return size_.load(std::memory_order_acquire); }
+  T& operator[](size_t index) { return *locate(index); }
+  const T& operator[](size_t index) const { return *locate(index); }
+
+  // Appends a value-initialized element and returns its index.
+  size_t grow() {
+    size_t index = size_.load(std::memory_order_relaxed);
+    int k = chunk_of(index);
+    if (!chunks_[k].load(std::memory_order_relaxed)) chunks_[k].store(new T[kFirst << k](), std::memory_order_release);
+    size_.store(index + 1, std::memory_order_release);
+    return index;
+  }
+
+ private:
+  static constexpr size_t kFirst = 64;
+  static int chunk_of(size_t index) { return std::bit_width(index / kFirst + 1) - 1; }
+  T* locate(size_t index) const {
+    int k = chunk_of(index);
+    return chunks_[k].load(std::memory_order_acquire) + (index - kFirst * ((size_t{1} << k) - 1));
+  }
+  std::atomic<T*> chunks_[40] = {};
+  std::atomic<size_t> size_{0};
+};
+
+}  // namespace tokenfst

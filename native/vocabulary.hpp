@@ -1,0 +1,94 @@
+// A vocabulary as the core sees it: the bytes of every token, in up to two contexts, and the tries over them.
+//
+// Special tokens have no bytes and are in no trie (convention 4). Where the first text token of a text is spelled
+// differently (a stripped space, a missing separator), `initial` holds those forms. Tries are built on first use.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "budget.hpp"
+#include "fragments.hpp"
+#include "trie.hpp"
+
+namespace tokenfst {
+
+class TokenBytes {
+ public:
+  TokenBytes(std::string data, std::vector<uint32_t> offsets) : data_(std::move(data)), offsets_(std::move(offsets)) {
+    if (offsets_.empty() || offsets_[0] != 0 || offsets_.back() != data_.size()) throw Error(Fault::Vocabulary, "token offsets do not cover the token bytes");
+    for (size_t i = 1; i < offsets_.size(); ++i) {
+      if (offsets_[i] < offsets_[i - 1]) throw Error(Fault::Vocabulary, "token offsets descend");
+      if (offsets_[i] - offsets_[i - 1] > UINT16_MAX) throw Error(Fault::Vocabulary, "token " + std::to_string(i - 1) + " is longer than 65,535 bytes");
+    }
+  }
+  size_t size() const { return offsets_.size() - 1; }
+  std::string_view operator[](uint32_t token) const { return {data_.data() + offsets_[token], offsets_[token + 1] - offsets_[token]}; }
+  size_t memory() const { return data_.size() + offsets_.size() * 4; }
+  Trie make_trie() const {
+    std::vector<uint32_t> order;
+    for (uint32_t token = 0; token < size(); ++token) {
+      if (!(*this)[token].empty()) order.push_back(token);
+    }
+    return Trie(*this, std::move(order));
+  }
+
+ private:
+  std::string data_;
+  std::vector<uint32_t> offsets_;
+};
+
+class Vocabulary {
+ public:
+  Vocabulary(TokenBytes tokens, std::unique_ptr<TokenBytes> initial, std::vector<uint32_t> eos, bool start_absorbs)
+      : tokens_(std::move(tokens)), initial_(std::move(initial)), eos_(std::move(eos)), start_absorbs_(start_absorbs) {
+    if (initial_ && initial_->size() != tokens_.size()) throw Error(Fault::Vocabulary, "initial forms and tokens differ in number");
+    for (uint32_t token : eos_) {
+      if (token >= size()) throw Error(Fault::Vocabulary, "end token " + std::to_string(token) + " lies outside the vocabulary");
+    }
+    std::vector<bool> single(256);
+    for (uint32_t token = 0; token < size(); ++token) {
+      if (tokens_[token].size() == 1) single[static_cast<uint8_t>(tokens_[token][0])] = true;
+    }
+    complete_ = std::find(single.begin(), single.end(), false) == single.end();
+  }
+
+  uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
+  const std::vector<uint32_t>& eos() const { return eos_; }
+  bool is_eos(uint32_t token) const { return std::find(eos_.begin(), eos_.end(), token) != eos_.end(); }
+  bool has_initial() const { return initial_ != nullptr; }
+  // Whether the text is still at its start after a token whose initial form is empty.
+  bool start_absorbs() const { return start_absorbs_; }
+  // Every byte is a token, so every byte string can be spelled.
+  bool complete() const { return complete_; }
+  const TokenBytes& tokens() const { return tokens_; }
+  const TokenBytes& initial() const { return initial_ ? *initial_ : tokens_; }
+  const Trie& trie() const {
+    std::call_once(built_, [this] { trie_ = std::make_unique<Trie>(tokens_.make_trie()); });
+    return *trie_;
+  }
+  const Trie& initial_trie() const {
+    if (!initial_) return trie();
+    std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
+    return *initial_trie_;
+  }
+  FragmentCache& fragments() const { return fragments_; }
+  size_t memory() const {
+    return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
+           fragments_.memory();
+  }
+
+ private:
+  TokenBytes tokens_;
+  std::unique_ptr<TokenBytes> initial_;
+  std::vector<uint32_t> eos_;
+  bool start_absorbs_, complete_ = false;
+  mutable std::once_flag built_, initial_built_;
+  mutable std::unique_ptr<Trie> trie_, initial_trie_;
+  mutable FragmentCache fragments_;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,416 @@
+"""A vocabulary: which bytes each token id stands for.
+
+The value that everything else is built from. Two tables of byte strings say what detokenization does:
+
+    decode(t1 t2 ... tn) = initial[t1] + tokens[t2] + ... + tokens[tn]
+
+``initial`` differs from ``tokens`` where the tokenizer treats the beginning of a text on its own:
+SentencePiece drops the first space, WordPiece writes no separator before the first word. Special tokens emit
+nothing and are not counted: t1 is the first token that is not special.
+
+Invariants. The width ``len(vocabulary)`` is the width of the logits. A special token has the empty byte
+string in both tables, whatever bytes it came with; end tokens are always special. A token that is empty in
+both tables is special. Equal byte strings keep their own ids. Nothing changes after construction; two
+vocabularies are equal when their fingerprints are.
+
+Cost. Construction is linear in the bytes of all tokens: joins and numpy, no loop over tokens. Rejected: a
+trie or a dictionary per vocabulary at construction (both are made when first asked for).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.errors import TokenIdError, VocabularyError
+
+if TYPE_CHECKING:
+    import pynini
+
+    from tokenfst import _native
+
+MAX_TOKEN_BYTES = 65_535
+"""Longest byte string of one token."""
+
+MAX_TOKEN_ID = (1 << 24) - 1
+"""Largest token id that an adapter takes from a file: a broken file must not ask for any amount of memory."""
+
+
+class Vocabulary:
+    """An immutable table of tokens; see the module's text for what it means.
+
+    ``tokens``: the bytes of each id; ``b""`` marks a special token. ``eos_token_id``: one end token or
+    several. ``special_tokens``: ids that are special whatever their bytes, or a mapping from their names to
+    their ids. ``initial_tokens``: the bytes of each id as the first text token (``None``: the same as
+    ``tokens``). ``start_absorbs``: what a token with an empty initial form does at the start of a text.
+    False: the text has begun, and the next token takes its form from ``tokens``. True: the text is still at
+    its start. ``name``: for people; not part of the value.
+
+    Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        eos_token_id: int | Sequence[int],
+        special_tokens: Mapping[str, int] | Iterable[int] = (),
+        *,
+        initial_tokens: Sequence[bytes] | None = None,
+        start_absorbs: bool = False,
+        name: str = "",
+    ) -> None:
+        table = _byte_strings(tokens, "tokens")
+        size = len(table)
+        eos = _ids(eos_token_id, size, "end")
+        if not eos:
+            raise VocabularyError("a vocabulary needs at least one end token: pass eos_token_id")
+        names = dict(special_tokens) if isinstance(special_tokens, Mapping) else {}
+        if not all(isinstance(key, str) for key in names):
+            raise VocabularyError(
+                "the names of special tokens must be str: pass a mapping from name to token id"
+            )
+        listed = _ids(names.values() if names else special_tokens, size, "special")
+        forced = {*eos, *listed}
+        initial = table if initial_tokens is None else _byte_strings(initial_tokens, "initial_tokens")
+        if len(initial) != size:
+            raise VocabularyError(f"{len(initial):,} initial forms for {size:,} tokens: give one for each")
+        for special in forced:
+            table[special] = b""
+            initial[special] = b""
+        empty = np.flatnonzero((_lengths(table) == 0) & (_lengths(initial) == 0))
+
+        self._tokens = tuple(table)
+        self._initial = None if initial is table or initial == table else tuple(initial)
+        self._eos = tuple(sorted(set(eos)))
+        self._names: Mapping[str, int] = MappingProxyType(
+            {key: operator.index(names[key]) for key in sorted(names)}
+        )
+        self._special = frozenset(empty.tolist())
+        self._absorbs = bool(start_absorbs) and self._initial is not None
+        self._name = name
+
+    # --- the value ----------------------------------------------------------------------------------------
+
+    @property
+    def tokens(self) -> tuple[bytes, ...]:
+        """The bytes of each token id; ``b""`` for special tokens."""
+        return self._tokens
+
+    @property
+    def initial_tokens(self) -> tuple[bytes, ...] | None:
+        """The bytes of each token id at the start of a text; ``None``: the same as ``tokens``."""
+        return self._initial
+
+    @property
+    def start_absorbs(self) -> bool:
+        """True: a token with an empty initial form leaves the text at its start."""
+        return self._absorbs
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """The end tokens, ascending; at least one."""
+        return self._eos
+
+    @property
+    def special_token_ids(self) -> frozenset[int]:
+        """Every id that emits nothing: special tokens, end tokens, padding."""
+        return self._special
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """Names of special tokens, as far as they are known."""
+        return self._names
+
+    @property
+    def name(self) -> str:
+        """Where the vocabulary came from, for people; not part of equality or of the fingerprint."""
+        return self._name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of everything that decides what token sequences mean.
+
+        Hashed are, each preceded by its length: the sizes and bytes of ``tokens`` and ``initial_tokens``,
+        ``start_absorbs``, the end tokens, the special ids, and the names of special tokens. It is the same on
+        every machine and in every release with the same first line.
+        """
+        digest = hashlib.sha256(b"tokenfst vocabulary 1\n")
+
+        def add(part: bytes) -> None:
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+
+        for table in (self._tokens, self._initial):
+            add(b"" if table is None else _lengths(table).astype("<u4").tobytes())
+            add(b"" if table is None else b"".join(table))
+        add(bytes([self._absorbs]))
+        add(np.array(self._eos, "<u4").tobytes())
+        add(np.array(sorted(self._special), "<u4").tobytes())
+        for key, token in self._names.items():
+            add(key.encode("utf-8", "surrogatepass"))
+            add(token.to_bytes(4, "little"))
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        label = f"{self._name!r}, " if self._name else ""
+        counts = f"{len(self):,} tokens, {len(self._special):,} special"
+        return f"<Vocabulary {label}{counts}, {self.fingerprint[:12]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        special = dict(self._names) or ()
+        return _unpickle, (self._tokens, self._eos, special, self._initial, self._absorbs, self._name)
+
+    # --- looking things up --------------------------------------------------------------------------------
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token inside a text; ``b""`` for a special token. Raises ``TokenIdError``."""
+        return self._tokens[self._checked(token_id)]
+
+    def initial_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token at the start of a text. Raises ``TokenIdError``."""
+        return (self._initial or self._tokens)[self._checked(token_id)]
+
+    def ids(self, data: bytes) -> tuple[int, ...]:
+        """Every token whose bytes inside a text are ``data``, ascending; none for ``b""``."""
+        return self._index[0].get(bytes(data), ())
+
+    def decode(self, ids: Iterable[int]) -> bytes:
+        """The bytes that a token sequence stands for; the specification of ``detokenizer()``.
+
+        Linear in the output. Raises ``TokenIdError`` for an id outside of the vocabulary.
+        """
+        parts = []
+        table = self._initial or self._tokens
+        for token_id in ids:
+            token = self._checked(token_id)
+            if token in self._special:
+                continue
+            parts.append(table[token])
+            if parts[-1] or not self._absorbs:
+                table = self._tokens
+        return b"".join(parts)
+
+    def encode_greedy(self, data: bytes) -> list[int]:
+        """Some token sequence that decodes to ``data``: at each place the longest token that fits, lowest id
+        first.
+
+        For tests and examples; it is not the tokenizer's own segmentation. Never looks back, so it may get
+        stuck where a sequence exists: then ``VocabularyError`` names the place. O(len(data) * longest token).
+        """
+        data = bytes(data)
+        result: list[int] = []
+        place = 0
+        inside, initial = self._index
+        index, longest = initial, self._longest[1]
+        while place < len(data):
+            for length in range(min(longest, len(data) - place), -1, -1):
+                found = index.get(data[place : place + length])
+                if found:
+                    break
+            else:
+                shown = data[place : place + 20]
+                raise VocabularyError(
+                    f"no token continues the text at byte {place}, which goes on with {shown!r}"
+                )
+            result.append(found[0])
+            place += length
+            index, longest = inside, self._longest[0]
+        return result
+
+    @cached_property
+    def _index(self) -> tuple[dict[bytes, tuple[int, ...]], dict[bytes, tuple[int, ...]]]:
+        """Token ids by their bytes: inside a text, and at its start (where b"" may be a key)."""
+        inside = _inverse(self._tokens)
+        inside.pop(b"", None)
+        if self._initial is None:
+            return inside, inside
+        initial = _inverse(self._initial)
+        absorbed = tuple(token for token in initial.pop(b"", ()) if token not in self._special)
+        if absorbed and not self._absorbs:
+            initial[b""] = absorbed
+        return inside, initial
+
+    @cached_property
+    def _longest(self) -> tuple[int, int]:
+        inside = max(map(len, self._tokens))
+        return inside, inside if self._initial is None else max(map(len, self._initial))
+
+    def _checked(self, token_id: int) -> int:
+        token = operator.index(token_id)
+        if not 0 <= token < len(self._tokens):
+            raise TokenIdError(
+                f"token id {token} is outside of the vocabulary, which has ids 0 to {len(self) - 1}"
+            )
+        return token
+
+    # --- other forms --------------------------------------------------------------------------------------
+
+    def packed(self, *, initial: bool = False) -> tuple[bytes, npt.NDArray[np.uint64]]:
+        """All bytes of ``tokens`` (or of the initial forms) joined, and offsets: uint64, (V + 1,)."""
+        table = self._initial or self._tokens if initial else self._tokens
+        offsets = np.zeros(len(table) + 1, np.uint64)
+        offsets[1:] = np.cumsum(_lengths(table))
+        return b"".join(table), offsets
+
+    @cached_property
+    def native(self) -> _native.Vocabulary:
+        """The native core's form of this vocabulary (its trie), made when first asked for."""
+        from tokenfst import _native
+
+        data, offsets = self.packed()
+        initial: tuple[bytes | None, npt.NDArray[np.uint64] | None] = (None, None)
+        if self._initial is not None:
+            initial = self.packed(initial=True)
+        if self._absorbs:
+            return _native.Vocabulary(data, offsets, *initial, list(self._eos), start_absorbs=True)
+        return _native.Vocabulary(data, offsets, *initial, list(self._eos))
+
+    def detokenizer(self) -> pynini.Fst:
+        """The transducer from token sequences to bytes; see ``tokenfst.tokenizers.detokenizer``.
+
+        Needs pynini: ``MissingDependencyError`` without it.
+        """
+        from tokenfst.tokenizers.detokenizer import detokenizer
+
+        return detokenizer(self)
+
+    def to_json(self, path: str | PathLike[str]) -> None:
+        """Write a ``tokens:`` file; see ``tokenfst.tokenizers.token_file``."""
+        from tokenfst.tokenizers.token_file import write_token_file
+
+        write_token_file(self, path)
+
+    # --- adapters -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_huggingface(
+        cls, tokenizer: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+    ) -> Vocabulary:
+        """From a Hugging Face tokenizer, file, folder or name; see ``from_huggingface``."""
+        from tokenfst.tokenizers.from_huggingface import from_huggingface
+
+        return from_huggingface(tokenizer, size=size, eos_token_id=eos_token_id)
+
+    @classmethod
+    def from_tiktoken(
+        cls, encoding: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+    ) -> Vocabulary:
+        """From a tiktoken encoding, its name, or a ``.tiktoken`` file; see ``from_tiktoken``."""
+        from tokenfst.tokenizers.from_tiktoken import from_tiktoken
+
+        return from_tiktoken(encoding, size=size, eos_token_id=eos_token_id)
+
+    @classmethod
+    def from_sentencepiece(
+        cls, model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+    ) -> Vocabulary:
+        """From a SentencePiece model file or processor; see ``from_sentencepiece``."""
+        from tokenfst.tokenizers.from_sentencepiece import from_sentencepiece
+
+        return from_sentencepiece(model, size=size, eos_token_id=eos_token_id)
+
+    @classmethod
+    def from_mistral(
+        cls,
+        name_or_path: str | PathLike[str],
+        *,
+        size: int | None = None,
+        eos_token_id: int | Sequence[int] | None = None,
+    ) -> Vocabulary:
+        """From a Mistral tokenizer file, or the name of one in mistral-common; see ``from_mistral``."""
+        from tokenfst.tokenizers.from_mistral import from_mistral
+
+        return from_mistral(name_or_path, size=size, eos_token_id=eos_token_id)
+
+
+def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:
+    """``tokens`` with special tokens appended up to ``size``, the width of a model's logits (``None``: as it
+    is).
+
+    Raises ``VocabularyError`` when the tokenizer has more tokens than that.
+    """
+    if size is None:
+        return tokens
+    if size < len(tokens):
+        raise VocabularyError(
+            f"the tokenizer has {len(tokens):,} tokens, more than the size {size:,}: pass the width of the "
+            "model's logits, or leave size out"
+        )
+    return tokens + [b""] * (size - len(tokens))
+
+
+def _byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:
+    if isinstance(tokens, bytes | str):
+        raise VocabularyError(
+            f"{what} must be a sequence of bytes objects, one for each token id, not one string"
+        )
+    table = list(tokens)
+    if not table:
+        raise VocabularyError(f"{what} is empty: a vocabulary needs at least one token")
+    if set(map(type, table)) != {bytes}:
+        bad = next(index for index, token in enumerate(table) if type(token) is not bytes)
+        raise VocabularyError(
+            f"{what}[{bad}] is {table[bad]!r}, a {type(table[bad]).__name__}: every token must be bytes "
+            "(encode text as UTF-8)"
+        )
+    longest = max(map(len, table))
+    if longest > MAX_TOKEN_BYTES:
+        bad = next(index for index, token in enumerate(table) if len(token) == longest)
+        raise VocabularyError(f"{what}[{bad}] has {longest:,} bytes; the limit is {MAX_TOKEN_BYTES:,}")
+    return table
+
+
+def _ids(ids: int | Iterable[int], size: int, kind: str) -> list[int]:
+    def refuse(item: object) -> NoReturn:
+        raise VocabularyError(f"the {kind} token id {item!r} is not one of the ids 0 to {size - 1}")
+
+    result = []
+    for item in ids if isinstance(ids, Iterable) else [ids]:
+        if isinstance(item, bool | str) or not hasattr(item, "__index__"):
+            refuse(item)
+        token = operator.index(item)
+        if not 0 <= token < size:
+            refuse(token)
+        result.append(token)
+    return result
+
+
+def _lengths(table: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(len, table), np.int64, len(table))
+
+
+def _inverse(table: Sequence[bytes]) -> dict[bytes, tuple[int, ...]]:
+    result: dict[bytes, list[int]] = {}
+    for token, data in enumerate(table):
+        result.setdefault(data, []).append(token)
+    return {data: tuple(ids) for data, ids in result.items()}
+
+
+def _unpickle(
+    tokens: Sequence[bytes],
+    eos: Sequence[int],
+    special: Mapping[str, int] | Iterable[int],
+    initial: Sequence[bytes] | None,
+    absorbs: bool,
+    name: str,
+) -> Vocabulary:
+    return Vocabulary(tokens, eos, special, initial_tokens=initial, start_absorbs=absorbs, name=name)
