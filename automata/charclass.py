@@ -1,14 +1,15 @@
-"""Character classes of Python's ``re``: which code points, and the shared expression that matches one of them.
+"""Character classes of Python's ``re``: the code points, and the shared expression for one of them.
 
 The idea: a class is a set of code points as ranges, exactly as ``re`` understands it, and one leaf of the
-expression graph: a byte set if it is ASCII (or the pattern is bytes), a word if it is one character, otherwise a
-minimal UTF-8 automaton. Equal classes are the same ``Expr`` object, for the life of the process.
+expression graph: a byte set if it is ASCII (or the pattern is bytes), a word if it is one character,
+otherwise a minimal UTF-8 automaton. Equal classes are the same ``Expr`` object, for the life of the
+process.
 
-Exactness comes from asking the running Python, never from tables of our own. ``\\d \\w \\s`` are what ``re`` finds in
-a string of all code points. Ignoring case follows ``re``'s compiler: a character c is looked up as lower(c) among
-the lowered members of the class and their extra cases (``re._casefix``), with the interpreter's own mappings. Classes
-with members above U+FFFF that ignore case are matched by ``re`` itself, against all code points: its compiler has
-rules of its own there.
+Exactness comes from asking the running Python, never from tables of our own. ``\\d \\w \\s`` are what
+``re`` finds in a string of all code points. Ignoring case follows ``re``'s compiler: a character c is
+looked up as lower(c) among the lowered members of the class and their extra cases (``re._casefix``), with
+the interpreter's own mappings. Classes with members above U+FFFF that ignore case are matched by ``re``
+itself, against all code points: its compiler has rules of its own there.
 
 Cost: about 40 ms once for the string of all code points and 10-20 ms a category, when first needed; below a
 millisecond for a new class; a dictionary look-up for a known one.
@@ -59,11 +60,11 @@ TEXT = 1 << 16
 """Added to the flags of ``re`` where the pattern is a str: characters are code points and not bytes."""
 
 # What of the flags decides the meaning of a class.
-_CLASS_FLAGS = TEXT | re.IGNORECASE | re.UNICODE | re.DOTALL
+_CLASS_FLAGS = int(TEXT | re.IGNORECASE | re.UNICODE | re.DOTALL)
 
 
-class_item = tuple[Any, Any]
-"""(operator, argument) as ``re._parser`` writes it: LITERAL, NOT_LITERAL, ANY, or IN with a tuple of members."""
+ClassItem = tuple[Any, Any]
+"""A member of a class as ``re._parser`` writes it: (operator, argument)."""
 
 
 def leaf(op: Any, argument: Any, flags: int) -> Expr:
@@ -82,7 +83,7 @@ def _leaf(op: Any, argument: Any, flags: int) -> Expr:
 
 
 @lru_cache(maxsize=4096)
-def character_set(ranges: Ranges, text: bool = True) -> Expr:
+def character_set(ranges: Ranges, text: bool) -> Expr:
     """The shared expression for one character out of ``ranges``: code points, or bytes if not ``text``."""
     if text:
         ranges = without_surrogates(ranges)
@@ -114,7 +115,7 @@ def _members(op: Any, argument: Any, flags: int) -> Ranges:
     if flags & re.IGNORECASE:
         ranges = _ignoring_case(items, flags)
     else:
-        ranges = normalize(pair for item in items for pair in _plain_member(*item, flags))
+        ranges = normalize(pair for op, value in items for pair in _plain_member(op, value, flags))
     return negate(ranges, limit) if negated else ranges
 
 
@@ -170,7 +171,9 @@ def _case_table(unicode: bool) -> tuple[_Codes, _Codes, _Codes]:
         everything, step = _every_character(), 1024
         blocks = range(0, len(everything), step)
         parts = ((at, everything[at : at + step]) for at in blocks)
-        candidates = [at + k for at, part in parts if part.lower() != part or part.upper() != part for k in range(step)]
+        candidates = [
+            at + k for at, part in parts if part.lower() != part or part.upper() != part for k in range(step)
+        ]
         cased = [code for code in candidates if _sre.unicode_iscased(code)]
         lower = [_sre.unicode_tolower(code) for code in cased]
     else:
@@ -183,7 +186,7 @@ def _case_table(unicode: bool) -> tuple[_Codes, _Codes, _Codes]:
 
 def _inside(codes: _Codes, ranges: Ranges) -> npt.NDArray[np.bool_]:
     """Which of ``codes`` are in ``ranges``."""
-    bounds = np.array(ranges, np.int64).reshape(-1, 2) + (0, 1)
+    bounds = np.array(ranges, np.int64).reshape(-1, 2) + np.array((0, 1))
     inside: npt.NDArray[np.bool_] = np.searchsorted(bounds.ravel(), codes, side="right") % 2 == 1
     return inside
 
@@ -216,9 +219,12 @@ def _holds(ranges: Ranges, code: int) -> bool:
     return any(low <= code <= high for low, high in ranges)
 
 
-def _ignoring_case(items: tuple[class_item, ...], flags: int) -> Ranges:
-    literal_ranges = normalize(pair for item in items if item[0] is not CATEGORY for pair in _plain_member(*item, flags))
-    categories = [pair for item in items if item[0] is CATEGORY for pair in _plain_member(*item, flags)]
+def _ignoring_case(items: tuple[ClassItem, ...], flags: int) -> Ranges:
+    categories: list[tuple[int, int]] = []
+    literals: list[tuple[int, int]] = []
+    for op, value in items:
+        (categories if op is CATEGORY else literals).extend(_plain_member(op, value, flags))
+    literal_ranges = normalize(literals)
     cased, _, _ = _case_table(bool(flags & re.UNICODE))
     if literal_ranges and literal_ranges[-1][1] > 0xFFFF:
         mode = re.UNICODE if flags & re.UNICODE else re.ASCII
@@ -228,7 +234,7 @@ def _ignoring_case(items: tuple[class_item, ...], flags: int) -> Ranges:
     return _before_lowering(normalize((*_lowered(literal_ranges, flags), *categories)), flags)
 
 
-def _spelled(item: class_item) -> str:
+def _spelled(item: ClassItem) -> str:
     """A member of a class as a pattern."""
     op, argument = item
     if op is CATEGORY:

@@ -1,8 +1,9 @@
 """Parts of an expression that need their continuation: the rest of the text, which look-ahead restricts.
 
-A part is an ``Expr`` where it holds no look-ahead, and otherwise one of the nodes below. ``before`` turns a part and
-the language of all the text after it into an expression. Invariant: a ``Choice``, ``Sequence`` or ``Loop`` holds look-ahead
-somewhere, so what can stay a plain expression does (and its repetitions stay counted).
+A part is an ``Expr`` where it holds no look-ahead, and otherwise one of the nodes below. ``before`` turns a
+part and the language of all the text after it into an expression. Invariant: a ``Choice``, ``Sequence`` or
+``Loop`` holds look-ahead somewhere, so what can stay a plain expression does (and its repetitions stay
+counted).
 
 Cost: linear in ``weight``, the number of nodes once counted loops are written out.
 """

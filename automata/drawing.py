@@ -167,7 +167,7 @@ def _shown(byte: int) -> str:
         return _ESCAPES[byte]
     if not 0x21 <= byte < 0x7F:
         return f"\\x{byte:02x}"
-    return f"\\{chr(byte)}" if chr(byte) in '\\[]^-"' else chr(byte)
+    return f"\\{chr(byte)}" if chr(byte) in '\\[]^-' else chr(byte)
 
 
 def _quoted(text: str) -> str:

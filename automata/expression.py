@@ -32,7 +32,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -189,6 +188,12 @@ UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
 
+NativeMachine = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int]
+NativeArgs = tuple[
+    npt.NDArray[np.int32], npt.NDArray[np.uint8], bytes, list[NativeMachine], list[tuple[int, str]]
+]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
     """An expression graph in the form that the native core reads.
@@ -205,7 +210,7 @@ class Program:
     machines: tuple[Dfa, ...]
     labels: tuple[tuple[int, str], ...]
 
-    def native_args(self) -> tuple[Any, ...]:
+    def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
         machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
         return self.code, self.sets, self.blob, machines, list(self.labels)

@@ -230,7 +230,7 @@ def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Bud
     if len(differ):
         at = differ[0]
         raise FstError(
-            f"a language needs an acceptor, but the arc {_arc(arcs.source, at)} maps label {arcs.ilabel[at]} to "
+            f"a language needs an acceptor, but arc {_arc(arcs.source, at)} maps label {arcs.ilabel[at]} to "
             f'{arcs.olabel[at]}; take one side of the transducer with fst.copy().project("input") or ("output")'
         )
     last = byte_zero + 255
@@ -238,7 +238,7 @@ def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Bud
     if len(bad):
         at = bad[0]
         raise FstError(
-            f"label {arcs.ilabel[at]} on the arc {_arc(arcs.source, at)} is not a byte: byte b has label b + "
+            f"label {arcs.ilabel[at]} on arc {_arc(arcs.source, at)} is not a byte: byte b has label b + "
             f"{byte_zero}, so labels are {max(byte_zero, 1)}..{last}, and 0 for ε"
         )
     made = pynini.determinize(fst.copy().rmepsilon(), nstate=limit + 1)
@@ -311,7 +311,7 @@ def _refuse_weights(
     if len(weighted):
         at = weighted[0]
         raise FstError(
-            f"a weighted transducer: the arc {_arc(source, at)} has weight {arcs[at]:g}, and a language has none; {remedy}"
+            f"a weighted transducer: arc {_arc(source, at)} has weight {arcs[at]:g}, and a language has none; {remedy}"
         )
     weighted = np.flatnonzero((final != _ONE) & (final != _ZERO))
     if len(weighted):

@@ -22,7 +22,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,13 +33,14 @@ from tokenfst.automata.labels import BYTE_ZERO_LABEL
 from tokenfst.automata.lazy import find_witness, make_automaton, make_tables
 from tokenfst.automata.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.budget import Budget
-from tokenfst.errors import ConstraintError, EmptyLanguageError
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 
 if TYPE_CHECKING:
     import pynini
 
     from tokenfst import _native
 
+_T = TypeVar("_T")
 _SOURCE_LENGTH = 240
 
 
@@ -168,7 +169,7 @@ class Language:
     def determinize(self) -> Dfa:
         """All states as tables, trim (convention 3); made once."""
         if self._dfa is None:
-            self._dfa = make_tables(self.automaton)
+            self._dfa = self._ask(make_tables)
         return self._dfa
 
     def size(self) -> Size:
@@ -238,26 +239,26 @@ class Language:
     def accepts(self, word: str | bytes) -> bool:
         """Whether ``word`` (text in UTF-8) is in the language. Text with a lone surrogate never is."""
         data = _encode(word)
-        return data is not None and self.automaton.accepts(data)
+        return data is not None and self._ask(lambda automaton: automaton.accepts(data))
 
     def viable_prefix(self, data: bytes) -> int:
         """How many bytes of ``data`` some word of the language begins with; -1 if the language is empty."""
-        return self.automaton.viable_prefix(data)
+        return self._ask(lambda automaton: automaton.viable_prefix(data))
 
     def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
         """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a word."""
-        return self.automaton.next_bytes(prefix)
+        return self._ask(lambda automaton: automaton.next_bytes(prefix))
 
     def is_empty(self) -> bool:
         """Whether there is no word at all. Stops at the first word that it finds."""
-        return self.automaton.viable_prefix(b"") < 0
+        return self.viable_prefix(b"") < 0
 
     def witness(self) -> bytes | None:
         """A shortest word, a readable one if that is cheap to find; ``None`` if the language is empty.
 
         The same word every time.
         """
-        return find_witness(self._expr, self.automaton)
+        return self._ask(lambda automaton: find_witness(self._expr, automaton))
 
     def equivalent(self, other: Language) -> Answer:
         """Whether both languages hold the same words. If not, the answer's witness is a shortest word in only one."""
@@ -270,7 +271,7 @@ class Language:
     def sample(
         self, rng: random.Random | np.random.Generator | None = None, max_length: int | None = None
     ) -> bytes:
-        """A random word, readable where the language allows; every word that ends early enough has a chance.
+        """A random word, of readable characters where the language allows (so not every word has a chance).
 
         ``rng``: a ``random.Random`` or numpy ``Generator`` (without: a fresh one). The same state of ``rng`` gives the
         same word. ``max_length``: at most so many bytes; without, the walk heads for the end after up to 48 bytes.
@@ -289,7 +290,7 @@ class Language:
             raise ConstraintError(
                 f"the shortest word of {self!r} has {shortest} bytes, more than {max_length}"
             )
-        return sampling.sample(self.automaton, complete, rng or random.Random(), max_length)
+        return sampling.sample(self, complete, rng or random.Random(), max_length)
 
     # --- out ------------------------------------------------------------------------------------------
 
@@ -316,6 +317,17 @@ class Language:
         return picture
 
     # --- details --------------------------------------------------------------------------------------
+
+    def _ask(self, question: Callable[[_native.ByteAutomaton], _T]) -> _T:
+        """The automaton's answer. One that earlier questions have filled up gives way to a fresh one."""
+        used = self._automaton
+        try:
+            return question(self.automaton)
+        except BudgetExceeded as error:
+            self._automaton = None
+            if used is None or error.resource == "seconds":
+                raise
+        return self._ask(question)
 
     def _combined(self, sign: str, other: Language, operation: Callable[[Expr, Expr], Expr]) -> Language:
         if not isinstance(other, Language):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from tokenfst import _native
 from tokenfst.automata.expression import ANY_BYTE, Dfa, Expr, byte_set, intersect, linearize, machine, repeat
 from tokenfst.automata.tables import frozen_dfa
@@ -36,7 +38,8 @@ def make_automaton(expr: Expr, budget: Budget) -> _native.ByteAutomaton:
 
 def make_tables(automaton: _native.ByteAutomaton) -> Dfa:
     """All states of an automaton, trim (convention 3)."""
-    return frozen_dfa(*automaton.determinize())
+    classes, table, accepting, start = automaton.determinize()
+    return frozen_dfa(classes, table, accepting.astype(np.bool_), start)
 
 
 def find_witness(expr: Expr, automaton: _native.ByteAutomaton) -> bytes | None:

@@ -2,21 +2,23 @@ r"""Anchors, word boundaries, look-ahead and look-behind of a pattern as boolean
 
 The idea, in three steps.
 
-1. *Context.* What can stand left and right of a place is one of a few kinds of character (a word character, a
-   newline, ..., or the edge of the text), found from the first and last characters of what surrounds it. A zero-width
-   condition such as ``\b`` is a relation between the two kinds. Mostly the context decides it: ``^`` at the
-   beginning, ``$`` at the end, ``\b`` between ``foo`` and a space cost nothing.
-2. *Continuation.* Look-ahead sees all of the text that is left, and so it restricts the language K of what follows:
-   ``(?=X)`` before K is (X·Σ*) ∩ K, ``(?!X)`` is ¬(X·Σ*) ∩ K. Parts that hold look-ahead are therefore written in
-   continuation-passing style, r before K; a loop of them is the least X with X = K ∪ (body before X), a counted one is
-   written out. All other parts stay as they are and are concatenated with K. A complement holds invalid UTF-8 too;
-   K holds none, so the intersection is exact.
+1. *Context.* What can stand left and right of a place is one of a few kinds of character (a word character,
+   a newline, ..., or the edge of the text), found from the first and last characters of what surrounds it.
+   A zero-width condition such as ``\b`` is a relation between the two kinds. Mostly the context decides it:
+   ``^`` at the beginning, ``$`` at the end, ``\b`` between ``foo`` and a space cost nothing.
+2. *Continuation.* Look-ahead sees all of the text that is left, and so it restricts the language K of what
+   follows: ``(?=X)`` before K is (X·Σ*) ∩ K, ``(?!X)`` is ¬(X·Σ*) ∩ K. Parts that hold look-ahead are
+   therefore written in continuation-passing style, r before K; a loop of them is the least X with X = K ∪
+   (body before X), a counted one is written out. All other parts stay as they are and are concatenated with
+   K. A complement holds invalid UTF-8 too; K holds none, so the intersection is exact.
 3. *Look-behind* sees the text back to its beginning: ``(?<=X)`` is ``behind(Σ*·X)`` and ``(?<!X)``
-   ``behind(¬(Σ*·X))``. Its width is fixed, so conditions inside of it stand at fixed distances from its end and
-   become further restrictions of the same prefix; those at the very end are conditions at the place itself.
+   ``behind(¬(Σ*·X))``. Its width is fixed, so conditions inside of it stand at fixed distances from its end
+   and become further restrictions of the same prefix; those at the very end are conditions at the place
+   itself.
 
-Cost: linear in the pattern, apart from written-out loops (bounded by ``Budget.positions``, ``_COPY`` positions a
-node) and alternatives inside a look-behind that hold conditions (at most ``_MAX_ALTERNATIVES``).
+Cost: linear in the pattern, apart from written-out loops (bounded by ``Budget.positions``, ``_COPY``
+positions a node) and alternatives inside a look-behind that hold conditions (at most
+``_MAX_ALTERNATIVES``).
 """
 
 from __future__ import annotations
@@ -70,9 +72,11 @@ from tokenfst.errors import BudgetExceeded
 
 _Item = tuple[Any, Any]
 _Plain = Callable[[list[_Item], int], Expr]
+_Way = list[tuple[Expr | _Item, int, int]]
+"""One alternative of a look-behind, in a line: (plain expression or condition, flags, width)."""
 
 _COPY = 64
-"""Positions that one node of a written-out loop counts for: it is a node in memory, a counted position is not."""
+"""Positions that a node of a written-out loop counts for: a node in memory, unlike a counted position."""
 _MAX_ALTERNATIVES = 1000
 
 
@@ -165,7 +169,8 @@ class Lookaround:
         if op is BRANCH:
             return choice([self.sequence(each, flags, left, right) for each in argument[1]])
         if op is MAX_REPEAT or op is MIN_REPEAT:
-            return self.loop(*argument, flags, left, right)
+            low, high, body = argument
+            return self.loop(low, high, body, flags, left, right)
         direction, body = argument
         looked = self.look_ahead if direction > 0 else self.look_behind
         return looked(op is ASSERT_NOT, body, flags, left, right)
@@ -222,7 +227,9 @@ class Lookaround:
             return EPSILON if negated else EMPTY
         pasts, here = self.prefixes(body, flags, left, right)
         if not negated:
-            return choice([self.behind(union(*pasts)), *(sequence([self.behind(p), part]) for p, part in here)])
+            return choice(
+                [self.behind(union(*pasts)), *(sequence([self.behind(p), part]) for p, part in here)]
+            )
         parts: list[Part] = [self.behind(_complement(union(*pasts)))]
         for past, part in here:
             failing = Ahead(complement(before(part, UNIVERSE)))
@@ -231,7 +238,9 @@ class Lookaround:
 
     # --- inside a look-behind ---
 
-    def prefixes(self, body: Tree, flags: int, left: int, right: int) -> tuple[list[Expr], list[tuple[Expr, Part]]]:
+    def prefixes(
+        self, body: Tree, flags: int, left: int, right: int
+    ) -> tuple[list[Expr], list[tuple[Expr, Part]]]:
         """Languages of the whole text before the place; then those with a condition on the place itself."""
         pasts: list[Expr] = []
         here: list[tuple[Expr, Part]] = []
@@ -256,11 +265,12 @@ class Lookaround:
                 pasts.append(past)
         return pasts, here
 
-    def flatten(self, whole: Tree, tree: Tree, flags: int) -> list[list[tuple[Expr | _Item, int, int]]]:
-        """The alternatives of a fixed-width ``tree``: each a list of (plain expression or condition, flags, width)."""
+    def flatten(self, whole: Tree, tree: Tree, flags: int) -> list[_Way]:
+        """The alternatives of a fixed-width ``tree``."""
         if not self.pattern.asserting[id(tree)]:
             return [[(self.plain(tree.data, flags), flags, tree.getwidth()[0])]]
-        ways: list[list[tuple[Expr | _Item, int, int]]] = [[]]
+        ways: list[_Way] = [[]]
+        inner: list[_Way]
         for number, (op, argument) in enumerate(tree.data):
             if not self.asserts((op, argument)):
                 single = tree[number : number + 1]
@@ -281,7 +291,7 @@ class Lookaround:
             ways = self.product(whole, ways, inner)
         return ways
 
-    def product(self, whole: Tree, xs: list[list[Any]], ys: list[list[Any]]) -> list[list[Any]]:
+    def product(self, whole: Tree, xs: list[_Way], ys: list[_Way]) -> list[_Way]:
         if len(xs) * len(ys) > _MAX_ALTERNATIVES or len(xs[0]) > _MAX_ALTERNATIVES:
             self.pattern.refuse_assertion(whole, "too many conditions inside this look-behind; write fewer")
         return [x + y for x in xs for y in ys]
@@ -295,7 +305,9 @@ class Lookaround:
             inside = RIGHT & ~EDGE & ~(LAST_NEWLINE if width > 1 else 0)
             groups = grouped(relation_of(argument, flags), LEFT, inside)
             if any(follows & LAST_NEWLINE and not follows & NEWLINE for follows in groups):
-                self.pattern.refuse_assertion(whole, "$ before the last character of a look-behind; use \\Z after it")
+                self.pattern.refuse_assertion(
+                    whole, "$ before the last character of a look-behind; use \\Z after it"
+                )
             after = repeat(character, width - 1, width - 1)
             return union(
                 *[

@@ -1,9 +1,9 @@
 r"""What can stand left and right of a place in a text, and which of it ``^ $ \\A \\Z \\b \\B`` ask for.
 
-Characters fall into a few kinds (word characters below and above U+007F, since ``(?a:...)`` tells them apart; the
-newline; others), and the edge of the text is a kind too. A zero-width condition is a relation between the kind to the
-left and the kind to the right: finite, so its truth in a known context is a table look-up, and what remains is one
-language of texts before the place and one of texts after it.
+Characters fall into a few kinds (word characters below and above U+007F, since ``(?a:...)`` tells them
+apart; the newline; others), and the edge of the text is a kind too. A zero-width condition is a relation
+between the kind to the left and the kind to the right: finite, so its truth in a known context is a table
+look-up, and what remains is one language of texts before the place and one of texts after it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def of_kinds(kinds: int, text: bool) -> Expr:
 
 
 def texts_before(kinds: int, context: int, text: bool) -> Expr:
-    """Texts that end with a character of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
+    """Texts that end with one of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
     ends = concat(UNIVERSE, of_kinds(kinds, text))
     if kinds & context == context:
         return UNIVERSE
@@ -78,7 +78,7 @@ def texts_before(kinds: int, context: int, text: bool) -> Expr:
 
 
 def texts_after(kinds: int, context: int, text: bool) -> Expr:
-    """Texts that begin with a character of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
+    """Texts that begin with one of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
     parts = [EPSILON] if kinds & EDGE else []
     if kinds & LAST_NEWLINE and not kinds & NEWLINE:
         return union(*parts, literal(b"\n"))

@@ -1,10 +1,11 @@
 """A pattern as the standard library parses it, its size, and where its parts stand in the text.
 
-The idea: ``re._parser`` decides what a pattern means, so there is no second opinion about syntax. Its tree has no
-positions. They are found only when an error or a label needs one: one pass over the text lists the quantifiers and
-the look-around groups in the order in which they are written, which is the order in which the tree holds them
-(quantifiers after what they repeat), so the k-th of one is the k-th of the other. Rejected: a tokenizer that
-records positions while the parser runs, which slows every pattern down to serve the few that fail.
+The idea: ``re._parser`` decides what a pattern means, so there is no second opinion about syntax. Its tree
+has no positions. They are found only when an error or a label needs one: one pass over the text lists the
+quantifiers and the look-around groups in the order in which they are written, which is the order in which
+the tree holds them (quantifiers after what they repeat), so the k-th of one is the k-th of the other.
+Rejected: a tokenizer that records positions while the parser runs, which slows every pattern down to serve
+the few that fail.
 """
 
 from __future__ import annotations
@@ -45,16 +46,18 @@ _REFUSED = {
 
 
 class Pattern:
-    """A parsed pattern: ``tree``, the global ``flags`` (with ``TEXT`` for a str), and how large its parts are.
+    """A parsed pattern: its ``tree`` and global ``flags`` (with ``TEXT`` for a str), checked and measured.
 
-    Raises PatternSyntaxError where ``re`` raises an error, UnsupportedPatternError for what is not expressible, and
-    BudgetExceeded("positions") when the counted repetitions, written out, exceed the budget.
+    Raises PatternSyntaxError where ``re`` raises an error, UnsupportedPatternError for what is not
+    expressible, and BudgetExceeded("positions") when the counted repetitions, written out, exceed the
+    budget.
     """
 
     def __init__(self, text: str | bytes, flags: int, budget: Budget) -> None:
         if not isinstance(text, (str, bytes)):
             raise ConstraintError(f"a pattern is a str or bytes, not {type(text).__name__}")
         self.text, self.budget = text, budget
+        self.verbose = bool(flags & re.VERBOSE)
         self.asserting: dict[int, bool] = {}
         try:
             self.tree: Tree = _parser.parse(text, int(flags) & ~int(re.DEBUG))
@@ -63,10 +66,13 @@ class Pattern:
         except (OverflowError, ValueError) as error:
             raise PatternSyntaxError(str(error), text, self._oversized_quantifier()) from None
         self.flags = int(self.tree.state.flags) | (TEXT if isinstance(text, str) else 0)
+        self.verbose = bool(self.flags & re.VERBOSE)
         if self.flags & re.LOCALE:
             self.refuse_first()
         if self.flags & ~(_KNOWN_FLAGS | TEXT):
-            raise ConstraintError(f"flags={flags!r} holds a flag that has no meaning here; use those of re.compile")
+            raise ConstraintError(
+                f"flags={flags!r} holds a flag that has no meaning here; use those of re.compile"
+            )
         if isinstance(text, str) and _MAYBE_SURROGATE.search(text):
             self._reject_surrogates(self.tree)
         if self._measure(self.tree)[0] > budget.positions:
@@ -98,7 +104,9 @@ class Pattern:
                 direction, body = argument
                 part, inner = self._measure(body)[0], True
                 if direction < 0 and len(set(body.getwidth())) > 1:
-                    self.refuse_assertion(body, "look-behind requires fixed-width pattern", PatternSyntaxError)
+                    self.refuse_assertion(
+                        body, "look-behind requires fixed-width pattern", PatternSyntaxError
+                    )
             elif op is AT:
                 part, inner = 1, True
             else:
@@ -152,7 +160,9 @@ class Pattern:
         return 0
 
     def _oversized_quantifier(self) -> int:
-        return next((begin for begin, digits in self._scan.numbers if len(digits) > 10 or int(digits) >= MAXREPEAT), 0)
+        return next(
+            (begin for begin, digits in self._scan.numbers if len(digits) > 10 or int(digits) >= MAXREPEAT), 0
+        )
 
     @property
     def _decoded(self) -> str:
@@ -160,8 +170,7 @@ class Pattern:
 
     @cached_property
     def _scan(self) -> _Scan:
-        tree: Tree = getattr(self, "tree", None)
-        return _Scan(self._decoded, bool(tree is not None and tree.state.flags & re.VERBOSE))
+        return _Scan(self._decoded, self.verbose)
 
 
 def deepest_group(text: str | bytes) -> int:

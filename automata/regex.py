@@ -1,14 +1,16 @@
 """Regular expressions in Python's ``re`` syntax as languages over bytes.
 
-Description: the language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch`` accepts (the
-bytes themselves, for a bytes pattern). ``re._parser`` parses it; this module turns what it parsed into an
-expression, one node for a node; ``lookaround`` does the same for the parts that hold ``^ $ \\b (?=...) (?<=...)``.
+Description: the language of a pattern is the set of UTF-8 encodings of the texts that ``re.fullmatch``
+accepts (the bytes themselves, for a bytes pattern). ``re._parser`` parses it; this module turns what it
+parsed into an expression, one node for a node; ``lookaround`` does the same for the parts that hold ``^ $
+\\b (?=...) (?<=...)``.
 
-Invariant: every leaf matches whole characters of valid UTF-8, so no word of the language is anything else, and a
-complement below it may well hold invalid words: it only ever restricts valid ones.
+Invariant: every leaf matches whole characters of valid UTF-8, so no word of the language is anything else,
+and a complement below it may well hold invalid words: it only ever restricts valid ones.
 
-Complexity: linear in the pattern; counted repetitions stay counted. The determinization happens on demand, in the
-native core. Rejected: Thompson's construction in Python, which costs more than the derivatives that it saves.
+Complexity: linear in the pattern; counted repetitions stay counted. The determinization happens on demand,
+in the native core. Rejected: Thompson's construction in Python, which costs more than the derivatives that
+it saves.
 """
 
 from __future__ import annotations
@@ -44,16 +46,19 @@ _LABELLED = 8
 def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Language:
     r"""The language of the texts that ``re.fullmatch(pattern, text, flags)`` accepts, in UTF-8.
 
-    A str pattern is about Unicode text (``\d``, ``\w``, ranges and ignoring case as in ``re``); a bytes pattern
-    about bytes. ``flags`` are those of ``re``. Look-around and anchors are exact; greedy and lazy quantifiers mean
-    the same. Only ``budget.positions`` is spent here.
+    A str pattern is about Unicode text (``\d``, ``\w``, ranges and ignoring case as in ``re``); a bytes
+    pattern about bytes. ``flags`` are those of ``re``. Look-around and anchors are exact; greedy and lazy
+    quantifiers mean the same. Of the budget only ``positions`` is spent here; the
+    rest bounds what is asked of the language.
 
-    Raises PatternSyntaxError where ``re.compile`` fails; UnsupportedPatternError for back-references, conditionals,
-    atomic groups, possessive quantifiers, LOCALE, and look-ahead that leaves the look-behind around it (position and
-    caret in the message); BudgetExceeded("positions") when counted repetitions multiply beyond the budget.
+    Raises PatternSyntaxError where ``re.compile`` fails; UnsupportedPatternError for back-references,
+    conditionals, atomic groups, possessive quantifiers, LOCALE, and look-ahead that leaves the look-behind
+    around it (position and caret in the message); BudgetExceeded("positions") when counted repetitions
+    multiply beyond the budget.
     """
-    shown = f"regex({pattern!r})" if not flags else f"regex({pattern!r}, {re.RegexFlag(flags)!r})"
-    return Language(expression(pattern, flags, budget), source=shown)
+    expr = expression(pattern, flags, budget)
+    shown = f", {re.RegexFlag(flags)!r}" if flags else ""
+    return Language(expr, f"regex({pattern!r}{shown})", budget)
 
 
 def expression(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Expr:
@@ -90,7 +95,8 @@ class _Translator:
                 parts.append(_literal(word, flags))
                 word = []
             if op is MAX_REPEAT or op is MIN_REPEAT:
-                parts.append(self._repeat(*argument, flags))
+                low, high, body = argument
+                parts.append(self._repeat(low, high, body, flags))
             elif op is SUBPATTERN:
                 _, added, removed, body = argument
                 parts.append(self.plain(body.data, combine_flags(flags, added, removed)))

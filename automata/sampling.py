@@ -3,8 +3,8 @@
 The idea: walk from the start over live bytes, which exist until a word is complete because machines are trim
 (convention 3), preferring bytes that continue readable text. After a random length the walk takes a shortest way to
 acceptance; then every byte of that way is exchanged for another one where the whole remains a word, so that
-``[0-9a-f]{32}`` does not end in zeros. Nothing is determinized beyond what is walked, so a language too large for a
-table can be sampled. Rejected: uniform sampling by counting words, which needs all states and, for text, mostly
+``[0-9a-f]{32}`` does not end in zeros. No table is made, only states near the walk, so ``(\\w{1,300} ){1,3000}`` is sampled
+at once. Rejected: uniform sampling by counting words, which needs all states and, for text, mostly
 yields control characters.
 
 The result depends on nothing but the language and the generator.
@@ -32,13 +32,13 @@ class Random(Protocol):
 
 
 class Walkable(Protocol):
-    """What is needed of a language: its native automaton."""
+    """What is needed of a language."""
 
-    def accepts(self, data: bytes) -> bool: ...
+    def accepts(self, word: bytes) -> bool: ...
     def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]: ...
 
 
-def sample(automaton: Walkable, complete: Callable[[bytes], bytes], rng: Random, limit: int | None) -> bytes:
+def sample(language: Walkable, complete: Callable[[bytes], bytes], rng: Random, limit: int | None) -> bytes:
     """A word of a language that has one. ``complete`` is a shortest way from a live prefix to acceptance.
 
     With ``limit``, a word of at most so many bytes; there must be one. Quadratic in the length of the word.
@@ -47,7 +47,7 @@ def sample(automaton: Walkable, complete: Callable[[bytes], bytes], rng: Random,
     prefix = b""
     text = _Text()
     while True:
-        live, accepted = automaton.next_bytes(prefix)
+        live, accepted = language.next_bytes(prefix)
         if not live or (accepted and (len(prefix) >= soft or rng.random() < _STOP)):
             word = prefix
             break
@@ -59,7 +59,7 @@ def sample(automaton: Walkable, complete: Callable[[bytes], bytes], rng: Random,
         prefix += bytes((byte,))
     if limit is not None and len(word) > limit:
         prefix, word = _within(prefix, complete, limit)
-    return _vary(automaton, word, len(prefix), rng)
+    return _vary(language, word, len(prefix), rng)
 
 
 def _within(prefix: bytes, complete: Callable[[bytes], bytes], limit: int) -> tuple[bytes, bytes]:
@@ -79,15 +79,15 @@ def _within(prefix: bytes, complete: Callable[[bytes], bytes], limit: int) -> tu
     return prefix[:low], prefix[:low] + best
 
 
-def _vary(automaton: Walkable, word: bytes, begin: int, rng: Random) -> bytes:
+def _vary(language: Walkable, word: bytes, begin: int, rng: Random) -> bytes:
     """``word`` with its bytes from ``begin`` on exchanged for random ones, each only if the whole stays accepted."""
     text = _Text()
     for byte in word[:begin]:
         text.feed(byte)
     for at in range(begin, len(word)):
-        live, _ = automaton.next_bytes(word[:at])
+        live, _ = language.next_bytes(word[:at])
         varied = word[:at] + bytes((text.choose(live, rng),)) + word[at + 1 :]
-        if automaton.accepts(varied):
+        if language.accepts(varied):
             word = varied
         text.feed(word[at])
     return word

@@ -1,10 +1,11 @@
 """Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1).
 
 The idea: code points below one lead byte form a block of 64, 64² or 64³, and a set cuts every block into 64
-smaller ones. Blocks of equal content become one state, bottom up, so the automaton is minimal and acyclic by
-construction: "any character" takes 10 states, ``\\w`` a few hundred. Surrogates, overlong forms and code points
-above U+10FFFF have no path. Rejected: splitting each range into sequences of byte ranges and determinizing their
-union, which makes the states that this construction shares and then has to find out that they are equal.
+smaller ones. Blocks of equal content become one state, bottom up, so the automaton is minimal and acyclic
+by construction: "any character" takes 10 states, ``\\w`` a few hundred. Surrogates, overlong forms and code
+points above U+10FFFF have no path. Rejected: splitting each range into sequences of byte ranges and
+determinizing their union, which makes the states that this construction shares and then has to find out
+that they are equal.
 
 Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256).
 """
@@ -87,7 +88,7 @@ def utf8_dfa(ranges: Ranges) -> Dfa:
     blocks: dict[tuple[int, Ranges], int] = {}
 
     def block(depth: int, inside: Ranges) -> int:
-        """The state before ``depth`` continuation bytes that spell one of ``inside``, relative to its block."""
+        """The state before ``depth`` continuation bytes that spell one of ``inside`` (in its block)."""
         if not inside:
             return _DEAD
         if depth == 0:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
+from tokenfst._native import Matcher
 from tokenfst.automata import expression as ex
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
@@ -39,7 +40,6 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import pynini
 
-Matcher = _native.Matcher
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of a state from which no token sequence leads to acceptance."""
@@ -104,7 +104,7 @@ class TokenAutomaton:
         (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` where no
         accepted text is that short, ``EmptyLanguageError`` where no token sequence spells any.
         """
-        return _native.Matcher(self._native, max_tokens)
+        return Matcher(self._native, max_tokens)
 
     def expand(self) -> TokenAutomaton:
         """Make every state, mask and distance, ahead of time. Raises ``BudgetExceeded``.
@@ -185,34 +185,26 @@ class TokenAutomaton:
     ]:
         """All token arcs as arrays: source, token, target; then the number of states, the start and the final
         states. States that token sequences do not reach are left out and the others renumbered from 0."""
-        arrays = self.arrays()
-        masks = MaskTable(arrays, len(self.vocabulary))
-        eos = np.array(self.vocabulary.eos_token_ids, np.int64)
-        live = np.flatnonzero(arrays["distance"] != UNREACHABLE)
-        if not np.any(live == arrays["start"]):
+        expanded = self.expand()
+        native, arrays = expanded._native, expanded.arrays()
+        live = np.flatnonzero((arrays["distance"] != UNREACHABLE) & (arrays["mask"] != 0))
+        if arrays["start"] not in live:
             none = np.empty(0, np.int64)
             return none, none, none, 1, 0, none
         number = np.full(len(arrays["distance"]), -1, np.int64)
         number[live] = np.arange(len(live))
-        sources, tokens, targets = [], [], []
-        size = 0
+        tokens, targets, size = [], [], 0
         for state in live.tolist():
-            allowed = np.setdiff1d(masks.token_ids(arrays["mask"][state]), eos, assume_unique=True)
-            size += 16 * len(allowed)
+            of_state = native.arcs(state)
+            tokens.append(of_state[0])
+            targets.append(of_state[1])
+            size += 16 * len(of_state[0])
             if size > self.budget.bytes:
                 raise BudgetExceeded("bytes", self.budget.bytes, "the explicit arcs of to_fst()")
-            sources.append(np.full(len(allowed), number[state]))
-            tokens.append(allowed)
-            targets.append(number[[self._native.advance(state, t) for t in allowed.tolist()]])
-        final = number[live[arrays["accepting"][live] != 0]]
-        return (
-            np.concatenate(sources).astype(np.int64),
-            np.concatenate(tokens).astype(np.int64),
-            np.concatenate(targets).astype(np.int64),
-            len(live),
-            int(number[arrays["start"]]),
-            final,
-        )
+        source = np.repeat(np.arange(len(live)), [len(part) for part in tokens])
+        token, target = np.concatenate(tokens).astype(np.int64), number[np.concatenate(targets)]
+        final = np.flatnonzero(arrays["accepting"][live])
+        return source, token, target, len(live), int(number[arrays["start"]]), final
 
 
 class MaskTable:
@@ -235,7 +227,7 @@ class MaskTable:
             return flips
         bits = np.unpackbits(arrays["rows"][row - 1].view(np.uint8), bitorder="little", count=self._vocab_size)
         bits[flips] ^= 1
-        return np.flatnonzero(bits)
+        return np.flatnonzero(bits).astype(np.int64)
 
 
 def compile(language: Language, vocabulary: Vocabulary, budget: Budget | None = None) -> TokenAutomaton:

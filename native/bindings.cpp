@@ -292,6 +292,12 @@ void bind_automata(nb::module_& m) {
         return self.spellable(self.start());
       })
       .def("advance", [](TokenAutomaton& self, State state, uint32_t token) { return self.advance(state, token); }, "state"_a, "token"_a)
+      .def("arcs", [](TokenAutomaton& self, State state) {
+        std::vector<uint32_t> tokens, targets;
+        for (auto& [token, target] : self.arcs(state)) tokens.push_back(token), targets.push_back(target);
+        size_t count = tokens.size();
+        return nb::make_tuple(to_numpy(std::move(tokens), {count}), to_numpy(std::move(targets), {count}));
+      }, "state"_a)
       .def("distance", [](TokenAutomaton& self, State state) {
         nb::gil_scoped_release nogil;
         return self.distance(state);

@@ -75,6 +75,14 @@ class TokenAutomaton {
     return info(state).worst;
   }
 
+  // The arcs of a state: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
+  std::vector<std::pair<uint32_t, State>> arcs(State state) {
+    std::lock_guard lock(mutex_);
+    auto found = ends(state);
+    if (!vocabulary_->complete()) std::erase_if(found, [&](const auto& arc) { return solve(arc.second) == kUnreachable; });
+    return found;
+  }
+
   // Fills `out` with the tokens after which acceptance is at most `left` - 1 tokens away (the end tokens need left >= 1).
   void fill(State state, uint32_t left, uint32_t* out) {
     if (left != kUnreachable && (left == 0 || distance(state) == kUnreachable)) {

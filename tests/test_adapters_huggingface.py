@@ -1,4 +1,4 @@
-"""Hugging Face adapters: every kind trained small, then thousands of token sequences against its own decode."""
+"""Hugging Face adapters: every kind trained small, then thousands of sequences against its own decode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from reference.detokenize import CORPUS, by_byte_runs, check, random_sequences
+from reference.detokenize import CORPUS, by_byte_runs, check, is_text, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.from_huggingface import from_huggingface, from_specification
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -122,24 +122,19 @@ def replacing(
 ) -> Callable[[Sequence[int]], str] | None:
     """How the tokenizer shows bytes that are not UTF-8 (``None``: as ``from_utf8_lossy``).
 
-    ByteFallback replaces every byte of a run of byte tokens if the run is not valid as a whole; skipped special
-    tokens do not end a run.
+    ByteFallback replaces every byte of a run of byte tokens if the run is not valid as a whole; skipped
+    special tokens do not end a run.
     """
     if not kind.startswith("byte-fallback"):
         return None
     byte_tokens = {tokenizer.token_to_id(f"<0x{byte:02X}>") for byte in range(256)}
-
-    def run(data: bytes) -> str:
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            return "\ufffd" * len(data)
+    strips = "stripped" in kind
 
     def shown(ids: Sequence[int]) -> str:
         kept = [token for token in ids if token not in vocabulary.special_token_ids]
-        text = by_byte_runs(vocabulary, kept, lambda token: token in byte_tokens, run)
-        # A space byte at the front is stripped from the text, valid or not: it leaves its run's count as it was.
-        return text
+        pieces = [(token in byte_tokens, vocabulary.tokens[token]) for token in kept]
+        text = by_byte_runs(pieces, lambda run: run.decode() if is_text(run) else "\ufffd" * len(run))
+        return text.removeprefix(" ") if strips else text
 
     return shown
 

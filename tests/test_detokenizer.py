@@ -49,7 +49,7 @@ def test_every_short_sequence(world: str) -> None:
 
 @pytest.mark.parametrize("world", ["plain", "stripped", "joined"])
 def test_every_segmentation_of_every_short_text(world: str) -> None:
-    """The other direction: composed with a text, the transducer's input side is all sequences that decode to it."""
+    """Composed with a text, the transducer's input side is all token sequences that decode to it."""
     tokens, initial, absorbs = WORLDS[world]
     vocabulary = Vocabulary(tokens, len(tokens) - 1, initial_tokens=initial, start_absorbs=absorbs)
     spellings: dict[bytes, set[tuple[int, ...]]] = {}

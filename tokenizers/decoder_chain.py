@@ -98,7 +98,7 @@ class _Chain:
         method(step)
 
     def _each(self, edit: Callable[[bytes], bytes]) -> None:
-        same = {}
+        same: dict[bytes, bytes] = {}
         self.later = [same.setdefault(data, edit(data)) for data in self.later]
         self.first = [same[data] if data in same else edit(data) for data in self.first]
 

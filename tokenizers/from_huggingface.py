@@ -118,7 +118,7 @@ def _model_pieces(model: Any) -> dict[int, str]:
 
 
 def _from_object(tokenizer: object) -> tuple[dict[str, Any], Any, str]:
-    inner = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    inner: Any = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not callable(getattr(inner, "to_str", None)):
         raise UnknownTokenizerError(
             f"a {type(tokenizer).__module__}.{type(tokenizer).__qualname__} carries no tokenizer.json "

@@ -72,17 +72,18 @@ class Vocabulary:
         eos = _ids(eos_token_id, size, "end")
         if not eos:
             raise VocabularyError("a vocabulary needs at least one end token: pass eos_token_id")
-        names = dict(special_tokens) if isinstance(special_tokens, Mapping) else {}
-        if not all(isinstance(key, str) for key in names):
-            raise VocabularyError(
-                "the names of special tokens must be str: pass a mapping from name to token id"
-            )
-        listed = _ids(names.values() if names else special_tokens, size, "special")
-        forced = {*eos, *listed}
+        names: dict[str, int] = {}
+        if isinstance(special_tokens, Mapping):
+            if not all(isinstance(key, str) for key in special_tokens):
+                raise VocabularyError("the names of special tokens must be str: map names to token ids")
+            listed = _ids(special_tokens.values(), size, "special")
+            names = dict(sorted(zip(special_tokens, listed, strict=True)))
+        else:
+            listed = _ids(special_tokens, size, "special")
         initial = table if initial_tokens is None else _byte_strings(initial_tokens, "initial_tokens")
         if len(initial) != size:
             raise VocabularyError(f"{len(initial):,} initial forms for {size:,} tokens: give one for each")
-        for special in forced:
+        for special in (*eos, *listed):
             table[special] = b""
             initial[special] = b""
         empty = np.flatnonzero((_lengths(table) == 0) & (_lengths(initial) == 0))
@@ -90,9 +91,7 @@ class Vocabulary:
         self._tokens = tuple(table)
         self._initial = None if initial is table or initial == table else tuple(initial)
         self._eos = tuple(sorted(set(eos)))
-        self._names: Mapping[str, int] = MappingProxyType(
-            {key: operator.index(names[key]) for key in sorted(names)}
-        )
+        self._names = MappingProxyType(names)
         self._special = frozenset(empty.tolist())
         self._absorbs = bool(start_absorbs) and self._initial is not None
         self._name = name

@@ -48,8 +48,8 @@ def slow_decode(
 class Walker:
     """Runs token sequences through the arcs of a detokenizing transducer, backwards from each token's arc.
 
-    Works on machines of the promised shape only, and asserts that shape: every state but the start and the root has
-    exactly one arc into it, without an input label.
+    Works on machines of the promised shape only, and asserts that shape: every state but the start and the
+    root has exactly one arc into it, without an input label.
     """
 
     def __init__(self, arcs: Arcs) -> None:
@@ -109,7 +109,7 @@ def transduce(transducer: pynini.Fst, ids: Sequence[int]) -> list[bytes]:
 def random_sequences(
     vocabulary: Vocabulary, count: int, rng: random.Random, favoured: Sequence[int]
 ) -> list[list[int]]:
-    """Token sequences of up to 12 ids, from nothing to all of them out of ``favoured``; the empty one among them."""
+    """Token sequences of up to 12 ids, a share of them out of ``favoured``; the empty one first."""
     size = len(vocabulary)
     favoured = list(favoured) or [0]
     result: list[list[int]] = [[]]
@@ -135,11 +135,12 @@ def check(
     *,
     composed: int = 25,
 ) -> None:
-    """Decode == the real tokenizer == the transducer, on every sequence; composition itself on the first ``composed``.
+    """Decode == the real tokenizer == the transducer, on every sequence; composition itself on the first
+    ``composed``.
 
-    ``real`` decodes to bytes, or to a str in which bytes that are not UTF-8 are replaced; ``shown`` then says how the
-    tokenizer replaces them. Sequences with special tokens must be outside of the transducer's domain, and decode as
-    if those were left out.
+    ``real`` decodes to bytes, or to a str in which bytes that are not UTF-8 are replaced; ``shown`` then says
+    how the tokenizer replaces them. Without any, the str must be exactly the bytes decoded. Sequences with
+    special tokens must be outside of the transducer's domain, and decode as if those were left out.
     """
     walker = Walker(detokenizer_arcs(vocabulary))
     transducer = vocabulary.detokenizer()
@@ -166,18 +167,25 @@ def check(
     assert counted > 0 and replaced < counted, "at least one sequence must be text"
 
 
+def is_text(data: bytes) -> bool:
+    """Is it valid UTF-8?"""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def vocabulary_text(vocabulary: Vocabulary) -> Callable[[Sequence[int]], str]:
-    """Python's replacement, which is also Rust's ``from_utf8_lossy``, on the whole text."""
+    """Python's replacement on the whole text, which is also that of Rust's ``from_utf8_lossy``."""
     return lambda ids: vocabulary.decode(ids).decode("utf-8", "replace")
 
 
-def by_byte_runs(
-    vocabulary: Vocabulary, ids: Sequence[int], is_byte: Callable[[int], bool], run: Callable[[bytes], str]
-) -> str:
-    """The text where each maximal run of byte tokens goes through ``run`` and all other tokens are valid UTF-8."""
+def by_byte_runs(pieces: Iterable[tuple[bool, bytes]], run: Callable[[bytes], str]) -> str:
+    """The text where each maximal run of byte tokens (flagged) goes through ``run``; all others are text."""
     text, pending = "", b""
-    for token, piece in zip(ids, pieces_of(vocabulary, ids), strict=True):
-        if is_byte(token):
+    for is_byte, piece in pieces:
+        if is_byte:
             pending += piece
         else:
             text += run(pending) + piece.decode()

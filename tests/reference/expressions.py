@@ -1,8 +1,8 @@
 """The slow twin of the native core: what an expression means, read off its definition, on one given word.
 
-A language is restricted to the word and becomes a relation between places: ``relation[i]`` is a bit set of the
-places j such that word[i:j] belongs to it. Every operator is then its definition in relations, and recursion is the
-least fixed point by iteration from nothing. O(n³) a node at best: for short words.
+A language is restricted to the word and becomes a relation between places: ``relation[i]`` is a bit set of
+the places j such that word[i:j] belongs to it. Every operator is then its definition in relations, and
+recursion is the least fixed point by iteration from nothing. O(n³) a node at best: for short words.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+# All set-up happens on demand and once: .venv holds the package (editable) and what development needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NATIVE := CMakeLists.txt $(wildcard native/*.hpp native/*.cpp)
+
+.PHONY: help install demo test soak lint format typecheck bench docs clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## set up .venv with the package and everything optional
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The build tools first and in the environment itself, so that a rebuild after a change in native/ takes seconds.
+$(STAMP): pyproject.toml constraints-dev.txt $(NATIVE) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check scikit-build-core nanobind cmake ninja
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints-dev.txt -e ".[all,dev]"
+	@touch $@
+
+demo: $(STAMP) ## the main job, end to end, on a real vocabulary
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+soak: $(STAMP) ## the long randomized runs
+	$(BIN)/python -m pytest -n 2 -m soak $(ARGS)
+
+lint: $(STAMP) ## ruff: errors, imports, formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP) ## ruff: rewrite
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+typecheck: $(STAMP) ## mypy --strict over the package, through a tree of links that mirrors the wheel
+	$(BIN)/python -m tests.support.typecheck
+
+bench: $(STAMP) ## speed beside the peers (installs them)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt outlines-core xgrammar llguidance matplotlib
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+docs: $(STAMP) ## run every snippet of README.md and docs/
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+clean: ## remove everything that is built
+	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

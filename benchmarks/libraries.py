@@ -1,0 +1,165 @@
+"""The libraries that are compared, behind one small interface, over one vocabulary.
+
+Each is called the fastest way its own documentation offers from Python: compiled grammars are never taken from a
+cache, masks are written into a bitmask that stays allocated. A library that is not installed is reported as such.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import tokenfst
+from tokenfst import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One decoding: ``fill()`` writes the mask of the next token into ``bitmask``, ``accept(token)`` advances."""
+
+    fill: Callable[[], object]
+    accept: Callable[[int], object]
+    bitmask: Any
+
+
+class Library(Protocol):
+    """``compile`` takes a pattern to what ``walk`` starts from."""
+
+    name: str
+
+    def compile(self, pattern: str) -> Any: ...
+    def walk(self, compiled: Any) -> Walk: ...
+
+
+class Tokenfst:
+    name = "tokenfst"
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    def compile(self, pattern: str) -> Any:
+        return tokenfst.compile(tokenfst.regex(pattern), self.vocabulary)
+
+    def walk(self, compiled: Any) -> Walk:
+        matcher = compiled.matcher()
+        bitmask = tokenfst.allocate_token_bitmask(1, len(self.vocabulary))
+        return Walk(partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask)
+
+
+class Xgrammar:
+    name = "xgrammar"
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        import xgrammar
+
+        self._xgrammar = xgrammar
+        self._size = len(vocabulary)
+        info = xgrammar.TokenizerInfo(
+            list(vocabulary.tokens),
+            xgrammar.VocabType.RAW,
+            vocab_size=self._size,
+            stop_token_ids=list(vocabulary.eos_token_ids),
+        )
+        self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+    def compile(self, pattern: str) -> Any:
+        return self._compiler.compile_regex(pattern)
+
+    def walk(self, compiled: Any) -> Walk:
+        matcher = self._xgrammar.GrammarMatcher(compiled)
+        bitmask = self._xgrammar.allocate_token_bitmask(1, self._size)
+        return Walk(partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask.numpy())
+
+
+class Llguidance:
+    name = "llguidance"
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        import llguidance
+
+        class Tokenizer:
+            eos_token_id = vocabulary.eos_token_ids[0]
+            bos_token_id = None
+            tokens = [text or f"<|special_{i}|>".encode() for i, text in enumerate(vocabulary.tokens)]
+            special_token_ids = sorted(vocabulary.special_token_ids)
+
+            def __call__(self, text: str | bytes) -> list[int]:
+                return vocabulary.encode_greedy(text.encode() if isinstance(text, str) else text)
+
+        self._llguidance = llguidance
+        self._size = len(vocabulary)
+        self._tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Tokenizer()), n_vocab=self._size)
+
+    def compile(self, pattern: str) -> Any:
+        return self._llguidance.LLMatcher.grammar_from_regex(pattern)
+
+    def walk(self, compiled: Any) -> Walk:
+        matcher = self._llguidance.LLMatcher(self._tokenizer, compiled)
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
+        fill = partial(matcher.unsafe_compute_mask_ptr, bitmask.ctypes.data, bitmask.nbytes)
+        return Walk(_holding(bitmask, fill), matcher.consume_token, bitmask)
+
+
+class Outlines:
+    name = "outlines-core"
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        import outlines_core
+
+        ids: dict[bytes, list[int]] = {}
+        for token, text in enumerate(vocabulary.tokens):
+            if text:
+                ids.setdefault(text, []).append(token)
+        self._outlines = outlines_core
+        self._size = len(vocabulary)
+        self._vocabulary = outlines_core.Vocabulary(vocabulary.eos_token_ids[0], ids)
+
+    def compile(self, pattern: str) -> Any:
+        return self._outlines.Index(pattern, self._vocabulary)
+
+    def walk(self, compiled: Any) -> Walk:
+        guide = self._outlines.Guide(compiled)
+        bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
+        fill = partial(guide.write_mask_into, bitmask.ctypes.data, bitmask.size, 4)
+        return Walk(_holding(bitmask, fill), lambda token: guide.advance(token, False), bitmask)
+
+
+def _holding(bitmask: Any, fill: partial[Any]) -> partial[Any]:
+    """``fill``, which knows the bitmask by its address only, so made to keep it alive."""
+    fill.bitmask = bitmask  # type: ignore[attr-defined]
+    return fill
+
+
+PEERS: dict[str, type[Any]] = {"xgrammar": Xgrammar, "llguidance": Llguidance, "outlines-core": Outlines}
+"""The other libraries by the names of their distributions."""
+
+
+class World:
+    """The vocabulary, the libraries over it (each made when first asked for), and what is missing."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self.ours = Tokenfst(vocabulary)
+        self._made: dict[str, Library] = {}
+
+    def peers(self, *names: str) -> Iterator[Library]:
+        """Those of the named peers that are installed."""
+        for name in names:
+            if version(name) is not None:
+                if name not in self._made:
+                    self._made[name] = PEERS[name](self.vocabulary)
+                yield self._made[name]
+
+
+def version(distribution: str) -> str | None:
+    """The version that is installed, or None."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,102 @@
+"""How the benchmarks measure: samples of wall-clock time, and the figures that are made of them.
+
+A sample is taken after warm-up calls and with the garbage collector off; it is summed up by its median and its
+least value. On a shared machine the median says what a user sees and the least value what the code costs. The
+process is pinned to one CPU, so that "one thread" holds for every library whatever it starts.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from time import perf_counter_ns
+from typing import Any
+
+OURS = "tokenfst"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table. ``median`` and ``least`` are in ``unit``: seconds ("s") or "bytes"; None: no figure,
+    and ``note`` says why. ``target`` is in the same unit and binds the median, or, where ``at_least`` is set, is
+    the least ratio of this line's median to ours."""
+
+    what: str
+    who: str
+    median: float | None
+    least: float | None = None
+    runs: int = 1
+    unit: str = "s"
+    target: float | None = None
+    at_least: float | None = None
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No garbage collection in here."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def sample(
+    function: Callable[..., object],
+    *,
+    runs: int,
+    setup: Callable[[], tuple[Any, ...]] = tuple,
+    warm_up: int = 1,
+) -> list[float]:
+    """Seconds of each of ``runs`` calls ``function(*setup())``; ``setup`` is not timed."""
+    seconds = []
+    with quiet():
+        for run in range(-warm_up, runs):
+            arguments = setup()
+            begin = perf_counter_ns()
+            function(*arguments)
+            end = perf_counter_ns()
+            if run >= 0:
+                seconds.append((end - begin) / 1e9)
+    return seconds
+
+
+def figure(what: str, who: str, seconds: Sequence[float], **more: Any) -> Figure:
+    """The figure of a sample."""
+    return Figure(what, who, statistics.median(seconds), min(seconds), len(seconds), **more)
+
+
+def clock_overhead() -> float:
+    """Seconds that an empty timed section seems to take."""
+    return statistics.median(sample(lambda: None, runs=2001))
+
+
+def pin_to_one_cpu() -> int | None:
+    """Run on one CPU from now on, child processes too. Returns its number, or None where that cannot be done."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    cpu = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpu})
+    return cpu
+
+
+def shown(value: float | None, unit: str) -> str:
+    """A figure for people."""
+    if value is None:
+        return "-"
+    if unit == "bytes":
+        return f"{value / 1e6:.2f} MB"
+    for scale, name in ((1e-6, "ns"), (1e-3, "µs"), (1.0, "ms")):
+        if value < scale:
+            digits = value / scale * 1e3
+            return f"{digits:.0f} {name}" if digits >= 100 else f"{digits:.3g} {name}"
+    return f"{value:.2f} s"

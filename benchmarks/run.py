@@ -1,0 +1,110 @@
+"""All speed figures in one table: ``python benchmarks/run.py [--only NAME]... [--json]``.
+
+Every benchmark is a function that yields figures; ours come first, and the ratio column divides each line by ours
+of the same run. A target that is missed is marked; the exit status is 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import compilation
+import length
+import logits
+import steps
+import tokenfst
+from libraries import PEERS, World, version
+from measure import Figure, pin_to_one_cpu, shown
+
+BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
+    "vocabulary": compilation.vocabulary,
+    "first-mask": compilation.first_mask,
+    "object-regex": compilation.object_regex,
+    "artifact": compilation.artifact,
+    "steps": steps.cached_steps,
+    "interior": steps.unvisited_interior,
+    "logits": logits.logits_masking,
+    "length": length.length,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--only", action="append", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS))
+    parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    options = parser.parse_args(arguments)
+    cpu = pin_to_one_cpu()
+    about = machine(cpu)
+    if not options.json:
+        for key, value in about.items():
+            print(f"{key:9} {value}")
+        print(f"\n{'':76}{'median':>10}{'least':>10}{'ratio':>9}  target")
+    world = World(tokenfst.load_vocabulary(compilation.TEKKEN))
+    figures, missed = [], 0
+    for name in options.only or BENCHMARKS:
+        ours: dict[str, Figure] = {}
+        for found in BENCHMARKS[name](world):
+            first = ours.setdefault(found.what, found)
+            verdict = judge(found, first)
+            missed += verdict.endswith("MISSED")
+            figures.append(found.as_json() | {"benchmark": name})
+            if not options.json:
+                print_line(found, first, verdict)
+    if options.json:
+        json.dump({"machine": about, "figures": figures}, sys.stdout, indent=1)
+        print()
+    return 1 if missed else 0
+
+
+def judge(found: Figure, ours: Figure) -> str:
+    """The target and whether it was met."""
+    if found.median is None or (found.target is None and found.at_least is None):
+        return ""
+    if found.target is not None:
+        met, text = found.median <= found.target, f"<= {shown(found.target, found.unit)}"
+    else:
+        assert found.at_least is not None and ours.median
+        met, text = found.median / ours.median >= found.at_least, f"ratio >= {found.at_least:g}"
+    return f"{text} {'met' if met else 'MISSED'}"
+
+
+def print_line(found: Figure, ours: Figure, verdict: str) -> None:
+    if found is ours:
+        print(f"\n{found.what}")
+    ratio = ""
+    if found is not ours and found.median is not None and ours.median:
+        ratio = f"{found.median / ours.median:.2f} x"
+    line = f"  {found.who:74}{shown(found.median, found.unit):>10}{shown(found.least, found.unit):>10}{ratio:>9}  {verdict}"
+    print(line.rstrip())
+    if found.note:
+        print(f"      {found.note}", flush=True)
+
+
+def machine(cpu: int | None) -> dict[str, str]:
+    """What the figures depend on."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    pinned = "not pinned" if cpu is None else f"pinned to CPU {cpu}"
+    libraries = {name: version(name) for name in ("tokenfst", *PEERS, "torch", "numpy")}
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": "python " + " ".join(sys.argv),
+        "machine": f"{model}, {os.cpu_count()} cores, {pinned}; load before: {os.getloadavg()[0]:.1f}",
+        "versions": ", ".join(f"{name} {found or 'not installed'}" for name, found in libraries.items())
+        + f", Python {platform.python_version()}",
+        "text": f"{compilation.TEKKEN}; one thread; median and least of many runs; ratio: to the first line of each group",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

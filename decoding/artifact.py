@@ -1,0 +1,208 @@
+"""Artifacts: expanded token automata as ``.safetensors`` files (docs/format.md is the specification).
+
+``write`` lays the tables out as safetensors does; ``read`` maps the file and hands out views of it, so that
+loading copies nothing and processes that load the same artifact share its memory.
+
+Invariant: what ``read`` returns has every tensor of the format, of the stated type, with shapes that fit each
+other, inside the file; and the file is what was written, bit for bit. That indices point at something is
+checked by the native core, which uses them.
+
+Cost: one SHA-256 of the file, which is nearly all of it.
+
+Rejected: the safetensors library. Its writer shuffles the metadata (a hash map), so that one automaton gave
+other bytes in every process; its reader takes any tensors, so every check would stand here all the same.
+A checksum in place of SHA-256: half the time, but the digest also serves to name what was compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokenfst.decoding import artifact_format as rules
+from tokenfst.errors import ArtifactError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Artifact:
+    """What an artifact holds.
+
+    ``arrays``: the tensors by name (read-only views of the mapped file; docs/format.md has shapes and
+    meanings), and the start states ``start`` and ``inner_start`` as ints. ``vocabulary_fingerprint`` and
+    ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the constraint, for people.
+    ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the file, in bytes.
+    """
+
+    arrays: dict[str, Any]
+    vocabulary_fingerprint: str
+    vocabulary_size: int
+    source: str
+    version: int
+    digest: str
+    size: int
+
+
+def serialize(
+    arrays: Mapping[str, Any], vocabulary_fingerprint: str, vocabulary_size: int, source: str
+) -> bytes:
+    """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
+
+    ``arrays`` are those of an expanded automaton, named as in ``Artifact.arrays``. Raises ``ArtifactError``
+    where they do not fit together, or where ``source`` is too long for a header.
+    """
+    header: dict[str, Any] = {
+        "__metadata__": {
+            "digest": "",
+            "format": rules.FORMAT,
+            "inner_start": str(arrays["inner_start"]),
+            # A lone surrogate has no UTF-8: it becomes its escape, which a pattern reads the same way.
+            "source": source.encode("utf-8", "backslashreplace").decode("utf-8"),
+            "start": str(arrays["start"]),
+            "version": str(rules.VERSION),
+            "vocabulary_fingerprint": vocabulary_fingerprint,
+            "vocabulary_size": str(vocabulary_size),
+        }
+    }
+    parts: list[bytes] = []
+    end = 0
+    for name, dtype, _ in rules.TENSORS:
+        array = np.asarray(arrays[name])
+        if array.dtype != rules.DTYPES[dtype]:
+            raise ArtifactError(f"cannot write {name!r} of type {array.dtype}: an artifact has it as {dtype}")
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [begin, end]}
+        parts.append(array.tobytes())
+    rules.check_header("the artifact to be written", header, end)
+
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    length = len(text) + 64
+    if length > rules.MAX_HEADER:
+        raise ArtifactError(
+            f"cannot write an artifact whose constraint has a source of {len(source):,} characters: the "
+            f"header would be longer than {rules.MAX_HEADER:,} bytes. Give the language a shorter source"
+        )
+    rest = b"".join([text[len(rules.OPENING) :], *parts])
+    digest = hashlib.sha256(rest).hexdigest().encode("ascii")
+    return b"".join([length.to_bytes(8, "little"), rules.OPENING, digest, rest])
+
+
+def write(
+    path: str | PathLike[str],
+    arrays: Mapping[str, Any],
+    vocabulary_fingerprint: str,
+    vocabulary_size: int,
+    source: str,
+) -> None:
+    """Write an artifact (see ``serialize``): ``path`` then names the whole new file, or still what it named.
+
+    It is written under a temporary name in the same folder, flushed to the disk and renamed. Whoever has the
+    old file mapped keeps it. Raises ``ArtifactError`` where that fails; the temporary file is removed then.
+    """
+    data = serialize(arrays, vocabulary_fingerprint, vocabulary_size, source)
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            raise ArtifactError(f"{path} is there and is not a file: give the artifact another name")
+        temporary = target.with_name(f".tokenfst-{secrets.token_hex(8)}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as error:
+        raise ArtifactError(
+            f"cannot write the artifact {path}: {_reason(error)}. What was there before is unchanged; check "
+            "the folder, its permissions and the space left"
+        ) from error
+
+
+def read(path: str | PathLike[str]) -> Artifact:
+    """Map an artifact into memory and check it against docs/format.md, its digest included.
+
+    The arrays keep the mapping alive, and the mapping keeps the content, even when the name is replaced or
+    removed; but a file must not be changed in place while it is mapped. Raises ``ArtifactVersionError`` for
+    other versions of the format, ``ArtifactCorruptError`` where a rule is broken, and ``ArtifactError`` for
+    what is not an artifact or cannot be read. O(size of the file).
+    """
+    data = _map(path)
+    if len(data) < 10:
+        raise rules.corrupt(path, f"it has {len(data)} bytes, fewer than any header")
+    if data[8:9] != b"{":
+        raise ArtifactError(
+            f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
+        )
+    length = int.from_bytes(data[:8], "little")
+    if length > rules.MAX_HEADER:
+        raise rules.corrupt(
+            path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
+        )
+    if 8 + length > len(data):
+        raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {len(data):,}")
+    if length % 8:
+        raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
+    base = 8 + length
+    header = rules.parse_header(path, data[8:base])
+    rules.check_format(path, header)
+    if data[8 : rules.DIGEST.start] != rules.OPENING:
+        raise rules.corrupt(path, "its header does not begin with the digest")
+    rules.check_header(path, header, len(data) - base)
+    with memoryview(data) as view, view[rules.DIGEST.stop :] as rest:
+        digest = hashlib.sha256(rest).hexdigest()
+    if data[rules.DIGEST] != digest.encode("ascii"):
+        raise rules.corrupt(path, "the content does not have the digest in its header: something was altered")
+
+    metadata = header["__metadata__"]
+    arrays: dict[str, Any] = {key: int(metadata[key]) for key in ("start", "inner_start")}
+    for name, dtype, _ in rules.TENSORS:
+        shape, begin = header[name]["shape"], base + header[name]["data_offsets"][0]
+        arrays[name] = np.frombuffer(data, rules.DTYPES[dtype], prod(shape), begin).reshape(shape)
+    return Artifact(
+        arrays=arrays,
+        vocabulary_fingerprint=metadata["vocabulary_fingerprint"],
+        vocabulary_size=int(metadata["vocabulary_size"]),
+        source=metadata["source"],
+        version=rules.VERSION,
+        digest=digest,
+        size=len(data),
+    )
+
+
+def _map(path: str | PathLike[str]) -> mmap.mmap:
+    try:
+        found = Path(path).stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise ArtifactError(f"{path} is a folder, not an artifact: give the name of a file")
+        if not stat.S_ISREG(found.st_mode):
+            raise ArtifactError(f"{path} is a device or a pipe, not an artifact: give the name of a file")
+        if found.st_size == 0:
+            raise ArtifactError(f"{path} is empty, so it is not an artifact: compile the constraint again")
+        with Path(path).open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except FileNotFoundError as error:
+        raise ArtifactError(
+            f"there is no file {path}: check the name, or make the artifact with TokenAutomaton.save() or "
+            "`tokenfst compile`"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"cannot read the artifact {path}: {_reason(error)}") from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,226 @@
+"""The layout of artifacts and the rules of docs/format.md: one check and one error for each.
+
+Everything here works on the header alone. Nothing is allocated or read on a header's word before the sizes in
+it were compared with the size of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
+
+FORMAT = "tokenfst.token_automaton"
+"""The value of ``format`` in the metadata of every artifact, whatever its version."""
+
+VERSION = 1
+"""The version that is written, and the only one that is read."""
+
+MAX_HEADER = 16 << 20
+"""The longest header, in bytes."""
+
+MAX_VOCABULARY = (1 << 32) - 1
+"""The most tokens, and the largest value of any index."""
+
+
+class Tensor(NamedTuple):
+    """One tensor of the format. Sizes of the same name are equal in all tensors."""
+
+    name: str
+    dtype: str
+    shape: tuple[str | int, ...]
+
+
+TENSORS = (
+    Tensor("distance", "U32", ("states",)),
+    Tensor("flip_offsets", "U32", ("masks + 1",)),
+    Tensor("flips", "U32", ("flips",)),
+    Tensor("mask", "U32", ("states",)),
+    Tensor("mask_row", "U32", ("masks",)),
+    Tensor("rows", "U32", ("rows", "words")),
+    Tensor("table", "U32", ("states", "classes")),
+    Tensor("worst", "U32", ("states",)),
+    Tensor("accepting", "U8", ("states",)),
+    Tensor("classes", "U8", (256,)),
+)
+"""In the order of the file: wide types first, so that all are aligned, and then by name."""
+
+DTYPES: dict[str, npt.DTypeLike] = {"U32": np.dtype("<u4"), "U8": np.dtype("u1")}
+_ITEM_SIZES = {"U32": 4, "U8": 1}
+
+METADATA = (
+    "digest",
+    "format",
+    "inner_start",
+    "source",
+    "start",
+    "version",
+    "vocabulary_fingerprint",
+    "vocabulary_size",
+)
+
+OPENING = b'{"__metadata__":{"digest":"'
+"""How every header begins; 64 hexadecimal digits of SHA-256 follow, and then what that was taken over."""
+
+DIGEST = slice(8 + len(OPENING), 8 + len(OPENING) + 64)
+"""The place of the digest in the file."""
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+
+def parse_header(path: object, data: bytes) -> dict[str, Any]:
+    """The JSON object of a header, duplicate keys refused."""
+    try:
+        header = json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates)
+    except UnicodeDecodeError as error:
+        raise corrupt(path, f"its header is not UTF-8 at byte {8 + error.start}") from None
+    except RecursionError:
+        raise corrupt(path, "its header is nested too deeply") from None
+    except _DuplicateKeyError as error:
+        raise corrupt(path, f"its header has the key {shown(error.key)} twice in one object") from None
+    except ValueError as error:
+        raise corrupt(path, f"its header is not JSON ({error})") from None
+    return dict(header)
+
+
+def check_format(path: object, header: dict[str, Any]) -> None:
+    """Whether it is an artifact of this version: all that later versions promise to keep."""
+    metadata = header.get("__metadata__", {})
+    name = metadata.get("format") if isinstance(metadata, dict) else None
+    if name != FORMAT:
+        found = "its metadata name no format" if name is None else f"its format is {shown(name)}"
+        raise ArtifactError(
+            f"{path} is a .safetensors file but not an artifact of tokenfst: {found}, not {FORMAT!r}"
+        )
+    version = metadata.get("version")
+    if version != str(VERSION):
+        raise ArtifactVersionError(
+            f"{path} is written in version {shown(version)} of the artifact format, and this release of "
+            f"tokenfst reads version {VERSION} only: compile the constraint again with this release"
+        )
+
+
+def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
+    """Check all values, and that the tensors fit each other and ``data_size`` bytes of data."""
+    metadata = header["__metadata__"]
+    _check_keys(path, "its metadata", metadata, METADATA)
+    _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in TENSORS)])
+    for key, value in metadata.items():
+        if not isinstance(value, str):
+            raise corrupt(path, f"the metadata {key!r} is not a string but {shown(value)}")
+    for key in ("vocabulary_size", "start", "inner_start"):
+        if not _NUMBER.fullmatch(metadata[key]):
+            raise corrupt(path, f"the metadata {key!r} is {shown(metadata[key])}, not a number")
+    if not 1 <= int(metadata["vocabulary_size"]) <= MAX_VOCABULARY:
+        raise corrupt(path, f"a vocabulary cannot have {metadata['vocabulary_size']} tokens")
+    if not _HEX.fullmatch(metadata["vocabulary_fingerprint"]):
+        found = shown(metadata["vocabulary_fingerprint"])
+        raise corrupt(path, f"the vocabulary's fingerprint is {found}, not 64 hexadecimal digits")
+    try:
+        metadata["source"].encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise corrupt(path, f"the constraint's source holds half a character at {error.start}") from None
+
+    sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
+    place = 0
+    for tensor in TENSORS:
+        place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
+    if place != data_size:
+        raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
+    for key in ("start", "inner_start"):
+        if int(metadata[key]) >= sizes["states"]:
+            raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
+
+
+def _check_tensor(
+    path: object, tensor: Tensor, entry: Any, sizes: dict[str, int], place: int, data_size: int
+) -> int:
+    """Check one entry against the sizes known so far, which it adds to; returns where the tensor ends."""
+    name, dtype, shape = tensor
+    if not isinstance(entry, dict):
+        raise corrupt(path, f"the entry of {name!r} is not an object but {shown(entry)}")
+    _check_keys(path, f"the entry of {name!r}", entry, ["dtype", "shape", "data_offsets"])
+    if entry["dtype"] != dtype:
+        raise corrupt(path, f"{name!r} has the type {shown(entry['dtype'])}, not {dtype}")
+    wanted = f"[{', '.join(map(str, shape))}]"
+    if not _are_sizes(entry["shape"], len(shape)):
+        raise corrupt(path, f"{name!r} has the shape {shown(entry['shape'])}, not {wanted}")
+    for size, found in zip(shape, entry["shape"], strict=True):
+        expected = size if isinstance(size, int) else _size(sizes, size, found)
+        if found != expected:
+            found = shown(entry["shape"])
+            raise corrupt(path, f"{name!r} has the shape {found}, and in {wanted} {size} is {expected:,}")
+    if not _are_sizes(entry["data_offsets"], 2):
+        raise corrupt(
+            path, f"{name!r} has the offsets {shown(entry['data_offsets'])}, not a begin and an end"
+        )
+    begin, end = entry["data_offsets"]
+    if begin != place:
+        relation = "leaves a hole after" if begin > place else "overlaps with"
+        raise corrupt(
+            path, f"{name!r} begins at {begin:,} and {relation} what is before and ends at {place:,}"
+        )
+    length = prod(entry["shape"]) * _ITEM_SIZES[dtype]
+    if end - begin != length:
+        raise corrupt(path, f"{name!r} has {end - begin:,} bytes, and its shape needs {length:,}")
+    if end > data_size:
+        raise corrupt(path, f"it is cut off: {name!r} ends at {end:,}, and the data at {data_size:,}")
+    return place + length
+
+
+def _size(sizes: dict[str, int], name: str, found: int) -> int:
+    """The size of that name; where it was not met before, what was found defines it."""
+    base = name.removesuffix(" + 1")
+    extra = int(base != name)
+    return sizes.setdefault(base, found - extra) + extra
+
+
+class _DuplicateKeyError(ValueError):
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(key)
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise _DuplicateKeyError(key)
+        result[key] = value
+    return result
+
+
+def _check_keys(path: object, where: str, found: Iterable[str], expected: Iterable[str]) -> None:
+    if missing := sorted(set(expected) - set(found)):
+        raise corrupt(path, f"{where} lacks {missing[0]!r}")
+    if unknown := sorted(set(found) - set(expected)):
+        raise corrupt(path, f"{where} holds {shown(unknown[0])}, which version {VERSION} does not have")
+
+
+def _are_sizes(value: object, count: int) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == count
+        and all(type(size) is int and 0 <= size < 1 << 63 for size in value)
+    )
+
+
+def shown(value: object) -> str:
+    """A value out of a file, in a length that fits a message."""
+    text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def corrupt(path: object, what: str) -> ArtifactCorruptError:
+    """The error for a broken rule."""
+    return ArtifactCorruptError(
+        f"{path} is damaged or was not made by tokenfst: {what}. Copy or compile it again"
+    )

@@ -1,0 +1,118 @@
+"""The command line ``tokenfst``; docs/command-line.md is its manual.
+
+The idea: a command is a function from its options to an exit code. It prints its answer on stdout, as text or as one
+JSON object, and raises when there is none. ``run`` turns what was raised into ``error: ...`` on stderr and an exit
+code; no command catches errors to print them.
+
+Invariants: stdout holds the answer and nothing else; progress, estimates, warnings and errors go to stderr. Starting
+up imports neither pynini nor torch nor a tokenizer package: the calls that need them do.
+
+Rejected: Typer's own main, which draws errors in boxes, ends with code 1 for an interrupt or a closed pipe, and shows
+a traceback for a missing file.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from tokenfst.cli import check, compiling, diff, draw, inspecting, sample, vocab
+from tokenfst.cli.terminal import Exit, complain, explain, prepare_streams
+from tokenfst.errors import BudgetExceeded, TokenfstError
+
+_USAGE_ERROR: type[Exception] = typer.BadParameter.mro()[1]
+
+app = typer.Typer(
+    name="tokenfst",
+    help="Constrain language models to formal languages, exactly: compile constraints into artifacts over token ids, "
+    "and ask questions about them.",
+    epilog="Exit codes: 0 yes or done, 1 no, 2 usage or bad input, 3 budget exceeded, 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _module in (compiling, inspecting, check, sample, draw, diff, vocab):
+    _module.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from tokenfst import __version__
+
+        print(f"tokenfst {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line (without the program's name; ``None``: the process's own) and return the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command: Any = typer.main.get_command(app)
+    try:
+        with command.make_context("tokenfst", words) as context:
+            code = int(command.invoke(context) or Exit.YES)
+        sys.stdout.flush()
+        return code
+    except typer.Exit as stop:
+        return stop.exit_code
+    except _USAGE_ERROR as error:
+        return _usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        complain("interrupted; nothing was written")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads on. What is left in the buffer must not raise again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.PIPE
+    except BudgetExceeded as error:
+        complain(explain(error))
+        return Exit.BUDGET
+    except MemoryError:
+        complain("out of memory: make the constraint smaller, or set --budget-bytes below what this machine has")
+        return Exit.BUDGET
+    except (TokenfstError, OSError) as error:
+        complain(explain(error))
+        return Exit.BAD_INPUT
+    except Exception:
+        traceback.print_exc()
+        complain("this is a fault in tokenfst, not in your input: please report it with the lines above")
+        return Exit.FAULT
+
+
+def _usage(error: Any) -> int:
+    """An error of the option parser. Without any arguments that error is the help page."""
+    message = error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(message)
+        return Exit.BAD_INPUT
+    path = error.ctx.command_path if error.ctx is not None else "tokenfst"
+    complain(f"{message.rstrip('.')}; see: {path} --help")
+    return Exit.BAD_INPUT
+
+
+def main() -> None:
+    """The entry point of the program ``tokenfst``."""
+    prepare_streams()
+    if "_TOKENFST_COMPLETE" in os.environ:  # the shell asks for completions
+        app(prog_name="tokenfst")
+    code = run()
+    if threading.active_count() > 1:
+        # An interrupted expansion still runs in the native core; leave without waiting for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

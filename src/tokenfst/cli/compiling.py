@@ -1,0 +1,309 @@
+"""``tokenfst compile``: a pattern and a vocabulary into an artifact.
+
+The expansion runs in the native core, in a thread of its own, and a second thread asks it how far it is; so the bar
+moves and an interrupt is heard at once, whatever the core is busy with. Files are written by this thread alone, after
+everything else, under a temporary name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.text import Text
+
+from tokenfst.automata.language import Language
+from tokenfst.budget import Budget
+from tokenfst.cli import options
+from tokenfst.cli.options import SUFFIX
+from tokenfst.cli.terminal import Exit, byte_size, console, counted, duration, note, say, say_json, say_pairs, warn
+from tokenfst.decoding import artifact
+from tokenfst.decoding.token_automaton import Stats, TokenAutomaton
+from tokenfst.errors import ArtifactError, ArtifactVersionError, BudgetExceeded
+from tokenfst.tokenizers.vocabulary import Vocabulary
+
+_GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
+"""What the estimate may cost."""
+_PATIENCE = 1.0
+"""Seconds before the progress bar appears."""
+_STATE_BYTES = 13
+"""Bytes of an artifact per state, without its row of the table: mask, distance, bound, accepting."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("compile")(compile_command)
+
+
+def compile_command(
+    pattern: Annotated[
+        str | None, typer.Argument(metavar="PATTERN", show_default=False, help="A regular expression in Python's syntax.")
+    ] = None,
+    file: options.PatternFile = None,
+    vocabulary: options.VocabularySpec = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help=f"The artifact to write; its name ends in {SUFFIX}."),
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say how large it gets, and stop.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace FILE even where it is something else than an artifact.")
+    ] = False,
+    flags: options.Flags = "",
+    vocab_size: options.VocabularySize = None,
+    eos_token_id: options.EndTokens = None,
+    budget_states: options.BudgetStates = options.STATES,
+    budget_bytes: options.BudgetBytes = options.BYTES,
+    budget_seconds: options.BudgetSeconds = options.SECONDS,
+    budget_positions: options.BudgetPositions = options.POSITIONS,
+    json: options.Json = False,
+) -> int:
+    """Compile a pattern for a vocabulary, ahead of time, into an artifact.
+
+    All states, masks and distances are made. The artifact appears under its name only when it is whole; an older
+    artifact of that name is replaced.
+    """
+    began = time.perf_counter()
+    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    constraint = options.one_constraint(pattern, file, flags, budget)
+    if output is None and not estimate:
+        raise typer.BadParameter(f"--output FILE{SUFFIX} is needed (or --estimate)")
+    if output is not None and not estimate:
+        _check_output(output, force)
+    tokens = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "compile")
+
+    expected = make_estimate(constraint.language, len(tokens))
+    answer: dict[str, Any] = {
+        "command": "compile",
+        "source": constraint.language.source,
+        "vocabulary": {"name": tokens.name, "size": len(tokens), "fingerprint": tokens.fingerprint},
+        "estimate": expected.as_json(),
+    }
+    if estimate:
+        say_json(answer) if json else say(str(expected))
+        return Exit.YES
+    if not json:
+        note(f"estimate: {expected}")
+
+    lazy, messages = options.compile_warned(constraint.language, tokens, budget)
+    for message in messages:
+        warn(message)
+    automaton = _expand(lazy, expected)
+    assert output is not None
+    automaton.save(output)
+    seconds = time.perf_counter() - began
+    _report(answer, automaton, tokens, output, messages, seconds, json)
+    return Exit.YES
+
+
+def _report(
+    answer: dict[str, Any],
+    automaton: TokenAutomaton,
+    tokens: Vocabulary,
+    output: Path,
+    messages: list[str],
+    seconds: float,
+    json: bool,
+) -> None:
+    stats = automaton.stats()
+    size = output.stat().st_size
+    spelled = automaton.is_spellable
+    distance = automaton.distance() if spelled else None
+    states = stats.states - 1
+    if json:
+        say_json(
+            answer
+            | {
+                "output": str(output),
+                "bytes": size,
+                "states": states,
+                "masks": stats.distinct_masks,
+                "dense_rows": stats.dense_rows,
+                "distance": distance,
+                "seconds": round(seconds, 3),
+                "warnings": messages,
+            }
+        )
+        return
+    shortest = counted(distance, "token") if distance is not None else "none: no token sequence spells a string"
+    say(f"{output}: {automaton.source} for {tokens.name or 'the vocabulary'}")
+    say_pairs(
+        [
+            ("states", f"{states:,}"),
+            ("masks", f"{stats.distinct_masks:,} different, {stats.dense_rows:,} of them in full"),
+            ("shortest", shortest),
+            ("size", byte_size(size)),
+            ("time", duration(seconds)),
+        ],
+        "  ",
+    )
+
+
+# --- what comes before --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How large an automaton gets. ``exact``: the byte automaton was made in full; else it is at least that large."""
+
+    states: int
+    classes: int
+    exact: bool
+    words: int
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the tables, without masks."""
+        return self.states * (4 * self.classes + _STATE_BYTES)
+
+    @property
+    def mask_bytes(self) -> int:
+        """Bytes of masks if every state had its own, in full; most share theirs or are lists."""
+        return self.states * 4 * self.words
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "states": self.states,
+            "classes": self.classes,
+            "exact": self.exact,
+            "table_bytes": self.table_bytes,
+            "mask_bytes_at_most": self.mask_bytes if self.exact else None,
+        }
+
+    def __str__(self) -> str:
+        if not self.exact:
+            return f"more than {counted(self.states, 'state')}, tables of more than {byte_size(self.table_bytes)}"
+        return (
+            f"{counted(self.states, 'state')}, tables {byte_size(self.table_bytes)}, "
+            f"masks at most {byte_size(self.mask_bytes)} (usually far less: they are shared)"
+        )
+
+
+def make_estimate(language: Language, vocab_size: int) -> Estimate:
+    """Determinize over bytes alone, for at most a second: the states are those of the token automaton."""
+    glance = language.with_budget(
+        Budget(
+            states=min(_GLANCE.states, language.budget.states),
+            bytes=min(_GLANCE.bytes, language.budget.bytes),
+            seconds=min(_GLANCE.seconds, language.budget.seconds),
+        )
+    )
+    words = (vocab_size + 31) // 32
+    try:
+        size = glance.size()
+    except BudgetExceeded:
+        return Estimate(glance.automaton.num_states - 1, glance.automaton.num_classes, False, words)
+    return Estimate(size.states, size.classes, True, words)
+
+
+def _check_output(path: Path, force: bool) -> None:
+    """Refuse, before the long work, what cannot be written, and what would overwrite something precious."""
+    if path.suffix != SUFFIX:
+        raise typer.BadParameter(f"the name of an artifact ends in {SUFFIX}, which {str(path)!r} does not")
+    folder = path.parent
+    if not folder.is_dir():
+        raise ArtifactError(f"cannot write {path}: there is no folder {folder}")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise ArtifactError(f"cannot write {path}: {'it is a folder' if path.is_dir() else f'{folder} is read-only'}")
+    if force or not path.exists() or path.stat().st_size == 0:
+        return
+    try:
+        artifact.read(path)
+    except ArtifactVersionError:
+        return
+    except ArtifactError as error:
+        raise ArtifactError(
+            f"{path} exists and is not a whole artifact of tokenfst (it may be the weights of a model): "
+            "give another name, or replace it with --force"
+        ) from error
+
+
+# --- the long work ------------------------------------------------------------------------------------
+
+
+def _expand(automaton: TokenAutomaton, expected: Estimate) -> TokenAutomaton:
+    work = _Work(automaton.expand)
+    began = time.perf_counter()
+    if work.done(_PATIENCE) or not console(stderr=True).is_terminal:
+        work.done(None)
+        return work.result()
+    poll = _Poll(automaton)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Figures())
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("states", total=None, figures="")
+        while not work.done(0.2):
+            stats = poll.latest
+            described, total, completed, text = progress_of(stats, expected, time.perf_counter() - began)
+            progress.update(task, description=described, total=total, completed=completed, figures=text)
+    return work.result()
+
+
+def progress_of(stats: Stats, expected: Estimate, seconds: float) -> tuple[str, int | None, int, str]:
+    """What the bar shows: the phase, its total (if known), how much of it is done, and rate and time left in words.
+
+    The phases of an expansion are states, distances (which the core solves for all states at once) and masks.
+    """
+    rate = f"{stats.states / max(seconds, 1e-9):,.0f} states/s"
+    if stats.masks_made > 0:
+        share = stats.masks_made / max(stats.states, 1)
+        left = seconds / share - seconds
+        return "masks", stats.states, stats.masks_made, f"{rate}, at most {duration(left)} left"
+    if expected.exact and stats.states > expected.states:
+        return "distances", None, 0, f"{stats.states:,} states, {rate}"
+    if expected.exact:
+        left = seconds * (expected.states / max(stats.states, 1) - 1)
+        return "states", expected.states, stats.states, f"{rate}, {duration(left)} left for the states"
+    return "states", None, 0, f"{stats.states:,} states, {rate}"
+
+
+class _Work:
+    """A call in a thread of its own, which an interrupt leaves behind."""
+
+    def __init__(self, call: Callable[[], TokenAutomaton]) -> None:
+        self._call = call
+        self._result: TokenAutomaton | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._result = self._call()
+        except BaseException as error:
+            self._error = error
+
+    def done(self, timeout: float | None) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def result(self) -> TokenAutomaton:
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result
+
+
+class _Poll:
+    """The latest figures of an automaton that grows; asking for them may have to wait for the core."""
+
+    def __init__(self, automaton: TokenAutomaton) -> None:
+        self._automaton = automaton
+        self.latest = Stats(0, 0, 0, 0, 0, False)
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self.latest = self._automaton.stats()
+            time.sleep(0.1)
+
+
+class _Figures(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(str(task.fields["figures"]))

@@ -1,0 +1,108 @@
+"""On the real vocabulary: masks by fragments and residuals are the masks of whole walks, and the tokens bear it out."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from test_engine_tokens import allowed
+
+import tokenfst
+from tokenfst import Vocabulary, _native
+from tokenfst.automata import expression as ex
+
+NO_FRAGMENTS = 0xFFFFFFFF
+STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+PATTERNS = {
+    "string": STRING,
+    "two strings": rf"\{{{STRING}: {STRING}(, {STRING}: {STRING})*\}}",
+    "counted string": r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]){2,7}", "[^"]{0,40}"',
+    "counted exactly": r"\[[^\]]{5}\] [a-z]{3}!",
+    "ambiguous exits": r"[a-z ]*the [a-z]{2,9}\.",
+    "counted without terminator": r"[a-z]{1,6}[a-z0-9]{2,4}",
+    "any text": r"(?s:.*)END",
+    "union of wide parts": r"([a-z]+|[^a-m\n]{3,}|[A-Z ]*x)\n",
+    "intersection": r"(?=.*[0-9])(?=.*[A-Z])[!-~]{8,20}",
+    "tempered": r"(?:(?!</b>)(?s:.))*</b>",
+    "words": r"(\b\w+\b[ ,]?){1,5}",
+    "unicode classes": r"[α-ωά-ώ]+( [а-я]{2,5})*",
+}
+
+
+def automata(pattern: str, vocabulary: Vocabulary) -> list[_native.TokenAutomaton]:
+    program = ex.linearize(tokenfst.regex(pattern).expr).native_args()
+    return [
+        _native.TokenAutomaton.compose(*program, vocabulary.native, 1_000_000, 1 << 31, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, 192, 0)
+    ]
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_masks_by_fragments_equal_whole_walks(name: str, tekken: Vocabulary) -> None:
+    rng = random.Random(name)
+    built = automata(PATTERNS[name], tekken)
+    for _ in range(3):
+        matchers = [_native.Matcher(automaton) for automaton in built]
+        for _ in range(12):
+            masks = [allowed(matcher, len(tekken)) for matcher in matchers]
+            assert masks[0] == masks[1] == masks[2]
+            choices = sorted(masks[0] - set(tekken.eos_token_ids))
+            if not choices:
+                break
+            token = rng.choice(choices)
+            assert all(matcher.accept_token(token) for matcher in matchers)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_masks_equal_single_tokens_tried_one_by_one(name: str, tekken: Vocabulary) -> None:
+    """Brute force over every token at a few states: the bytes are run through the byte automaton by hand."""
+    rng = random.Random(name)
+    language = tokenfst.regex(PATTERNS[name])
+    bytes_of = _native.ByteAutomaton(*ex.linearize(language.expr).native_args(), 1_000_000, 1 << 31, 60.0)
+    matcher = tokenfst.compile(language, tekken).matcher()
+    for _ in range(3):
+        text = tekken.decode(matcher.tokens)
+        mask = allowed(matcher, len(tekken))
+        sample = rng.sample(range(len(tekken)), 3000) + rng.sample(sorted(mask), min(300, len(mask)))
+        for token in sample:
+            if token in tekken.special_token_ids:
+                assert (token in mask) == (token in tekken.eos_token_ids and bytes_of.accepts(text))
+            else:
+                longer = text + tekken.tokens[token]
+                assert (token in mask) == (bytes_of.viable_prefix(longer) == len(longer))
+        choices = sorted(mask - set(tekken.eos_token_ids))
+        if not choices:
+            break
+        matcher.accept_token(rng.choice(choices))
+
+
+@pytest.mark.parametrize("name", ["two strings", "counted string", "counted exactly", "ambiguous exits", "words"])
+def test_distances_and_budgets_do_not_depend_on_fragments(name: str, tekken: Vocabulary) -> None:
+    rng = random.Random(name)
+    built = automata(PATTERNS[name], tekken)
+    least = _native.Matcher(built[0]).distance()
+    for extra in (0, 2):
+        matchers = [_native.Matcher(automaton, least + extra) for automaton in built]
+        while matchers[0].max_tokens_left:
+            assert len({matcher.distance() for matcher in matchers}) == 1
+            masks = [allowed(matcher, len(tekken)) for matcher in matchers]
+            assert masks[0] == masks[1] == masks[2]
+            choices = sorted(masks[0] - set(tekken.eos_token_ids))
+            if not choices:
+                break
+            token = rng.choice(choices)
+            assert all(matcher.accept_token(token) for matcher in matchers)
+        assert matchers[0].is_accepting()
+
+
+def test_fragments_are_shared_between_automata(tekken: Vocabulary) -> None:
+    first = tokenfst.compile(tokenfst.regex(rf"A{STRING}"), tekken)
+    other = tokenfst.compile(tokenfst.regex(rf"B{STRING}C"), tekken)
+    mask = np.zeros((1, (len(tekken) + 31) // 32), np.int32)
+    for automaton, start in ((first, 'A"'), (other, 'B"')):
+        matcher = automaton.matcher()
+        assert matcher.accept_tokens([tekken.ids(char.encode())[0] for char in start])
+        matcher.fill_next_token_bitmask(mask)
+    assert other.stats().fragments >= 1
+    assert other.stats().dense_rows == 1
