@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Parts
 from dataclasses import dataclass
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, intersect, recursive, union
+from tokenfst.automata.expression import EMPTY, EPSILON, UNIVERSE, Expr, concat, intersect, recursive, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def before(part: Part, rest: Expr) -> Expr:
     if isinstance(part, Expr):
         return concat(part, rest)
     if isinstance(part, Ahead):
-        return intersect(part.rest, rest)
+        return part.rest if rest is UNIVERSE else intersect(part.rest, rest)
     if isinstance(part, Sequence):
         for each in reversed(part.parts):
             rest = before(each, rest)

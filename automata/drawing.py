@@ -1,7 +1,8 @@
 """Machines as pictures: Graphviz text, made without any binary, and images where Graphviz is installed.
 
 Nothing here knows what a machine is: a picture is ``Edge`` values with label text, so byte automata and token
-automata are drawn alike. DEAD is never drawn (convention 3): a missing edge leads there. Accepting states are doubled.
+automata are drawn alike. DEAD is never drawn (convention 3): a missing edge leads there. Accepting states are
+doubled.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Drawing:
     def render(self, format: str = "svg") -> bytes:
         """The picture as a file's bytes: ``"svg"``, ``"png"`` or ``"dot"``.
 
-        Raises ``DrawingError`` for another format, ``MissingDependencyError`` where svg or png is asked for and the
-        Python package ``graphviz`` or Graphviz's program ``dot`` is missing.
+        Raises ``DrawingError`` for another format, ``MissingDependencyError`` where svg or png is asked for
+        and the Python package ``graphviz`` or Graphviz's program ``dot`` is missing.
         """
         if format not in FORMATS:
             raise DrawingError(f"format {format!r} is not known; use one of {', '.join(FORMATS)}")
@@ -56,7 +57,7 @@ class Drawing:
             image: bytes = graphviz.Source(self.dot).pipe(format=format)
         except graphviz.ExecutableNotFound as error:
             raise MissingDependencyError(
-                f"a drawing as {format} needs Graphviz's program `dot` (for example: apt-get install graphviz); "
+                f"a drawing as {format} needs Graphviz's program `dot` (say, apt-get install graphviz); "
                 'format="dot" does without'
             ) from error
         return image
@@ -101,8 +102,8 @@ def draw_graph(start: int, accepting: Iterable[int], edges: Iterable[Edge], titl
 def draw_dfa(dfa: Dfa, title: str = "", max_states: int = 200) -> Drawing:
     """A picture of a byte automaton: one edge for two states, labelled with the bytes between them.
 
-    Raises ``DrawingError`` for more than ``max_states`` states (DEAD not counted): nobody can read that, and Graphviz
-    would not end.
+    Raises ``DrawingError`` for more than ``max_states`` states (DEAD not counted): nobody can read that, and
+    Graphviz would not end.
     """
     check_size(dfa.num_states - 1, max_states)
     bits = [0] * dfa.table.shape[1]
@@ -120,8 +121,8 @@ def check_size(num_states: int, max_states: int) -> None:
     """``DrawingError`` if a machine is too large to be drawn."""
     if num_states > max_states:
         raise DrawingError(
-            f"the machine has {num_states:,} states, and at most {max_states:,} are drawn; minimize() it, draw a part "
-            "of the constraint, or pass a larger max_states"
+            f"the machine has {num_states:,} states, and at most {max_states:,} are drawn; minimize() it, "
+            "draw a part of the constraint, or pass a larger max_states"
         )
 
 
@@ -129,7 +130,8 @@ def bytes_label(bits: int) -> str:
     r"""A set of bytes as readable text (bit b of ``bits``: byte b).
 
     One byte or one range stands alone (``a``, ``0-9``, ``\x80-\xbf``), other sets are written like a regular
-    expression's class (``[A-Z_]``, ``[^"\\]``), all bytes as ``any``. A space is ``␣``; long sets end in ``…``.
+    expression's class (``[A-Z_]``, ``[^"\\]``), all bytes as ``any``. A space is ``␣``; long sets end in
+    ``…``.
     """
     if bits == ALL_BYTES:
         return "any"
@@ -167,7 +169,7 @@ def _shown(byte: int) -> str:
         return _ESCAPES[byte]
     if not 0x21 <= byte < 0x7F:
         return f"\\x{byte:02x}"
-    return f"\\{chr(byte)}" if chr(byte) in '\\[]^-' else chr(byte)
+    return f"\\{chr(byte)}" if chr(byte) in "\\[]^-" else chr(byte)
 
 
 def _quoted(text: str) -> str:

@@ -1,17 +1,18 @@
 """The door to OpenFst: machines go through it as numpy arrays, and only here is pynini imported.
 
-The idea: an unweighted machine is six arrays (``Arcs``). OpenFst's binary layouts are rows of 32-bit words, so the
-arrays are scattered into one word buffer that OpenFst reads at once (vector layout), and gathered back from the
-buffer that it writes (const layout, whose arcs are one contiguous table). No loop over states or arcs runs in
-Python: 180,000 states and 310,000 arcs cross in some tens of milliseconds, ten times faster than arc by arc.
+The idea: an unweighted machine is six arrays (``Arcs``). OpenFst's binary layouts are rows of 32-bit words,
+so the arrays are scattered into one word buffer that OpenFst reads at once (vector layout), and gathered back
+from the buffer that it writes (const layout, whose arcs are one contiguous table). No loop over states or
+arcs runs in Python: 180,000 states and 310,000 arcs cross in some tens of milliseconds, ten times faster than
+arc by arc.
 
-Only those property bits are written that hold for every machine of the layout ("expanded", "mutable"); the rest are
-left unknown and OpenFst computes them when it needs them. Claiming one that is false (``ILABEL_SORTED``) makes
-``compose`` silently empty.
+Only those property bits are written that hold for every machine of the layout ("expanded", "mutable"); the
+rest are left unknown and OpenFst computes them when it needs them. Claiming one that is false
+(``ILABEL_SORTED``) makes ``compose`` silently empty.
 
-Invariants of what comes out: a ``Dfa`` made here is trim, its state 0 is DEAD (convention 3), and bytes share a class
-exactly if no state tells them apart. Weighted machines are refused: dropping weights silently would change what
-the author meant.
+Invariants of what comes out: a ``Dfa`` made here is trim, its state 0 is DEAD (convention 3), and bytes share
+a class exactly if no state tells them apart. Weighted machines are refused: dropping weights silently would
+change what the author meant.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ _INT32_MAX = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arcs:
-    """An unweighted transducer as arrays. ``start`` is -1 if there is no state; labels are OpenFst's (0 is ε).
+    """An unweighted transducer as arrays. ``start`` is -1 if there is no state; labels are OpenFst's (0 is
+    ε).
 
-    ``final_states``: int64 (finals,), ascending. ``source``, ``ilabel``, ``olabel``, ``nextstate``: int32 (arcs,), in
-    ascending order of ``source``.
+    ``final_states``: int64 (finals,), ascending. ``source``, ``ilabel``, ``olabel``, ``nextstate``: int32
+    (arcs,), in ascending order of ``source``.
     """
 
     num_states: int
@@ -85,14 +87,15 @@ def from_arcs(
 ) -> pynini.Fst:
     """An unweighted OpenFst transducer from its arcs.
 
-    ``final_states``: integers (finals,). ``source``, ``ilabel``, ``olabel``, ``nextstate``: integers (arcs,), one
-    entry per arc; labels are OpenFst's (0 is ε). ``start`` is -1 for the machine without states. Arcs of one state
-    keep their order. With ``sorted_by_source`` the arcs already ascend by ``source`` (checked), which saves a sort.
+    ``final_states``: integers (finals,). ``source``, ``ilabel``, ``olabel``, ``nextstate``: integers (arcs,),
+    one entry per arc; labels are OpenFst's (0 is ε). ``start`` is -1 for the machine without states. Arcs of
+    one state keep their order. With ``sorted_by_source`` the arcs already ascend by ``source`` (checked),
+    which saves a sort.
 
-    Linear in states and arcs (plus that sort). Raises ``FstError`` for lengths that differ and for states or labels
-    out of range, ``MissingDependencyError`` without pynini.
+    Linear in states and arcs (plus that sort). Raises ``FstError`` for lengths that differ and for states or
+    labels out of range, ``MissingDependencyError`` without pynini.
     """
-    pynini = require_pynini()
+    openfst = require_pynini()
     columns = {"source": source, "ilabel": ilabel, "olabel": olabel, "nextstate": nextstate}
     arrays = {name: _integers(name, column) for name, column in columns.items()}
     finals = _integers("final_states", final_states)
@@ -123,19 +126,22 @@ def from_arcs(
     weight[finals] = _ONE
     words[state_at] = weight.view(np.uint32)
     words[state_at + 1] = narcs
-    # Before arc a stand the states up to its source and a arcs; an arc is (ilabel, olabel, weight, nextstate).
+    # Before arc a stand the states up to its source and a arcs; an arc is ilabel, olabel, weight, nextstate.
     arc_at = _STATE_WORDS * (arrays["source"].astype(np.int64) + 1) + _ARC_WORDS * np.arange(num_arcs)
     words[arc_at] = arrays["ilabel"]
     words[arc_at + 1] = arrays["olabel"]
     words[arc_at + 3] = arrays["nextstate"]
-    return pynini.Fst.read_from_string(_header(num_states, start, num_arcs) + words.astype("<u4").tobytes())
+    made: pynini.Fst = openfst.Fst.read_from_string(
+        _header(num_states, start, num_arcs) + words.astype("<u4").tobytes()
+    )
+    return made
 
 
 def to_arcs(fst: pynini.Fst) -> Arcs:
     """The arcs of an unweighted OpenFst transducer: what ``from_arcs`` takes.
 
-    Symbol tables are dropped: labels mean what convention 2 says. Linear. Raises ``FstError`` for a semiring other
-    than the tropical one and for any weight but One, naming the first state or arc that has one.
+    Symbol tables are dropped: labels mean what convention 2 says. Linear. Raises ``FstError`` for a semiring
+    other than the tropical one and for any weight but One, naming the first state or arc that has one.
     """
     require_pynini()
     import pywrapfst
@@ -181,8 +187,8 @@ def to_arcs(fst: pynini.Fst) -> Arcs:
 def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
     """The acceptor of a ``Dfa``: byte b has label b + ``byte_zero`` (convention 2: b + 1), DEAD is left out.
 
-    Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then be ε, so
-    a machine that reads it is refused with ``FstError``. Linear in the number of arcs.
+    Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then
+    be ε, so a machine that reads it is refused with ``FstError``. Linear in the number of arcs.
     """
     if dfa.start == 0:
         return from_arcs(0, _NONE, [], [], [], [], [])
@@ -215,15 +221,15 @@ def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
 def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Budget | None = None) -> Dfa:
     """The ``Dfa`` of any unweighted acceptor over bytes, by ``rmepsilon`` and ``determinize``.
 
-    Labels are ε or bytes: 0 and ``byte_zero`` .. ``byte_zero + 255`` (convention 2: 1..256). With ``byte_zero=0``
-    (pynini's own labels) label 0 stays ε and byte 0 cannot occur. Exponential in the number of states at worst, as
-    determinization is; the budget's ``states`` bound the result.
+    Labels are ε or bytes: 0 and ``byte_zero`` .. ``byte_zero + 255`` (convention 2: 1..256). With
+    ``byte_zero=0`` (pynini's own labels) label 0 stays ε and byte 0 cannot occur. Exponential in the number
+    of states at worst, as determinization is; the budget's ``states`` bound the result.
 
     Raises ``FstError`` for a transducer (project it first), weights, and any other label, including pynini's
-    generated symbols (``[name]`` in its strings): a byte language has no place for them. ``BudgetExceeded`` when the
-    result has too many states.
+    generated symbols (``[name]`` in its strings): a byte language has no place for them. ``BudgetExceeded``
+    when the result has too many states.
     """
-    pynini = require_pynini()
+    openfst = require_pynini()
     limit = (budget or Budget()).states
     arcs = to_arcs(fst)
     differ = np.flatnonzero(arcs.ilabel != arcs.olabel)
@@ -231,7 +237,7 @@ def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Bud
         at = differ[0]
         raise FstError(
             f"a language needs an acceptor, but arc {_arc(arcs.source, at)} maps label {arcs.ilabel[at]} to "
-            f'{arcs.olabel[at]}; take one side of the transducer with fst.copy().project("input") or ("output")'
+            f'{arcs.olabel[at]}; take one side of it with fst.copy().project("input") or ("output")'
         )
     last = byte_zero + 255
     bad = np.flatnonzero((arcs.ilabel != EPSILON_LABEL) & ((arcs.ilabel < byte_zero) | (arcs.ilabel > last)))
@@ -241,7 +247,7 @@ def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Bud
             f"label {arcs.ilabel[at]} on arc {_arc(arcs.source, at)} is not a byte: byte b has label b + "
             f"{byte_zero}, so labels are {max(byte_zero, 1)}..{last}, and 0 for ε"
         )
-    made = pynini.determinize(fst.copy().rmepsilon(), nstate=limit + 1)
+    made = openfst.determinize(fst.copy().rmepsilon(), nstate=limit + 1)
     if made.num_states() > limit:
         raise BudgetExceeded("states", limit, "the determinization of an OpenFst machine")
     return _tables(to_arcs(made.connect()), byte_zero)
@@ -253,20 +259,23 @@ def minimize_dfa(dfa: Dfa) -> Dfa:
 
 
 def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
-    """The automaton of the reversed words. Exponential at worst: "the k-th byte from the end" has 2^k states."""
+    """The automaton of the reversed words. Exponential at worst: "the k-th byte from the end" has 2^k
+    states."""
     return fst_to_dfa(require_pynini().reverse(dfa_to_fst(dfa)), budget=budget)
 
 
 def compose(detokenizer: pynini.Fst, acceptor: pynini.Fst) -> pynini.Fst:
-    """The token acceptor of a constraint: determinize(rmepsilon(project(detokenizer ∘ acceptor, "input"))), minimized.
+    """The token acceptor of a constraint: determinize(rmepsilon(project(detokenizer ∘ acceptor, "input"))),
+    minimized.
 
-    This is the specification that the native token automaton must be equivalent to. ``detokenizer`` maps token
-    labels to byte labels, ``acceptor`` reads byte labels (convention 2). It writes every token out as an arc, so it
-    is for small vocabularies, tests and research; ``tokenfst.decoding.compile`` is for use.
+    This is the specification that the native token automaton must be equivalent to. ``detokenizer`` maps
+    token labels to byte labels, ``acceptor`` reads byte labels (convention 2). It writes every token out as
+    an arc, so it is for small vocabularies, tests and research; ``tokenfst.decoding.compile`` is for use.
     """
-    pynini = require_pynini()
-    composed = pynini.compose(detokenizer, acceptor)
-    return pynini.determinize(composed.project("input").rmepsilon()).minimize()
+    openfst = require_pynini()
+    composed = openfst.compose(detokenizer, acceptor)
+    made: pynini.Fst = openfst.determinize(composed.project("input").rmepsilon()).minimize()
+    return made
 
 
 # --- details -------------------------------------------------------------------------------------------
@@ -311,13 +320,15 @@ def _refuse_weights(
     if len(weighted):
         at = weighted[0]
         raise FstError(
-            f"a weighted transducer: arc {_arc(source, at)} has weight {arcs[at]:g}, and a language has none; {remedy}"
+            f"a weighted transducer: arc {_arc(source, at)} has weight {arcs[at]:g}, "
+            f"and a language has none; {remedy}"
         )
     weighted = np.flatnonzero((final != _ONE) & (final != _ZERO))
     if len(weighted):
         at = weighted[0]
         raise FstError(
-            f"a weighted transducer: state {at} has final weight {final[at]:g}, and a language has none; {remedy}"
+            f"a weighted transducer: state {at} has final weight {final[at]:g}, "
+            f"and a language has none; {remedy}"
         )
 
 

@@ -1,7 +1,7 @@
 """Labels of OpenFst arcs (convention 2): 0 is ε, byte b has label b + 1, token t has label t + 1.
 
-This module alone knows the shift. Everything works on Python ints and, element by element, on numpy arrays. Byte 0
-is a byte like any other, which is why labels are shifted: with label = byte it would be ε and vanish.
+This module alone knows the shift. Everything works on Python ints and, element by element, on numpy arrays.
+Byte 0 is a byte like any other, which is why labels are shifted: with label = byte it would be ε and vanish.
 pynini's own string compiler uses label = byte; ``Language.from_fst(fst, byte_zero=0)`` reads such machines.
 """
 

@@ -1,18 +1,19 @@
 """Languages over bytes as immutable values with exact boolean algebra (convention 1).
 
-The idea: a ``Language`` is an expression, and an operator makes a larger one: it costs nothing. Questions run on the
-native core, which determinizes the expression state by state and only as far as the answer needs. OpenFst does what
-needs a whole machine in hand: ``minimize``, ``to_fst``, ``from_fst``, and the reversal of automata.
+The idea: a ``Language`` is an expression, and an operator makes a larger one: it costs nothing. Questions run
+on the native core, which determinizes the expression state by state and only as far as the answer needs.
+OpenFst does what needs a whole machine in hand: ``minimize``, ``to_fst``, ``from_fst``, and the reversal of
+automata.
 
-Invariants: a language never changes; its automaton is made when first needed, only ever grows by states that were
-looked at, and may be shared by threads. ``==`` and ``hash`` are identity: whether two languages hold the same words is
-a computation, ``a.equivalent(b)``, with an answer that can be shown.
+Invariants: a language never changes; its automaton is made when first needed, only ever grows by states that
+were looked at, and may be shared by threads. ``==`` and ``hash`` are identity: whether two languages hold the
+same words is a computation, ``a.equivalent(b)``, with an answer that can be shown.
 
-Cost: operators O(1); ``accepts`` O(length) once its states are made; emptiness, witnesses and equivalence a search
-over the states of the expression in question, exponential at worst, within the budget (convention 8).
+Cost: operators O(1); ``accepts`` O(length) once its states are made; emptiness, witnesses and equivalence a
+search over the states of the expression in question, exponential at worst, within the budget (convention 8).
 
-Rejected: an OpenFst machine as the value. Each ``&`` and ``~`` would then be paid at once and in full, even those
-whose result is never walked.
+Rejected: an OpenFst machine as the value. Each ``&`` and ``~`` would then be paid at once and in full, even
+those whose result is never walked.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Size(NamedTuple):
 
 
 class Language:
-    """A set of byte strings. Make one with ``regex`` or a front end, or from the constructors below; combine with
-    ``& | - ~ +``, ``star``, ``repeat``, ``optional``, ``reverse``.
+    """A set of byte strings. Make one with ``regex`` or a front end, or from the constructors below; combine
+    with ``& | - ~ +``, ``star``, ``repeat``, ``optional``, ``reverse``.
 
     Questions raise ``BudgetExceeded`` when they outgrow the budget (see ``with_budget``); they never guess.
     """
@@ -64,7 +65,8 @@ class Language:
     __slots__ = ("__weakref__", "_automaton", "_budget", "_dfa", "_expr", "_source")
 
     def __init__(self, expr: Expr, source: str = "", budget: Budget | None = None) -> None:
-        """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all questions."""
+        """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
+        questions."""
         self._expr = expr
         self._source = _shorten(source, _SOURCE_LENGTH)
         self._budget = budget
@@ -132,14 +134,15 @@ class Language:
     ) -> Language:
         """The language of an unweighted OpenFst acceptor in which byte b has label b + 1 (convention 2).
 
-        Machines made from strings by pynini itself have label b for byte b: pass ``byte_zero=0`` for those. Raises
-        ``FstError`` for weights, for a transducer (project it first) and for other labels; ``BudgetExceeded`` when
-        determinization outgrows the budget.
+        Machines made from strings by pynini itself have label b for byte b: pass ``byte_zero=0`` for those.
+        Raises ``FstError`` for weights, for a transducer (project it first) and for other labels;
+        ``BudgetExceeded`` when determinization outgrows the budget.
         """
         return cls(_leaf(fst.fst_to_dfa(fsa, byte_zero=byte_zero, budget=budget)), source, budget)
 
     def with_budget(self, budget: Budget) -> Language:
-        """The same language, whose questions may cost up to ``budget``. Combined languages take the wider bounds."""
+        """The same language, whose questions may cost up to ``budget``. Combined languages take the wider
+        bounds."""
         return Language(self._expr, self._source, budget)
 
     # --- what it is -----------------------------------------------------------------------------------
@@ -224,14 +227,15 @@ class Language:
     def reverse(self) -> Language:
         """The words read backwards, byte by byte (so characters beyond ASCII are no UTF-8 any more).
 
-        Keeps the expression's form; automata, recursions and look-behind inside of it are determinized and reversed
-        by OpenFst, which needs pynini (``MissingDependencyError``).
+        Keeps the expression's form; automata, recursions and look-behind inside of it are determinized and
+        reversed by OpenFst, which needs pynini (``MissingDependencyError``).
         """
         turned = reversal.reverse(self._expr, lambda part: make_tables(make_automaton(part, self.budget)))
         return self._derived(turned, "({}).reverse()")
 
     def minimize(self) -> Language:
-        """The same language with a least automaton. Makes all states; needs pynini (``MissingDependencyError``)."""
+        """The same language with a least automaton. Makes all states; needs pynini
+        (``MissingDependencyError``)."""
         return Language(_leaf(fst.minimize_dfa(self.determinize())), self._source, self._budget)
 
     # --- questions ------------------------------------------------------------------------------------
@@ -246,7 +250,8 @@ class Language:
         return self._ask(lambda automaton: automaton.viable_prefix(data))
 
     def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
-        """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a word."""
+        """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a
+        word."""
         return self._ask(lambda automaton: automaton.next_bytes(prefix))
 
     def is_empty(self) -> bool:
@@ -261,11 +266,13 @@ class Language:
         return self._ask(lambda automaton: find_witness(self._expr, automaton))
 
     def equivalent(self, other: Language) -> Answer:
-        """Whether both languages hold the same words. If not, the answer's witness is a shortest word in only one."""
+        """Whether both languages hold the same words. If not, the answer's witness is a shortest word in only
+        one."""
         return self._compare(other, (self - other) | (other - self))
 
     def includes(self, other: Language) -> Answer:
-        """Whether every word of ``other`` is in this language. If not, the witness is a shortest that is missing."""
+        """Whether every word of ``other`` is in this language. If not, the witness is a shortest that is
+        missing."""
         return self._compare(other, other - self)
 
     def sample(
@@ -273,9 +280,10 @@ class Language:
     ) -> bytes:
         """A random word, of readable characters where the language allows (so not every word has a chance).
 
-        ``rng``: a ``random.Random`` or numpy ``Generator`` (without: a fresh one). The same state of ``rng`` gives the
-        same word. ``max_length``: at most so many bytes; without, the walk heads for the end after up to 48 bytes.
-        Raises ``EmptyLanguageError``, and ``ConstraintError`` if all words are longer than ``max_length``.
+        ``rng``: a ``random.Random`` or numpy ``Generator`` (without: a fresh one). The same state of ``rng``
+        gives the same word. ``max_length``: at most so many bytes; without, the walk heads for the end after
+        up to 48 bytes. Raises ``EmptyLanguageError``, and ``ConstraintError`` if all words are longer than
+        ``max_length``.
         """
         if self.is_empty():
             raise EmptyLanguageError(f"there is no word to draw: {self!r} is empty")
@@ -297,8 +305,8 @@ class Language:
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
         """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2).
 
-        With ``byte_zero=0``, label b, as in pynini's own strings (``FstError`` if the language uses byte 0). Makes all
-        states; needs pynini (``MissingDependencyError``).
+        With ``byte_zero=0``, label b, as in pynini's own strings (``FstError`` if the language uses byte 0).
+        Makes all states; needs pynini (``MissingDependencyError``).
         """
         return fst.dfa_to_fst(self.determinize(), byte_zero=byte_zero)
 
@@ -307,9 +315,9 @@ class Language:
     ) -> drawing.Drawing:
         """A picture of the deterministic automaton; with ``path`` also written there.
 
-        ``format``: ``"svg"``, ``"png"`` or ``"dot"``; without, as the path's suffix says. The result's ``dot`` is
-        Graphviz text and needs no program; notebooks show it. Raises ``DrawingError`` beyond ``max_states``
-        states, ``MissingDependencyError`` where svg or png is asked for without Graphviz.
+        ``format``: ``"svg"``, ``"png"`` or ``"dot"``; without, as the path's suffix says. The result's
+        ``dot`` is Graphviz text and needs no program; notebooks show it. Raises ``DrawingError`` beyond
+        ``max_states`` states, ``MissingDependencyError`` where svg or png is asked for without Graphviz.
         """
         picture = drawing.draw_dfa(self.determinize(), self._source, max_states)
         if path is not None:

@@ -1,12 +1,11 @@
 """Expressions in the native core: their lazy automaton, its tables, and words that show something.
 
-The only place where Python makes a ``_native.ByteAutomaton``.
+Budgets of questions about languages are spent here.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -22,18 +21,9 @@ _GLANCE = Budget(states=5_000, seconds=1.0)
 _READABLE_LENGTH = 1_000
 
 
-def native_program(expr: Expr) -> tuple[Any, ...]:
-    """The program of an expression as the native core's first five arguments: code, sets, blob, machines, labels."""
-    program = linearize(expr)
-    machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in program.machines]
-    return program.code, program.sets, program.blob, machines, list(program.labels)
-
-
 def make_automaton(expr: Expr, budget: Budget) -> _native.ByteAutomaton:
     """The automaton of an expression; its states are made when they are looked at."""
-    return _native.ByteAutomaton(
-        *native_program(expr), states=budget.states, bytes=budget.bytes, seconds=budget.seconds
-    )
+    return _native.ByteAutomaton(*linearize(expr).native_args(), budget.states, budget.bytes, budget.seconds)
 
 
 def make_tables(automaton: _native.ByteAutomaton) -> Dfa:

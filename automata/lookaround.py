@@ -172,6 +172,11 @@ class Lookaround:
             low, high, body = argument
             return self.loop(low, high, body, flags, left, right)
         direction, body = argument
+        if len(body.data) == 1 and body.data[0][0] is AT:
+            relation = relation_of(body.data[0][1], flags)
+            if op is ASSERT_NOT:
+                relation = {kind: RIGHT & ~follows for kind, follows in relation.items()}
+            return self.condition(relation, left, right)
         looked = self.look_ahead if direction > 0 else self.look_behind
         return looked(op is ASSERT_NOT, body, flags, left, right)
 

@@ -1,10 +1,11 @@
 """Reversal of expressions: the words of a language, read backwards.
 
-The idea: reversal passes through union, intersection, complement and repetition, and turns concatenations round, so
-most of an expression is reversed as it stands, at no cost and without determinizing anything. What is left are leaves
-that have a direction of their own: automata, recursions and scopes of look-behind. Each of those alone is made a
-deterministic automaton and reversed by OpenFst. Rejected: determinizing the whole language and reversing that, which
-fails on ``&`` and ``~`` of languages that are small as expressions and large as automata.
+The idea: reversal passes through union, intersection, complement and repetition, and turns concatenations
+round, so most of an expression is reversed as it stands, at no cost and without determinizing anything. What
+is left are leaves that have a direction of their own: automata, recursions and scopes of look-behind. Each of
+those alone is made a deterministic automaton and reversed by OpenFst. Rejected: determinizing the whole
+language and reversing that, which fails on ``&`` and ``~`` of languages that are small as expressions and
+large as automata.
 
 Cost: linear in the expression; exponential at worst in the states of such a leaf.
 """

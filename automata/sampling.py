@@ -1,11 +1,11 @@
 """Random words of a language, by walking it lazily.
 
 The idea: walk from the start over live bytes, which exist until a word is complete because machines are trim
-(convention 3), preferring bytes that continue readable text. After a random length the walk takes a shortest way to
-acceptance; then every byte of that way is exchanged for another one where the whole remains a word, so that
-``[0-9a-f]{32}`` does not end in zeros. No table is made, only states near the walk, so ``(\\w{1,300} ){1,3000}`` is sampled
-at once. Rejected: uniform sampling by counting words, which needs all states and, for text, mostly
-yields control characters.
+(convention 3), preferring bytes that continue readable text. After a random length the walk takes a shortest
+way to acceptance; then every byte of that way is exchanged for another one where the whole remains a word, so
+that ``[0-9a-f]{32}`` does not end in zeros. No table is made, only states near the walk, so ``(\\w{1,300}
+){1,3000}`` is sampled at once. Rejected: uniform sampling by counting words, which needs all states and, for
+text, mostly yields control characters.
 
 The result depends on nothing but the language and the generator.
 """
@@ -21,8 +21,9 @@ _STOP = 0.15
 _SOFT_LENGTHS = 48
 """The walk heads for acceptance after a length drawn below this."""
 _WEIGHTS = (6.0, 3.0, 1.0)
-"""How probable letters and digits : other printable ASCII : the bytes of other characters are. The rest: last resort."""
-_LAST_RESORT = len(_WEIGHTS)
+"""How probable letters and digits : other printable ASCII : the bytes of other characters are."""
+_UNPRINTABLE, _NO_TEXT = 3, 4
+"""The groups after those: only where nothing better is live."""
 
 
 class Random(Protocol):
@@ -48,10 +49,11 @@ def sample(language: Walkable, complete: Callable[[bytes], bytes], rng: Random, 
     text = _Text()
     while True:
         live, accepted = language.next_bytes(prefix)
-        if not live or (accepted and (len(prefix) >= soft or rng.random() < _STOP)):
+        late = len(prefix) >= soft
+        if not live or (text.whole and accepted and (late or rng.random() < _STOP)):
             word = prefix
             break
-        if len(prefix) >= soft and text.whole:
+        if text.whole and late:
             word = prefix + complete(prefix)
             break
         byte = text.choose(live, rng)
@@ -80,7 +82,8 @@ def _within(prefix: bytes, complete: Callable[[bytes], bytes], limit: int) -> tu
 
 
 def _vary(language: Walkable, word: bytes, begin: int, rng: Random) -> bytes:
-    """``word`` with its bytes from ``begin`` on exchanged for random ones, each only if the whole stays accepted."""
+    """``word`` with its bytes from ``begin`` on exchanged for random ones, each only if the whole stays
+    accepted."""
     text = _Text()
     for byte in word[:begin]:
         text.feed(byte)
@@ -109,31 +112,32 @@ class _Text:
 
     def choose(self, live: bytes, rng: Random) -> int:
         """One of the live bytes: first by group, then evenly."""
-        groups: list[list[int]] = [[] for _ in range(_LAST_RESORT + 1)]
+        groups: list[list[int]] = [[] for _ in range(_NO_TEXT + 1)]
         for byte in live:
             groups[self._group(byte)].append(byte)
-        weights = [weight if group else 0.0 for weight, group in zip(_WEIGHTS, groups, strict=False)]
-        point = rng.random() * sum(weights)
-        chosen = groups[_LAST_RESORT]
-        for weight, group in zip(weights, groups, strict=False):
-            if weight and point >= 0:
+        chosen = groups[_UNPRINTABLE] or groups[_NO_TEXT]
+        point = rng.random() * sum(weight for weight, group in zip(_WEIGHTS, groups, strict=False) if group)
+        for weight, group in zip(_WEIGHTS, groups, strict=False):
+            if group and point >= 0:
                 chosen = group
-            point -= weight
+                point -= weight
         return chosen[_below(rng, len(chosen))]
 
     def _group(self, byte: int) -> int:
-        """The index of a byte's weight in ``_WEIGHTS``."""
+        """The group of a byte here; the first ones are those of ``_WEIGHTS``."""
         if self.whole and byte < 0x80:
             character = chr(byte)
-            return 0 if character.isalnum() else 1 if character.isprintable() else _LAST_RESORT
+            return 0 if character.isalnum() else 1 if character.isprintable() else _UNPRINTABLE
         state = self._decoder.getstate()
+        if state[0] == b"\xed" and byte > 0x9F:  # a surrogate; the decoder notices one byte later
+            return _NO_TEXT
         try:
             done = self._decoder.decode(bytes((byte,)))
         except UnicodeDecodeError:
-            return _LAST_RESORT
+            return _NO_TEXT
         finally:
             self._decoder.setstate(state)
-        return 2 if not done or done.isprintable() else _LAST_RESORT
+        return 2 if not done or done.isprintable() else _UNPRINTABLE
 
 
 def _below(rng: Random, limit: int) -> int:

@@ -1,7 +1,8 @@
 """Tables of deterministic automata: made read-only, checked when they come from outside, and trimmed.
 
-Invariant of every ``Dfa`` that leaves this module: its arrays are read-only, state 0 is DEAD and absorbing, and every
-other state reaches acceptance and is reached from the start (convention 3). The native core relies on it.
+Invariant of every ``Dfa`` that leaves this module: its arrays are read-only, state 0 is DEAD and absorbing,
+and every other state reaches acceptance and is reached from the start (convention 3). The native core relies
+on it.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ EMPTY_DFA = frozen_dfa(np.zeros(256, np.uint8), np.zeros((1, 1), np.uint32), np.
 def trim(dfa: Dfa) -> Dfa:
     """The same language by a checked, trimmed copy; the remaining states keep their order.
 
-    Takes any tables of the right shapes: state 0 may be an ordinary state only if nothing enters it, that is, it must
-    be absorbing and not accepting. Linear in the table, times the longest shortest path in numpy calls. Raises
-    ``ConstraintError`` naming what is wrong.
+    Takes any tables of the right shapes: state 0 may be an ordinary state only if nothing enters it, that is,
+    it must be absorbing and not accepting. Linear in the table, times the longest shortest path in numpy
+    calls. Raises ``ConstraintError`` naming what is wrong.
     """
     classes, table, accepting = (np.asarray(a) for a in (dfa.classes, dfa.table, dfa.accepting))
     if classes.shape != (256,) or table.ndim != 2 or 0 in table.shape or accepting.shape != table.shape[:1]:
@@ -74,7 +75,7 @@ def trim(dfa: Dfa) -> Dfa:
     return frozen_dfa(
         classes.astype(np.uint8),
         np.ascontiguousarray(number[table[kept]].astype(np.uint32)),
-        accepting[kept].copy(),
+        accepting[kept].astype(np.bool_),
         int(number[dfa.start]),
     )
 

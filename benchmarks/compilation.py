@@ -11,9 +11,10 @@ from pathlib import Path
 from time import perf_counter
 
 import patterns
-import tokenfst
 from libraries import Library, Outlines, World, version
 from measure import OURS, Figure, figure, sample
+
+import tokenfst
 from tokenfst import Vocabulary
 
 OUTLINES_LIMIT = 180.0
@@ -83,7 +84,9 @@ def vocabulary(world: World) -> Iterator[Figure]:
     yield figure(what, OURS, sample(ours, runs=3), note="read, native tables, trie")
     for peer in world.peers("xgrammar", "llguidance", "outlines-core"):
         seconds = sample(lambda peer=peer: type(peer)(world.vocabulary), runs=3)
-        yield figure(what, peer.name, seconds, note="from token bytes in memory; reading the file not counted")
+        yield figure(
+            what, peer.name, seconds, note="from token bytes in memory; reading the file not counted"
+        )
 
 
 def _fresh(old: Vocabulary) -> Vocabulary:

@@ -45,7 +45,7 @@ def length(world: World) -> Iterator[Figure]:
 
 
 def _curve(library: Library, pattern: str, head: list[int], tokens: list[int]) -> list[float]:
-    """Nanoseconds a step in each block: per step the median of the repeats, per block the median of its steps."""
+    """Nanoseconds a step in each block: per step the median of the repeats, per block that of its steps."""
     compiled = library.compile(pattern)
     repeats = []
     for _ in range(REPEATS):
@@ -76,8 +76,11 @@ def _draw(curves: dict[str, dict[str, list[float]]]) -> None:
         for name, blocks in lines.items():
             at = [BLOCK * (i + 1) for i in range(len(blocks))]
             bold = name == OURS
-            panel.plot(at, [b / 1e3 for b in blocks], marker="o", markersize=3, lw=2.2 if bold else 1.2, label=name)
+            panel.plot(
+                at, [b / 1e3 for b in blocks], marker="o", markersize=3, lw=2.2 if bold else 1.2, label=name
+            )
         panel.set(title=title, xlabel="tokens generated", yscale="log")
+        panel.xaxis.set_major_formatter("{x:,.0f}")
         panel.grid(alpha=0.3, which="both")
     panels[0].set_ylabel("mask + advance, µs (median of 1,000 steps)")
     panels[-1].legend(frameon=False)

@@ -1,7 +1,7 @@
 """The libraries that are compared, behind one small interface, over one vocabulary.
 
-Each is called the fastest way its own documentation offers from Python: compiled grammars are never taken from a
-cache, masks are written into a bitmask that stays allocated. A library that is not installed is reported as such.
+Each is called the fastest way that it offers from Python: compiled grammars are never taken from a cache, masks
+are written into a bitmask that stays allocated. A library that is not installed is reported as such.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+
 import tokenfst
 from tokenfst import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One decoding: ``fill()`` writes the mask of the next token into ``bitmask``, ``accept(token)`` advances."""
+    """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances."""
 
     fill: Callable[[], object]
     accept: Callable[[int], object]
@@ -72,7 +73,9 @@ class Xgrammar:
     def walk(self, compiled: Any) -> Walk:
         matcher = self._xgrammar.GrammarMatcher(compiled)
         bitmask = self._xgrammar.allocate_token_bitmask(1, self._size)
-        return Walk(partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask.numpy())
+        return Walk(
+            partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask.numpy()
+        )
 
 
 class Llguidance:
@@ -82,10 +85,13 @@ class Llguidance:
         import llguidance
 
         class Tokenizer:
-            eos_token_id = vocabulary.eos_token_ids[0]
-            bos_token_id = None
-            tokens = [text or f"<|special_{i}|>".encode() for i, text in enumerate(vocabulary.tokens)]
-            special_token_ids = sorted(vocabulary.special_token_ids)
+            def __init__(self) -> None:
+                self.eos_token_id = vocabulary.eos_token_ids[0]
+                self.bos_token_id = None
+                self.tokens = [
+                    text or f"<|special_{i}|>".encode() for i, text in enumerate(vocabulary.tokens)
+                ]
+                self.special_token_ids = sorted(vocabulary.special_token_ids)
 
             def __call__(self, text: str | bytes) -> list[int]:
                 return vocabulary.encode_greedy(text.encode() if isinstance(text, str) else text)

@@ -1,8 +1,8 @@
 """How the benchmarks measure: samples of wall-clock time, and the figures that are made of them.
 
-A sample is taken after warm-up calls and with the garbage collector off; it is summed up by its median and its
-least value. On a shared machine the median says what a user sees and the least value what the code costs. The
-process is pinned to one CPU, so that "one thread" holds for every library whatever it starts.
+A sample is taken after warm-up calls and with the garbage collector off; it is summed up by its median and
+its least value. On a shared machine the median says what a user sees and the least value what the code costs.
+The process is pinned to one CPU, so that "one thread" holds for every library whatever it starts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ OURS = "tokenfst"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table. ``median`` and ``least`` are in ``unit``: seconds ("s") or "bytes"; None: no figure,
-    and ``note`` says why. ``target`` is in the same unit and binds the median, or, where ``at_least`` is set, is
-    the least ratio of this line's median to ours."""
+    """One line of the table.
+
+    ``median`` and ``least`` are in ``unit``: seconds ("s") or "bytes"; None: no figure, and ``note`` says why.
+    ``target``: an upper bound for the median. ``at_least``: a lower bound for its ratio to our median.
+    """
 
     what: str
     who: str
@@ -81,11 +83,15 @@ def clock_overhead() -> float:
 
 
 def pin_to_one_cpu() -> int | None:
-    """Run on one CPU from now on, child processes too. Returns its number, or None where that cannot be done."""
+    """Run on one CPU from now on, child processes too. Returns its number, or None where that cannot be done.
+
+    Who asks how many CPUs there are, to choose a number of threads, is told one.
+    """
     if not hasattr(os, "sched_setaffinity"):
         return None
     cpu = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
+    os.cpu_count = lambda: 1
     return cpu
 
 

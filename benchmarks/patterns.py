@@ -1,7 +1,7 @@
 """The constraints that the benchmarks compile: one text for every library.
 
-Only syntax that Python's ``re``, Rust's ``regex`` and xgrammar's own parser read alike is used: explicit classes,
-groups, alternation, bounded repeats; no look-around, no ``\\d``, no anchors.
+Only syntax that Python's ``re``, Rust's ``regex`` and xgrammar's own parser read alike is used: explicit
+classes, groups, alternation, bounded repeats; no look-around, no ``\\d``, no anchors.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ STRING = rf'"{CHARACTER}*"'
 _INTEGER = r"-?(0|[1-9][0-9]{0,9})"
 _NUMBER = r"-?(0|[1-9][0-9]{0,7})(\.[0-9]{1,6})?([eE][+\-]?[0-9]{1,3})?"
 _BOOLEAN = r"(true|false)"
-_DATE = r'"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"'
-_TIME = (
-    r'"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](Z|[+\-][0-9]{2}:[0-9]{2})"'
-)
+_DAY = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_DATE = rf'"{_DAY}"'
+_TIME = rf'"{_DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](Z|[+\-][0-9]{{2}}:[0-9]{{2}})"'
 
 
 def _string(least: int, most: int) -> str:
@@ -58,5 +57,5 @@ def object_with_20_properties() -> str:
 
 
 def strings_in_different_contexts(count: int) -> str:
-    """An object of ``count`` strings: the same string in as many contexts, so as many different states inside."""
+    """An object of ``count`` strings: one string in as many contexts, so as many different states inside."""
     return r"\{" + ",".join(rf'"k{i:03}":{STRING}' for i in range(count)) + r"\}"

@@ -1,7 +1,7 @@
 """All speed figures in one table: ``python benchmarks/run.py [--only NAME]... [--json]``.
 
-Every benchmark is a function that yields figures; ours come first, and the ratio column divides each line by ours
-of the same run. A target that is missed is marked; the exit status is 1 then.
+Every benchmark is a function that yields figures; ours come first, and the ratio column divides each line by
+ours of the same run. A target that is missed is marked; the exit status is 1 then.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import compilation
 import length
 import logits
 import steps
-import tokenfst
 from libraries import PEERS, World, version
 from measure import Figure, pin_to_one_cpu, shown
+
+import tokenfst
 
 BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "vocabulary": compilation.vocabulary,
@@ -37,14 +38,19 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--only", action="append", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS))
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS)
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     options = parser.parse_args(arguments)
-    cpu = pin_to_one_cpu()
-    about = machine(cpu)
+    cores, cpu = os.cpu_count(), pin_to_one_cpu()
+    about = machine(cpu, cores)
     if not options.json:
         for key, value in about.items():
             print(f"{key:9} {value}")
+        for peer in PEERS:
+            if version(peer) is None:
+                print(f"skipped   {peer} is not installed, so there are no figures of it")
         print(f"\n{'':76}{'median':>10}{'least':>10}{'ratio':>9}  target")
     world = World(tokenfst.load_vocabulary(compilation.TEKKEN))
     figures, missed = [], 0
@@ -81,28 +87,30 @@ def print_line(found: Figure, ours: Figure, verdict: str) -> None:
     ratio = ""
     if found is not ours and found.median is not None and ours.median:
         ratio = f"{found.median / ours.median:.2f} x"
-    line = f"  {found.who:74}{shown(found.median, found.unit):>10}{shown(found.least, found.unit):>10}{ratio:>9}  {verdict}"
-    print(line.rstrip())
+    median, least = shown(found.median, found.unit), shown(found.least, found.unit)
+    print(f"  {found.who:74}{median:>10}{least:>10}{ratio:>9}  {verdict}".rstrip())
     if found.note:
         print(f"      {found.note}", flush=True)
 
 
-def machine(cpu: int | None) -> dict[str, str]:
+def machine(cpu: int | None, cores: int | None) -> dict[str, str]:
     """What the figures depend on."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        names = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line
+        ]
         model = names[0] if names else model
     pinned = "not pinned" if cpu is None else f"pinned to CPU {cpu}"
     libraries = {name: version(name) for name in ("tokenfst", *PEERS, "torch", "numpy")}
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": "python " + " ".join(sys.argv),
-        "machine": f"{model}, {os.cpu_count()} cores, {pinned}; load before: {os.getloadavg()[0]:.1f}",
+        "machine": f"{model}, {cores} cores, {pinned}; load before: {os.getloadavg()[0]:.1f}",
         "versions": ", ".join(f"{name} {found or 'not installed'}" for name, found in libraries.items())
         + f", Python {platform.python_version()}",
-        "text": f"{compilation.TEKKEN}; one thread; median and least of many runs; ratio: to the first line of each group",
+        "figures": f"{compilation.TEKKEN}, one thread; median and least of many runs; ratio to the group's first line",
     }
 
 

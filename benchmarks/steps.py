@@ -7,13 +7,12 @@ from time import perf_counter_ns
 from typing import Any
 
 import patterns
-import tokenfst
 from libraries import Library, Walk, World
 from measure import OURS, Figure, clock_overhead, figure, quiet
 
 TEXT = (
-    " The quick brown fox jumps over the lazy dog, while a large language model writes its answer one token at a time."
-    " Zürich, 東京 and Москва are names; 3.14159 is a number."
+    " The quick brown fox jumps over the lazy dog, while a large language model writes its answer one token"
+    " at a time. Zürich, 東京 and Москва are names; 3.14159 is a number."
 )
 PER_LOOP = 1000
 
@@ -99,4 +98,3 @@ def token_stream(world: World, opening: str, body: str, count: int = PER_LOOP) -
     encode = world.vocabulary.encode_greedy
     once = encode(body.encode())
     return encode(opening.encode()), (once * (count // len(once) + 1))[:count]
-

@@ -1,9 +1,10 @@
 """Token bitmasks: making them, filling them for a batch, and applying them to logits (convention 6).
 
-A bitmask is int32 of shape ``(batch, ceil(V / 32))``: bit ``t % 32`` of word ``t // 32`` is 1 where token ``t`` is
-allowed. It is the layout that xgrammar, llguidance, vLLM and SGLang share, so a mask can be handed to their kernels
-and theirs to ours. Buffers are numpy arrays or torch tensors on the CPU; a kernel in the native core works on their
-memory in place. Logits on another torch device go to ``bitmask_torch``, which moves the mask there.
+A bitmask is int32 of shape ``(batch, ceil(V / 32))``: bit ``t % 32`` of word ``t // 32`` is 1 where token
+``t`` is allowed. It is the layout that xgrammar, llguidance, vLLM and SGLang share, so a mask can be handed
+to their kernels and theirs to ours. Buffers are numpy arrays or torch tensors on the CPU; a kernel in the
+native core works on their memory in place. Logits on another torch device go to ``bitmask_torch``, which
+moves the mask there.
 
 This module never imports torch: a tensor is known by its class, which exists only once torch is imported.
 
@@ -62,7 +63,8 @@ def unpack_bitmask(bitmask: Buffer, vocab_size: int) -> npt.NDArray[np.bool_]:
     view = _bitmask_view(bitmask)
     if vocab_size > 32 * view.columns:
         raise MaskBufferError(
-            f"the bitmask has {view.columns} words a row, which hold {32 * view.columns} tokens, not {vocab_size}"
+            f"a row of the bitmask has {view.columns} words, which hold {32 * view.columns} tokens, not "
+            f"{vocab_size}"
         )
     words = np.ascontiguousarray(bitmask if isinstance(bitmask, np.ndarray) else bitmask.numpy())
     bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little", count=vocab_size)
@@ -79,17 +81,18 @@ def apply_token_bitmask_inplace(
 ) -> None:
     """Set the logits of forbidden tokens to -inf; allowed logits keep their bits.
 
-    ``logits``: shape ``(batch, width)`` or ``(width,)``, rows contiguous; float32 or float16 (numpy), also bfloat16
-    (torch). ``bitmask``: int32, shape ``(batch, words)`` or ``(words,)``. Both numpy or torch, in any combination,
-    on the CPU; torch logits on another device are masked there, after the mask is copied to it.
+    ``logits``: shape ``(batch, width)`` or ``(width,)``, rows contiguous; float32 or float16 (numpy), also
+    bfloat16 (torch). ``bitmask``: int32, shape ``(batch, words)`` or ``(words,)``. Both numpy or torch, in
+    any combination, on the CPU; torch logits on another device are masked there, after the mask is copied to
+    it.
 
-    Row r of the mask goes to row r of the logits: for every row, where the batches must be equal, or for each r in
-    ``indices``, where other rows stay as they are and the batches may differ.
+    Row r of the mask goes to row r of the logits: for every row, where the batches must be equal, or for each
+    r in ``indices``, where other rows stay as they are and the batches may differ.
 
     Logits beyond the mask's last word, or beyond ``vocab_size``, become -inf as well (convention 6).
 
-    Raises ``LogitsError`` where the logit of an allowed token is NaN, naming row and column, after masking all
-    rows (``check_nan=False`` leaves NaN as it is), and ``MaskBufferError`` where a buffer does not fit.
+    Raises ``LogitsError`` where the logit of an allowed token is NaN, naming row and column, after masking
+    all rows (``check_nan=False`` leaves NaN as it is), and ``MaskBufferError`` where a buffer does not fit.
     """
     scores = _logits_view(logits)
     if scores is None:
@@ -103,8 +106,8 @@ def apply_token_bitmask_inplace(
     rows = None if indices is None else checked_indices(indices, min(scores.rows, mask.rows))
     if rows is None and mask.rows != scores.rows:
         raise MaskBufferError(
-            f"the bitmask has {mask.rows} rows and the logits have {scores.rows}; give one mask row per row of "
-            "logits (numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
+            f"the bitmask has {mask.rows} rows and the logits have {scores.rows}; give one mask row per row "
+            "of logits (numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
         )
     count = scores.rows if rows is None else len(rows)
     nan = _native.apply_bitmask(
@@ -130,8 +133,9 @@ def apply_token_bitmask_inplace(
 def fill_bitmasks(matchers: Sequence[_native.Matcher], bitmask: Buffer, threads: int | None = None) -> None:
     """Write the mask of the next token of ``matchers[i]`` into row ``i`` of ``bitmask``, for all of them.
 
-    ``threads``: how many share the work (the GIL is released); by default one per 16 matchers, at most one per CPU.
-    A matcher must not stand in the list twice. Raises ``MaskBufferError`` where the buffer does not fit.
+    ``threads``: how many share the work (the GIL is released); by default one per 16 matchers, at most one
+    per CPU. A matcher must not stand in the list twice. Raises ``MaskBufferError`` where the buffer does not
+    fit.
     """
     view = _bitmask_view(bitmask)
     if len(matchers) > view.rows:
@@ -150,8 +154,8 @@ def fill_bitmasks(matchers: Sequence[_native.Matcher], bitmask: Buffer, threads:
 def raise_nan(row: int, column: int) -> None:
     """Report a NaN logit."""
     raise LogitsError(
-        f"the logit of token {column} in row {row} is NaN: no token can be chosen by it. Look for an overflow in the "
-        "model (float16 activations are the usual cause); check_nan=False lets NaN pass"
+        f"the logit of token {column} in row {row} is NaN: no token can be chosen by it. Look for an "
+        "overflow in the model (float16 activations are the usual cause); check_nan=False lets NaN pass"
     )
 
 
@@ -184,7 +188,8 @@ def _logits_view(logits: Any) -> _View | None:
         kind = _TORCH_TYPES.get(str(logits.dtype))
         if kind is None:
             raise MaskBufferError(
-                f"torch logits must be float32, float16 or bfloat16, not {logits.dtype}; convert them by logits.float()"
+                f"torch logits must be float32, float16 or bfloat16, not {logits.dtype}; convert them by "
+                "logits.float()"
             )
         if not logits.is_cpu:
             return None
@@ -214,7 +219,8 @@ def _bitmask_view(bitmask: Any) -> _View:
             f"the bitmask must be a numpy array or a torch tensor, not {type(bitmask).__name__}"
         )
     raise MaskBufferError(
-        f"the bitmask must be of dtype int32, not {bitmask.dtype}; allocate_token_bitmask(batch, vocab_size) makes one"
+        f"the bitmask must be of dtype int32, not {bitmask.dtype}; allocate_token_bitmask(batch, vocab_size) "
+        "makes one"
     )
 
 

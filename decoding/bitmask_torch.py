@@ -1,8 +1,8 @@
 """Applying a bitmask to torch logits on any device, by torch operations alone.
 
-The packed mask (V / 8 bytes a row) is copied to the device, its bits are unpacked there by a shift, and the forbidden
-logits are filled with -inf. Memory: V bytes a row for the unpacked bits. On the CPU the native kernel is far
-faster; ``apply_token_bitmask_inplace`` chooses.
+The packed mask (V / 8 bytes a row) is copied to the device, its bits are unpacked there by a shift, and the
+forbidden logits are filled with -inf. Memory: V bytes a row for the unpacked bits. On the CPU the native
+kernel is far faster; ``apply_token_bitmask_inplace`` chooses.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ def apply_on_device(
 ) -> None:
     """``apply_token_bitmask_inplace`` for a torch tensor of floating-point logits on whatever device.
 
-    The bitmask may be a numpy array, or a torch tensor on the host or on the device of the logits. The NaN test
-    waits for the device; ``check_nan=False`` lets the call return at once.
+    The bitmask may be a numpy array, or a torch tensor on the host or on the device of the logits. The NaN
+    test waits for the device; ``check_nan=False`` lets the call return at once.
     """
     mask = torch.from_numpy(np.ascontiguousarray(bitmask)) if isinstance(bitmask, np.ndarray) else bitmask
     if mask.dtype != torch.int32:
         raise MaskBufferError(f"the bitmask must be of dtype int32, not {mask.dtype}")
     if not 1 <= logits.dim() <= 2 or not 1 <= mask.dim() <= 2:
         raise MaskBufferError(
-            f"logits and bitmask must have 1 or 2 dimensions, not {tuple(logits.shape)} and {tuple(mask.shape)}"
+            "logits and bitmask must have 1 or 2 dimensions; they have shapes "
+            f"{tuple(logits.shape)} and {tuple(mask.shape)}"
         )
     scores = logits if logits.dim() == 2 else logits.unsqueeze(0)
     mask = (mask if mask.dim() == 2 else mask.unsqueeze(0)).to(logits.device, non_blocking=True)

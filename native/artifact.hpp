@@ -24,6 +24,52 @@ struct Arrays {
   uint32_t start = 0, inner_start = 0;
 };
 
+// The masks of a finished automaton, numbered as they are asked for. Which rows a running automaton keeps, and which
+// of them a mask differs from, depends on what was walked before and on other automata over the vocabulary; here it
+// depends on the sets of tokens and their order alone (convention 10). Equal sets get one number.
+class CanonicalMasks {
+ public:
+  explicit CanonicalMasks(const MaskPool& pool) : pool_(pool), masks_(pool.vocab_size()), row_(pool.words()), other_(pool.words()) {}
+
+  // O(length of the list) for a mask that is one, O(words) for others, the first time.
+  uint32_t number(MaskId id) {
+    auto [it, fresh] = numbers_.try_emplace(id, 0);
+    if (!fresh) return it->second;
+    const Mask& mask = pool_[id];
+    if (!mask.base) return it->second = masks_.add(0, {mask.flips, mask.num_flips});
+    pool_.fill(id, row_.data());
+    uint64_t hash = 0;
+    for (uint32_t word : row_) hash = mix(hash, word);
+    auto [first, last] = known_.equal_range(hash);
+    for (; first != last; ++first) {
+      masks_.fill(first->second, other_.data());
+      if (row_ == other_) return it->second = first->second;
+    }
+    it->second = masks_.add_dense(row_.data());
+    known_.emplace(hash, it->second);
+    return it->second;
+  }
+
+  void write(Arrays& out) const {
+    out.flip_offsets = {0, 0};
+    out.mask_row = {0};
+    for (MaskId id = 1; id < masks_.size(); ++id) {
+      const Mask& mask = masks_[id];
+      out.mask_row.push_back(mask.base_index);
+      out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
+      out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
+    }
+    for (uint32_t r = 1; r <= masks_.num_rows(); ++r) out.rows.insert(out.rows.end(), masks_.row(r), masks_.row(r) + masks_.words());
+  }
+
+ private:
+  const MaskPool& pool_;
+  MaskPool masks_;
+  std::unordered_map<MaskId, uint32_t> numbers_;
+  std::unordered_multimap<uint64_t, MaskId> known_;
+  std::vector<uint32_t> row_, other_;
+};
+
 // Makes every state, mask and distance, and numbers them in breadth-first order.
 inline Arrays expand(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
@@ -37,35 +83,24 @@ inline Arrays expand(TokenAutomaton& automaton) {
     if (q >= token_state.size()) token_state.resize(q + 1);
     token_state[q] = true;
   }
-  std::unordered_map<MaskId, uint32_t> mask_number{{0, 0}};
-  std::unordered_map<uint32_t, uint32_t> row_number{{0, 0}};
-  out.mask_row.push_back(0);
-  out.flip_offsets.assign(2, 0);
-  const MaskPool& pool = automaton.masks();
-  auto number_mask = [&](MaskId id) {
-    auto [it, fresh] = mask_number.try_emplace(id, static_cast<uint32_t>(mask_number.size()));
-    if (fresh) {
-      const Mask& mask = pool[id];
-      auto [row, fresh_row] = row_number.try_emplace(mask.base_index, static_cast<uint32_t>(row_number.size()));
-      if (fresh_row) out.rows.insert(out.rows.end(), mask.base, mask.base + pool.words());
-      out.mask_row.push_back(row->second);
-      out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
-      out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
-    }
-    return it->second;
-  };
+  CanonicalMasks masks(automaton.masks());
+  const Budget& budget = bytes.budget();
+  if (order.size() * out.num_classes * sizeof(State) > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "the transition table");
+  Deadline deadline(budget.seconds);
   out.table.assign(order.size() * out.num_classes, 0);
   for (size_t k = 0; k < order.size(); ++k) {
+    if (deadline.expired()) throw BudgetExceeded("seconds", budget.seconds, "masks");
     State q = order[k];
     bool reached = q != kDead && q < token_state.size() && token_state[q];
     out.accepting.push_back(q != kDead && bytes.accepting(q));
-    out.mask.push_back(reached ? number_mask(automaton.mask(q)) : 0);
+    out.mask.push_back(reached ? masks.number(automaton.mask(q)) : 0);
     out.distance.push_back(q == kDead ? kUnreachable : reached ? automaton.distance(q) : kUnreachable);
     out.worst.push_back(reached ? automaton.worst(q) : 0);
     if (q == kDead) continue;
     const State* row = bytes.row(q);
     for (uint32_t c = 0; c < out.num_classes; ++c) out.table[k * out.num_classes + c] = number[row[c]];
   }
+  masks.write(out);
   out.start = number[automaton.start()];
   out.inner_start = number[bytes.inner_start()];
   return out;

@@ -31,6 +31,7 @@ using Labels = std::vector<std::pair<uint32_t, std::string>>;
 
 const char* class_of(Fault fault) {
   switch (fault) {
+    case Fault::Constraint: return "ConstraintError";
     case Fault::TokenId: return "TokenIdError";
     case Fault::Terminated: return "TerminatedError";
     case Fault::Rollback: return "RollbackError";
@@ -71,18 +72,18 @@ Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, 
     Machine machine;
     machine.num_classes = static_cast<uint32_t>(table.shape(1));
     if (classes.size() != 256 || accepting.size() != table.shape(0) || start >= table.shape(0)) {
-      throw Error(Fault::Corrupt, "a machine's tables do not fit together");
+      throw Error(Fault::Constraint, "a machine's tables do not fit together");
     }
     std::copy_n(classes.data(), 256, machine.classes.begin());
     machine.table.assign(table.data(), table.data() + table.size());
     machine.accepting.assign(accepting.data(), accepting.data() + accepting.size());
     machine.class_bytes.resize(machine.num_classes);
     for (int byte = 0; byte < 256; ++byte) {
-      if (machine.classes[byte] >= machine.num_classes) throw Error(Fault::Corrupt, "a machine's byte has no class");
+      if (machine.classes[byte] >= machine.num_classes) throw Error(Fault::Constraint, "a machine's byte has no class");
       machine.class_bytes[machine.classes[byte]].add(static_cast<uint8_t>(byte));
     }
     for (uint32_t next : machine.table) {
-      if (next >= table.shape(0)) throw Error(Fault::Corrupt, "a machine's transition leads nowhere");
+      if (next >= table.shape(0)) throw Error(Fault::Constraint, "a machine's transition leads nowhere");
     }
     program.machines.push_back(std::move(machine));
     program.machine_starts.push_back(start);
@@ -253,9 +254,9 @@ void bind_automata(nb::module_& m) {
   nb::class_<Vocabulary>(m, "Vocabulary", "Token bytes, their tries and the fragments found over them.")
       .def(
           "__init__",
-          [](Vocabulary* self, nb::bytes data, Vector<uint32_t> offsets, std::optional<nb::bytes> initial_data, std::optional<Vector<uint32_t>> initial_offsets,
+          [](Vocabulary* self, nb::bytes data, Vector<uint64_t> offsets, std::optional<nb::bytes> initial_data, std::optional<Vector<uint64_t>> initial_offsets,
              std::vector<uint32_t> eos_ids, bool start_absorbs) {
-            auto tokens = [](const nb::bytes& text, const Vector<uint32_t>& at) {
+            auto tokens = [](const nb::bytes& text, const Vector<uint64_t>& at) {
               return TokenBytes(std::string(from_bytes(text)), std::vector<uint32_t>(at.data(), at.data() + at.size()));
             };
             std::unique_ptr<TokenBytes> initial;
@@ -318,8 +319,8 @@ void bind_automata(nb::module_& m) {
 void bind_matcher(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: where the tokens accepted so far have led.
 
-Made by ``TokenAutomaton.matcher(max_tokens=None)``. Every method costs the same however long the text is; advancing
-takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
+Made by ``TokenAutomaton.matcher(max_tokens=None)``. Masking, advancing and rolling back cost the same however long the
+text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint32_t>>(), "automaton"_a, "max_tokens"_a = nb::none())
       .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
            R"(Advance by one token. False, and nothing changes, where the token is not allowed.
@@ -345,7 +346,7 @@ buffer does not fit. A mask that was made before costs one copy of the row.)")
             if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
             self.rollback(static_cast<size_t>(count));
           }, "num_tokens"_a = 1, "Undo the last tokens. Raises RollbackError where fewer were accepted.")
-      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy.")
+      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy. Copies the history: 8 bytes a token.")
       .def("reset", &Matcher::reset, "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")

@@ -16,8 +16,8 @@ struct BudgetExceeded : std::runtime_error {
   std::string where;
 };
 
-// An error with a class of tokenfst.errors: E<Kind> so that each is its own C++ type.
-enum class Fault { TokenId, Terminated, Rollback, TokenBudget, MaskBuffer, EmptyLanguage, Corrupt, Vocabulary, Logits };
+// Which class of tokenfst.errors an Error becomes.
+enum class Fault { Constraint, TokenId, Terminated, Rollback, TokenBudget, MaskBuffer, EmptyLanguage, Corrupt, Vocabulary, Logits };
 
 struct Error : std::runtime_error {
   Error(Fault fault_, const std::string& message) : std::runtime_error(message), fault(fault_) {}

@@ -1,6 +1,6 @@
 // One decoding: a token automaton and the states that the accepted tokens led through.
 //
-// Every operation costs the same whatever the number of tokens so far: rollback cuts the history, fork copies it.
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it.
 #pragma once
 
 #include <limits>

@@ -120,7 +120,7 @@ class ProgramReader {
     const auto& code = program.code;
     for (size_t at = 0; at < code.size(); at += 2 + code[at + 1]) {
       if (at + 1 >= code.size() || code[at + 1] < 0 || at + 2 + code[at + 1] > code.size()) {
-        throw Error(Fault::Corrupt, "the expression program is cut off");
+        throw Error(Fault::Constraint, "the expression program is cut off");
       }
       nodes.push_back(static_cast<Op>(code[at]) == Op::Variable ? arena_.new_variable() : kEmpty);
     }

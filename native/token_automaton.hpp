@@ -99,7 +99,10 @@ class TokenAutomaton {
     for (uint32_t token : exact_tokens(state, left - 1)) out[token >> 5] |= 1u << (token & 31);
   }
 
-  size_t memory() const { return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info); }
+  size_t memory() {
+    std::lock_guard lock(mutex_);
+    return bytes_held();
+  }
   struct Stats {
     size_t states, masks_made, distinct_masks, dense_rows, fragments;
   };
@@ -159,6 +162,8 @@ class TokenAutomaton {
     std::vector<uint32_t> tokens;
   };
 
+  size_t bytes_held() const { return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info); }
+
   // Where a token leads whose initial form is empty.
   State after_empty() const { return vocabulary_->start_absorbs() ? bytes_->start() : bytes_->inner_start(); }
 
@@ -182,7 +187,7 @@ class TokenAutomaton {
     else gathered.tokens = exact_tokens(state, kUnreachable - 1);
     if (bytes_->accepting(state)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     MaskId id = intern(gathered);
-    if (memory() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
+    if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
     info(state).mask.store(id, std::memory_order_release);
     return id;
   }
@@ -341,17 +346,16 @@ class TokenAutomaton {
   Successors successors(State state) {
     Successors out;
     if (structural(state)) {
+      // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
+      if (narrow_successors(state, out, narrow_)) return out;
       NodeId node = bytes_->node(state);
+      if (auto members = members_of(node); !members.empty()) {
+        for (NodeId member : members) out.same.push_back(bytes_->intern(member));
+        return out;
+      }
       Split at = bytes_->with_arena([&](Arena& arena) { return split(arena, node); });
       auto fragment = at ? known_fragment(at) : nullptr;
-      if (!fragment || !fragment->usable) {
-        if (narrow_successors(state, out, narrow_)) return out;
-        if (auto members = members_of(node); !members.empty()) {
-          for (NodeId member : members) out.same.push_back(bytes_->intern(member));
-          return out;
-        }
-        if (at) fragment = make_fragment(at);
-      }
+      if (at && !fragment) fragment = make_fragment(at);
       if (fragment && fragment->usable && !fragment->ambiguous) {
         for (size_t i = 0; i < fragment->representatives.size(); ++i) {
           if (!at.counted || fragment->representative_iterations[i] <= at.high) out.next.push_back(advance(state, fragment->representatives[i]));

@@ -201,6 +201,29 @@ def test_files_and_folders(tmp_path: Path) -> None:
         from_huggingface(tmp_path)
 
 
+def test_models_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub client is replaced: what is asked for, and what a missing file or model leads to."""
+    hub = pytest.importorskip("huggingface_hub")
+    trained("byte-level BPE").save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+
+    def download(name: str, file: str) -> str:
+        if name != "some/model":
+            raise OSError("no connection")
+        if not (tmp_path / file).is_file():
+            raise hub.errors.EntryNotFoundError(file)
+        return str(tmp_path / file)
+
+    monkeypatch.setattr(hub, "hf_hub_download", download)
+    assert from_huggingface("some/model") == from_huggingface(tmp_path)
+    assert from_huggingface("some/model", eos_token_id=1).eos_token_ids == (1,)
+    with pytest.raises(VocabularyError, match=r"neither a file, nor a folder.*no connection"):
+        from_huggingface("other/model")
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(VocabularyError, match="neither a file, nor a folder"):
+        from_huggingface("some/model")
+
+
 def test_padded_to_the_width_of_the_logits() -> None:
     tokenizer = trained("WordPiece")
     size = tokenizer.get_vocab_size()

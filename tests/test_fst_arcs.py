@@ -9,6 +9,7 @@ import pynini
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tokenfst.automata import labels
 from tokenfst.automata.fst import from_arcs, to_arcs
 from tokenfst.errors import FstError, MissingDependencyError, TokenfstError

@@ -1,4 +1,5 @@
-"""Acceptors become tables and tables acceptors; both against sets of states, and composition against its meaning."""
+"""Acceptors become tables and tables acceptors; both against sets of states, and composition against its
+meaning."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pynini
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from reference.nondeterministic import Nfa
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.fst import compose, dfa_to_fst, from_arcs, fst_to_dfa, minimize_dfa, reverse_dfa

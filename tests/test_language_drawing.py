@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tokenfst.automata.drawing import Edge, bytes_label, check_size, draw_graph
 from tokenfst.automata.expression import ALL_BYTES
 from tokenfst.automata.language import Language

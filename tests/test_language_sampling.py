@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+
 from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget

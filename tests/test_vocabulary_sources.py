@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tokenfst.errors import VocabularyError
+from tokenfst.errors import MissingDependencyError, VocabularyError
 from tokenfst.tokenizers.from_mistral import _locate, from_mistral
 from tokenfst.tokenizers.sources import load_vocabulary
 from tokenfst.tokenizers.token_file import read_token_file
@@ -100,6 +102,15 @@ def test_every_kind_of_name(tmp_path: Path) -> None:
         b"b",
         b"",
     )
+
+
+def test_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for spec in ("tiktoken:cl100k_base", "hf:some/model", "mistral:tekken_240911"):
+        with pytest.raises(MissingDependencyError, match=r'pip install "tokenfst\['):
+            load_vocabulary(spec)
 
 
 @pytest.mark.parametrize("spec", ["", "tekken", "mistral:", ":x", "huggingface:x", "tokens"])

@@ -25,7 +25,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from tokenfst.errors import UnknownTokenizerError, VocabularyError
+from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.from_sentencepiece import from_sentencepiece
 from tokenfst.tokenizers.token_file import read_json_object
 from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
@@ -99,7 +99,7 @@ def _locate(name: str) -> Path:
             if candidate.parent == folder and candidate.is_file():
                 return candidate
     if not folders:
-        raise VocabularyError(
+        raise MissingDependencyError(
             f'there is no file {name}; names need mistral-common: pip install "tokenfst[tokenizers]"'
         )
     known = sorted(file.name.removesuffix(".json") for folder in folders for file in folder.iterdir())

@@ -36,9 +36,9 @@ class Vocabulary:
     def __init__(
         self,
         data: bytes,
-        offsets: npt.NDArray[np.uint32],
+        offsets: npt.NDArray[np.uint64],
         initial_data: bytes | None,
-        initial_offsets: npt.NDArray[np.uint32] | None,
+        initial_offsets: npt.NDArray[np.uint64] | None,
         eos_ids: Sequence[int],
         start_absorbs: bool = False,
     ) -> None: ...
@@ -129,3 +129,4 @@ def apply_bitmask(
     level: str,
 ) -> tuple[int, int] | None: ...
 def simd_levels() -> list[str]: ...
+def buffer_address(array: Any) -> int: ...

@@ -1,10 +1,12 @@
-"""The laws of the algebra of languages, on random terms, and the agreement of three engines on what terms mean."""
+"""The laws of the algebra of languages, on random terms, and the agreement of three engines on what terms
+mean."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from reference.terms import ALL_WORDS, LIMIT, Term, acceptor, language, same, words
 from tokenfst.automata.answer import Side
 from tokenfst.automata.language import Language

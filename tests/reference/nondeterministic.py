@@ -1,4 +1,5 @@
-"""Nondeterministic automata with ε, run by sets of states: the slow twin of determinization and composition."""
+"""Nondeterministic automata with ε, run by sets of states: the slow twin of determinization and
+composition."""
 
 from __future__ import annotations
 

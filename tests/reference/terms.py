@@ -1,7 +1,7 @@
 """Small language terms over {a, b}, and what they mean to three unrelated engines.
 
-A term is a nested tuple ("op", operands...). ``words`` enumerates its short words as plain sets: slow and obviously
-right. ``language`` builds it with ``Language``; ``acceptor`` with OpenFst, over all 256 bytes.
+A term is a nested tuple ("op", operands...). ``words`` enumerates its short words as plain sets: slow and
+obviously right. ``language`` builds it with ``Language``; ``acceptor`` with OpenFst, over all 256 bytes.
 """
 
 from __future__ import annotations

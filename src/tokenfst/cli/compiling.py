@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
@@ -25,7 +24,7 @@ from tokenfst.cli import options
 from tokenfst.cli.options import SUFFIX
 from tokenfst.cli.terminal import Exit, byte_size, console, counted, duration, note, say, say_json, say_pairs, warn
 from tokenfst.decoding import artifact
-from tokenfst.decoding.token_automaton import Stats, TokenAutomaton
+from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVersionError, BudgetExceeded
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -33,6 +32,8 @@ _GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
 """What the estimate may cost."""
 _PATIENCE = 1.0
 """Seconds before the progress bar appears."""
+_TICK = 0.2
+"""Seconds between two looks at the work."""
 _STATE_BYTES = 13
 """Bytes of an artifact per state, without its row of the table: mask, distance, bound, accepting."""
 
@@ -114,8 +115,7 @@ def _report(
 ) -> None:
     stats = automaton.stats()
     size = output.stat().st_size
-    spelled = automaton.is_spellable
-    distance = automaton.distance() if spelled else None
+    distance = None if automaton.distance() == UNREACHABLE else automaton.distance()
     states = stats.states - 1
     if json:
         say_json(
@@ -151,7 +151,7 @@ def _report(
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How large an automaton gets. ``exact``: the byte automaton was made in full; else it is at least that large."""
+    """How large an automaton gets. Without ``exact``, ``states`` is only a lower bound, and ``classes`` unknown (0)."""
 
     states: int
     classes: int
@@ -169,20 +169,20 @@ class Estimate:
         return self.states * 4 * self.words
 
     def as_json(self) -> dict[str, Any]:
+        """The estimate in JSON."""
         return {
-            "states": self.states,
-            "classes": self.classes,
             "exact": self.exact,
-            "table_bytes": self.table_bytes,
+            "states": self.states,
+            "table_bytes": self.table_bytes if self.exact else None,
             "mask_bytes_at_most": self.mask_bytes if self.exact else None,
         }
 
     def __str__(self) -> str:
         if not self.exact:
-            return f"more than {counted(self.states, 'state')}, tables of more than {byte_size(self.table_bytes)}"
+            return f"more than {counted(self.states, 'state')}"
         return (
-            f"{counted(self.states, 'state')}, tables {byte_size(self.table_bytes)}, "
-            f"masks at most {byte_size(self.mask_bytes)} (usually far less: they are shared)"
+            f"{counted(self.states, 'state')}, tables {byte_size(self.table_bytes)}, masks at most "
+            f"{byte_size(self.mask_bytes)} (most states share theirs)"
         )
 
 
@@ -199,7 +199,7 @@ def make_estimate(language: Language, vocab_size: int) -> Estimate:
     try:
         size = glance.size()
     except BudgetExceeded:
-        return Estimate(glance.automaton.num_states - 1, glance.automaton.num_classes, False, words)
+        return Estimate(glance.automaton.num_states - 1, 0, False, words)
     return Estimate(size.states, size.classes, True, words)
 
 
@@ -230,37 +230,50 @@ def _check_output(path: Path, force: bool) -> None:
 
 def _expand(automaton: TokenAutomaton, expected: Estimate) -> TokenAutomaton:
     work = _Work(automaton.expand)
-    began = time.perf_counter()
-    if work.done(_PATIENCE) or not console(stderr=True).is_terminal:
+    if not console(stderr=True).is_terminal:
         work.done(None)
         return work.result()
     poll = _Poll(automaton)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Figures())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        task = progress.add_task("states", total=None, figures="")
-        while not work.done(0.2):
-            stats = poll.latest
-            described, total, completed, text = progress_of(stats, expected, time.perf_counter() - began)
-            progress.update(task, description=described, total=total, completed=completed, figures=text)
+    if not work.done(_PATIENCE):
+        meter = Meter(expected)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
+        with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+            task = progress.add_task("", total=None, text="")
+            while not work.done(_TICK):
+                step, total, done, text = meter.read(poll.latest, time.perf_counter())
+                progress.update(task, description=step, total=total, completed=done, text=text)
+    poll.stop()
     return work.result()
 
 
-def progress_of(stats: Stats, expected: Estimate, seconds: float) -> tuple[str, int | None, int, str]:
-    """What the bar shows: the phase, its total (if known), how much of it is done, and rate and time left in words.
+class Meter:
+    """What the progress bar shows. An expansion has three steps, and the core can be asked about two of them: states
+    and masks are made one by one, the distances between them are solved for all at once."""
 
-    The phases of an expansion are states, distances (which the core solves for all states at once) and masks.
-    """
-    rate = f"{stats.states / max(seconds, 1e-9):,.0f} states/s"
-    if stats.masks_made > 0:
-        share = stats.masks_made / max(stats.states, 1)
-        left = seconds / share - seconds
-        return "masks", stats.states, stats.masks_made, f"{rate}, at most {duration(left)} left"
-    if expected.exact and stats.states > expected.states:
-        return "distances", None, 0, f"{stats.states:,} states, {rate}"
-    if expected.exact:
-        left = seconds * (expected.states / max(stats.states, 1) - 1)
-        return "states", expected.states, stats.states, f"{rate}, {duration(left)} left for the states"
-    return "states", None, 0, f"{stats.states:,} states, {rate}"
+    def __init__(self, expected: Estimate) -> None:
+        self._total = expected.states + 1 if expected.exact else None
+        self._step = ""
+        self._since = (0.0, 0)
+
+    def read(self, stats: Stats, now: float) -> tuple[str, int | None, int, str]:
+        """The step, how much there is to do (if known), how much is done, and rate and time left in words."""
+        if stats.masks_made:
+            return self._measure("masks (step 3 of 3)", stats.states, stats.masks_made, now)
+        if self._total is not None and stats.states >= self._total:
+            return "distances (step 2 of 3)", None, 0, counted(stats.states, "state")
+        return self._measure("states (step 1 of 3)", self._total, stats.states, now)
+
+    def _measure(self, step: str, total: int | None, done: int, now: float) -> tuple[str, int | None, int, str]:
+        if step != self._step:
+            self._step, self._since = step, (now, done)
+        begin, at_begin = self._since
+        text = f"{done:,} states" if total is None else f"{done:,} of {total:,} states"
+        if done > at_begin and now > begin:
+            rate = (done - at_begin) / (now - begin)
+            text += f", {rate:,.0f} states/s"
+            if total is not None:
+                text += f", {duration((total - done) / rate)} left"
+        return step, total, done, text
 
 
 class _Work:
@@ -291,19 +304,19 @@ class _Work:
 
 
 class _Poll:
-    """The latest figures of an automaton that grows; asking for them may have to wait for the core."""
+    """The latest figures of an automaton that grows. Asking for them may have to wait for the core, so a thread does."""
 
     def __init__(self, automaton: TokenAutomaton) -> None:
         self._automaton = automaton
+        self._stopped = threading.Event()
         self.latest = Stats(0, 0, 0, 0, 0, False)
-        threading.Thread(target=self._run, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
-        while True:
+        while not self._stopped.wait(_TICK / 2):
             self.latest = self._automaton.stats()
-            time.sleep(0.1)
 
-
-class _Figures(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(str(task.fields["figures"]))
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()

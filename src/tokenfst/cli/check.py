@@ -1,0 +1,263 @@
+"""``tokenfst check``: are texts, or token sequences, in a language? If not: where they leave it, and what could stand
+there instead."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from tokenfst.automata.language import Language
+from tokenfst.cli import options
+from tokenfst.cli.following import Following, following
+from tokenfst.cli.terminal import Exit, cells, counted, json_bytes, note, pointed, quoted, say, say_json
+from tokenfst.decoding.bitmask import allocate_token_bitmask
+from tokenfst.decoding.token_automaton import Matcher, TokenAutomaton
+from tokenfst.errors import BudgetExceeded, EmptyLanguageError
+from tokenfst.tokenizers.vocabulary import Vocabulary
+
+_SHOWN_TEXT = 60
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("check")(check_command)
+
+
+def check_command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONSTRAINT [TEXT]...",
+            show_default=False,
+            help="A pattern, or an artifact (*.safetensors); then texts. Without texts, or with -, the lines of stdin.",
+        ),
+    ] = None,
+    file: options.PatternFile = None,
+    tokens: Annotated[
+        list[str] | None,
+        typer.Option("--tokens", "-t", metavar="IDS", help="Check token ids, such as 1,2,3, with --vocabulary."),
+    ] = None,
+    show: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the allowed tokens to list.")] = 8,
+    vocabulary: options.VocabularySpec = None,
+    flags: options.Flags = "",
+    vocab_size: options.VocabularySize = None,
+    eos_token_id: options.EndTokens = None,
+    budget_states: options.BudgetStates = options.STATES,
+    budget_bytes: options.BudgetBytes = options.BYTES,
+    budget_seconds: options.BudgetSeconds = options.SECONDS,
+    budget_positions: options.BudgetPositions = options.POSITIONS,
+    json: options.Json = False,
+) -> int:
+    """Check whether texts or token ids satisfy a constraint.
+
+    Shows where a text that does not leaves it, and what would have been allowed there. Exit code 0: all satisfy it;
+    1: some do not.
+    """
+    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    constraint, texts = options.constraint_and_rest(words or [], file, flags, budget)
+    results: Iterator[TextResult] | Iterator[TokenResult]
+    if tokens:
+        if texts:
+            raise typer.BadParameter(f"check either --tokens or texts, not both ({texts[0]!r})")
+        sequences = [_token_ids(each) for each in tokens]
+        table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "--tokens")
+        automaton = constraint.token_automaton(table, budget)
+        results = (check_tokens(automaton, ids, show) for ids in sequences)
+    else:
+        if vocabulary is not None:
+            raise typer.BadParameter("--vocabulary goes with --tokens; texts are checked without one")
+        results = (check_text(constraint.language, text) for text in _texts(texts))
+    every = True
+    collected = []
+    for result in results:
+        every = every and result.accepted
+        if json:
+            collected.append(result.as_json())
+        else:
+            result.show()
+    if json:
+        answer = {"command": "check", "source": constraint.language.source, "accepted": every, "results": collected}
+        say_json(answer)
+    return Exit.YES if every else Exit.NO
+
+
+def _texts(arguments: list[str]) -> Iterator[bytes]:
+    if arguments and arguments != ["-"]:
+        yield from map(os.fsencode, arguments)
+        return
+    if sys.stdin.isatty():
+        note("reading texts from the terminal, one a line; Ctrl-D ends")
+    for line in sys.stdin.buffer:
+        yield line.removesuffix(b"\n")
+
+
+def _token_ids(text: str) -> list[int]:
+    words = re.split(r"[\s,]+", text.strip().removeprefix("[").removesuffix("]").strip())
+    try:
+        return [int(word) for word in words if word]
+    except ValueError:
+        raise typer.BadParameter(f"--tokens takes ids such as 1,2,3, not {text!r}") from None
+
+
+# --- texts --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TextResult:
+    """What was found about one text. The rest is about texts that are not accepted: ``place``: the byte where the
+    text leaves the language (its length: it stops too early), at the beginning of a character; ``character``: the
+    same in characters; ``expected``: what could stand there; ``ending``: a shortest way to complete what is before."""
+
+    text: bytes
+    accepted: bool
+    place: int = 0
+    character: int = 0
+    expected: Following | None = None
+    ending: bytes | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = json_bytes(self.text) | {"accepted": self.accepted}
+        if self.expected is not None:
+            answer |= {
+                "byte": self.place,
+                "character": self.character,
+                "stops_early": self.place == len(self.text),
+                "expected": self.expected.as_json(),
+                "ending": None if self.ending is None else json_bytes(self.ending),
+            }
+        return answer
+
+    def show(self) -> None:
+        if self.expected is None:
+            say(f"yes  {quoted(self.text, _SHOWN_TEXT)}", "green")
+            return
+        early = self.place == len(self.text)
+        where = f"byte {self.place:,}"
+        if self.character != self.place:
+            where += f" (character {self.character:,})"
+        say(f"no   {quoted(self.text, _SHOWN_TEXT)}", "red")
+        line, mark = pointed(self.text, self.place)
+        say(f"       {line}")
+        say(f"       {mark} {'the text stops too early, at' if early else 'not allowed here, at'} {where}")
+        say(f"     expected {self.expected}")
+        if self.ending:
+            say(f"     a shortest way on: {quoted(self.ending, _SHOWN_TEXT)}")
+
+
+def check_text(language: Language, text: bytes) -> TextResult:
+    """Check one text. Linear in its length, and the search for an ending."""
+    valid = language.viable_prefix(text)
+    if valid == len(text) and language.accepts(text):
+        return TextResult(text, True)
+    if valid < 0:
+        return TextResult(text, False, 0, 0, Following(False, (), b""))
+    starts = [begin for begin, _ in cells(text)]
+    character = sum(begin <= valid for begin in starts) - (valid < len(text))
+    place = starts[character] if valid < len(text) else valid
+    prefix = text[:place]
+    return TextResult(text, False, place, character, following(language, prefix), _ending(language, prefix))
+
+
+def _ending(language: Language, prefix: bytes) -> bytes | None:
+    """A shortest continuation of ``prefix`` to a word; ``None`` where finding one would cost too much."""
+    try:
+        word = (language & (Language.literal(prefix) + Language.any_bytes())).witness()
+    except BudgetExceeded:
+        return None
+    return None if word is None else word[len(prefix) :]
+
+
+# --- tokens -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TokenResult:
+    """What was found about one token sequence. If it is not accepted: ``place`` is the number of tokens that are
+    allowed, ``allowed`` holds the ids that could come next (those of end tokens too)."""
+
+    vocabulary: Vocabulary
+    ids: list[int]
+    accepted: bool
+    place: int
+    ended: bool
+    allowed: list[int]
+    shown: int
+
+    def as_json(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {
+            "tokens": self.ids,
+            **json_bytes(self.vocabulary.decode(self.ids)),
+            "accepted": self.accepted,
+        }
+        if not self.accepted:
+            answer |= {
+                "token": self.place,
+                "stops_early": self.place == len(self.ids),
+                "before": json_bytes(self.vocabulary.decode(self.ids[: self.place])),
+                "allowed": {
+                    "count": len(self.allowed),
+                    "tokens": [{"id": each, **json_bytes(self._bytes(each))} for each in self.allowed[: self.shown]],
+                },
+            }
+        return answer
+
+    def show(self) -> None:
+        text = quoted(self.vocabulary.decode(self.ids), _SHOWN_TEXT)
+        if self.accepted:
+            say(f"yes  {counted(len(self.ids), 'token')}: {text}", "green")
+            return
+        say(f"no   {counted(len(self.ids), 'token')}: {text}", "red")
+        before = quoted(self.vocabulary.decode(self.ids[: self.place]), _SHOWN_TEXT)
+        if self.place == len(self.ids):
+            say(f"     the tokens stop too early, after {before}")
+        elif self.ended:
+            say(f"     token {self.place} ({self._named(self.ids[self.place])}) comes after the end token")
+            return
+        else:
+            say(f"     token {self.place} ({self._named(self.ids[self.place])}) is not allowed after {before}")
+        some = ", ".join(self._named(each) for each in self.allowed[: self.shown])
+        more = ", …" if len(self.allowed) > self.shown else ""
+        say(f"     {counted(len(self.allowed), 'token')} allowed there{': ' if some else ''}{some}{more}")
+
+    def _bytes(self, token: int) -> bytes:
+        first = not any(each not in self.vocabulary.special_token_ids for each in self.ids[: self.place])
+        return self.vocabulary.initial_bytes(token) if first else self.vocabulary.token_bytes(token)
+
+    def _named(self, token: int) -> str:
+        if token not in self.vocabulary.special_token_ids:
+            return f"{token} {quoted(self._bytes(token), _SHOWN_TEXT)}"
+        names = [name for name, each in self.vocabulary.special_tokens.items() if each == token]
+        return f"{token} {names[0] if names else 'special'}"
+
+
+def check_tokens(automaton: TokenAutomaton, ids: list[int], shown: int) -> TokenResult:
+    """Check one token sequence. Raises ``TokenIdError`` for ids outside of the vocabulary."""
+    vocabulary = automaton.vocabulary
+    for token in ids:
+        vocabulary.token_bytes(token)
+    try:
+        matcher = automaton.matcher()
+    except EmptyLanguageError:
+        return TokenResult(vocabulary, ids, False, 0, False, [], shown)
+    place = matcher.validate_tokens(ids)
+    matcher.accept_tokens(ids[:place])
+    ended = matcher.is_terminated()
+    if place == len(ids) and (ended or matcher.is_accepting()):
+        return TokenResult(vocabulary, ids, True, place, ended, [], shown)
+    return TokenResult(vocabulary, ids, False, place, ended, [] if ended else allowed_tokens(matcher, vocabulary), shown)
+
+
+def allowed_tokens(matcher: Matcher, vocabulary: Vocabulary) -> list[int]:
+    """The token ids that a matcher allows next, ascending."""
+    mask = allocate_token_bitmask(1, len(vocabulary))
+    matcher.fill_next_token_bitmask(mask, 0)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little", count=len(vocabulary))
+    ids: list[int] = np.flatnonzero(bits).tolist()
+    return ids

@@ -1,0 +1,98 @@
+"""``tokenfst diff``: how two languages lie to each other, with strings that show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tokenfst.automata.language import Language
+from tokenfst.budget import Budget
+from tokenfst.cli import options
+from tokenfst.cli.terminal import Exit, json_bytes, quoted, say, say_json, say_pairs
+
+_SHOWN_WITNESS = 200
+
+_RELATIONS = {
+    "equivalent": "equivalent: A and B hold the same strings",
+    "a_in_b": "different: every string of A is in B, but not the other way round",
+    "b_in_a": "different: every string of B is in A, but not the other way round",
+    "overlapping": "different: A and B share some strings, and each has strings of its own",
+    "disjoint": "different: A and B share no string",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("diff")(diff_command)
+
+
+def diff_command(
+    a: Annotated[str, typer.Argument(metavar="A", show_default=False, help="A pattern, or an artifact (*.safetensors).")],
+    b: Annotated[str, typer.Argument(metavar="B", show_default=False, help="Another one.")],
+    files: Annotated[bool, typer.Option("--files", help="A and B are files with a pattern each.")] = False,
+    includes: Annotated[
+        bool, typer.Option("--includes", help="Ask whether A includes B: exit code 0 if every string of B is in A.")
+    ] = False,
+    flags: options.Flags = "",
+    budget_states: options.BudgetStates = options.STATES,
+    budget_bytes: options.BudgetBytes = options.BYTES,
+    budget_seconds: options.BudgetSeconds = options.SECONDS,
+    budget_positions: options.BudgetPositions = options.POSITIONS,
+    json: options.Json = False,
+) -> int:
+    """Compare two constraints: the same strings? If not, a shortest string that is in one only.
+
+    The answer is exact, whatever the patterns look like. Exit code 0: equivalent (with --includes: A includes B);
+    1: not.
+    """
+    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    left, right = (_read(word, files, flags, budget) for word in (a, b))
+    relation, witnesses = compare(left.language, right.language)
+    holds = relation == "equivalent" or (includes and relation == "b_in_a")
+    if json:
+        answer: dict[str, Any] = {
+            "command": "diff",
+            "a": left.language.source,
+            "b": right.language.source,
+            "relation": relation,
+            "equivalent": relation == "equivalent",
+            "a_includes_b": relation in ("equivalent", "b_in_a"),
+            "b_includes_a": relation in ("equivalent", "a_in_b"),
+        }
+        say_json(answer | {name: None if word is None else json_bytes(word) for name, word in witnesses.items()})
+        return Exit.YES if holds else Exit.NO
+    if includes:
+        say("yes: A includes B" if holds else "no: B has strings that are not in A")
+    say(_RELATIONS[relation])
+    shown = [
+        (name.replace("_", " ").replace(" a", " A").replace(" b", " B"), quoted(word, _SHOWN_WITNESS))
+        for name, word in witnesses.items()
+        if word is not None
+    ]
+    if shown:
+        say_pairs(shown, "  ")
+    return Exit.YES if holds else Exit.NO
+
+
+def _read(word: str, files: bool, flags: str, budget: Budget) -> options.Constraint:
+    if files and not options.is_artifact(word):
+        return options.one_constraint(None, Path(word), flags, budget)
+    return options.read_constraint(word, "" if options.is_artifact(word) else flags, budget)
+
+
+def compare(a: Language, b: Language) -> tuple[str, dict[str, bytes | None]]:
+    """How two languages lie to each other, and shortest strings that are only in one, and in both where that is said.
+
+    The keys of the strings are ``only_in_a``, ``only_in_b`` and ``in_both``.
+    """
+    only_b, only_a = a.includes(b).witness, b.includes(a).witness
+    both = (a & b).witness() if only_a is not None and only_b is not None else None
+    if only_a is None:
+        relation = "equivalent" if only_b is None else "a_in_b"
+    elif only_b is None:
+        relation = "b_in_a"
+    else:
+        relation = "disjoint" if both is None else "overlapping"
+    return relation, {"only_in_a": only_a, "only_in_b": only_b, "in_both": both}

@@ -1,0 +1,218 @@
+"""``tokenfst inspect``: what is in an artifact, read from its tables alone, without the vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+from tokenfst.cli import options
+from tokenfst.cli.terminal import Exit, byte_size, counted, json_bytes, quoted, say, say_json, say_pairs
+from tokenfst.decoding import artifact
+from tokenfst.decoding.token_automaton import UNREACHABLE
+from tokenfst.errors import ArtifactCorruptError
+
+Ints = npt.NDArray[np.int64]
+
+_BAR = 32
+"""Columns of the longest bar of the histogram."""
+_BARS = 10
+"""Most lines of the histogram."""
+_SHOWN_PATH = 40
+_READABLE_LAST = sorted(range(256), key=lambda b: (32 < b < 127) + chr(b).isalnum() * (b < 128))
+"""The bytes, those that best stand for their class last."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("inspect")(inspect_command)
+
+
+def inspect_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An artifact.", show_default=False)],
+    widest: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the widest states to list.")] = 5,
+    json: options.Json = False,
+) -> int:
+    """Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most tokens.
+
+    No vocabulary is needed.
+    """
+    found = artifact.read(file)
+    try:
+        answer = describe(found, widest)
+    except (IndexError, ValueError) as error:
+        raise ArtifactCorruptError(f"{file} breaks a rule of the format: its tables do not fit together") from error
+    answer = {"command": "inspect", "file": str(file)} | answer
+    if json:
+        say_json(answer)
+    else:
+        _show(answer)
+    return Exit.YES
+
+
+def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
+    """The figures of an artifact, as ``--json`` prints them. Linear in its tables.
+
+    Raises IndexError or ValueError where a table points outside of another one.
+    """
+    arrays = found.arrays
+    table, distance = arrays["table"], arrays["distance"]
+    classes = np.bincount(arrays["classes"], minlength=table.shape[1])
+    counts = mask_counts(arrays)
+    live = distance != UNREACHABLE
+    live[0] = False
+    lengths = np.diff(arrays["flip_offsets"].astype(np.int64))[1:]
+    tokens = np.where(live, counts[arrays["mask"]], 0)
+    order = np.lexsort((np.arange(len(tokens)), -tokens))[:widest]
+    words = access_words(arrays, [int(state) for state in order if live[state]])
+    finite = distance[live].astype(np.int64)
+    start = int(distance[arrays["start"]])
+    return {
+        "bytes": found.size,
+        "format_version": found.version,
+        "digest": found.digest,
+        "source": found.source,
+        "vocabulary": {"fingerprint": found.vocabulary_fingerprint, "size": found.vocabulary_size},
+        "states": len(distance) - 1,
+        "accepting": int(np.count_nonzero(arrays["accepting"])),
+        "unspellable": int(np.count_nonzero(~live)) - 1,
+        "classes": int(table.shape[1]),
+        "transitions": int(((table != 0) @ classes).sum()),
+        "masks": {
+            "distinct": len(lengths),
+            "dense_rows": int(arrays["rows"].shape[0]),
+            "list_lengths": {
+                "total": int(lengths.sum()),
+                "median": int(np.median(lengths)) if len(lengths) else 0,
+                "longest": int(lengths.max(initial=0)),
+            },
+        },
+        "distances": {
+            "start": None if start == UNREACHABLE else start,
+            "max": int(finite.max()) if len(finite) else None,
+            "histogram": np.bincount(finite).tolist() if len(finite) else [],
+        },
+        "widest": [
+            {
+                "state": state,
+                "allowed_tokens": int(tokens[state]),
+                "accepting": bool(arrays["accepting"][state]),
+                "after": json_bytes(word),
+            }
+            for state, word in words.items()
+        ],
+    }
+
+
+def mask_counts(arrays: dict[str, Any]) -> Ints:
+    """How many tokens each mask allows: int64 (masks,)."""
+    rows, offsets = arrays["rows"], arrays["flip_offsets"].astype(np.int64)
+    in_row = np.array([0, *(np.unpackbits(row.view(np.uint8)).sum() for row in rows)], np.int64)
+    row_of = arrays["mask_row"].astype(np.int64)
+    flips = arrays["flips"].astype(np.int64)
+    mask_of = np.repeat(np.arange(len(row_of)), np.diff(offsets))
+    flip_row = row_of[mask_of]
+    removed = np.zeros(len(flips), np.int64)
+    based = np.flatnonzero(flip_row)
+    removed[based] = rows[flip_row[based] - 1, flips[based] >> 5] >> (flips[based] & 31).astype(np.uint32) & 1
+    change = np.bincount(mask_of, weights=1 - 2 * removed, minlength=len(row_of)).astype(np.int64)
+    return in_row[row_of] + change
+
+
+def access_words(arrays: dict[str, Any], states: list[int]) -> dict[int, bytes]:
+    """For each of the states, a shortest text that leads to it. Breadth first over the whole table."""
+    table = arrays["table"]
+    first_byte = np.full(table.shape[1], -1, np.int64)
+    for byte in _READABLE_LAST:
+        first_byte[arrays["classes"][byte]] = byte
+    parent = np.full(len(table), -1, np.int64)
+    through = np.zeros(len(table), np.int64)
+    frontier = np.unique([arrays["start"], arrays["inner_start"]]).astype(np.int64)
+    parent[frontier] = frontier
+    parent[0] = 0
+    while len(frontier):
+        targets = table[frontier].ravel().astype(np.int64)
+        new, place = np.unique(targets, return_index=True)
+        fresh = parent[new] < 0
+        new, place = new[fresh], place[fresh]
+        parent[new] = frontier[place // table.shape[1]]
+        through[new] = place % table.shape[1]
+        frontier = new
+    words = {}
+    for state in states:
+        word, at = bytearray(), state
+        while parent[at] != at:
+            word.append(first_byte[through[at]])
+            at = int(parent[at])
+        words[state] = bytes(word[::-1])
+    return words
+
+
+# --- for people ---------------------------------------------------------------------------------------
+
+
+def _show(answer: dict[str, Any]) -> None:
+    vocabulary, masks, distances = answer["vocabulary"], answer["masks"], answer["distances"]
+    lists = masks["list_lengths"]
+    say(f"{answer['file']}: {answer['source']}")
+    start = distances["start"]
+    say_pairs(
+        [
+            ("size", f"{byte_size(answer['bytes'])}, format version {answer['format_version']}"),
+            ("digest", answer["digest"]),
+            ("vocabulary", f"{vocabulary['size']:,} tokens, fingerprint {vocabulary['fingerprint'][:16]}…"),
+            (
+                "states",
+                f"{answer['states']:,} ({answer['accepting']:,} accepting), {answer['transitions']:,} transitions, "
+                f"{answer['classes']} byte classes",
+            ),
+            (
+                "masks",
+                f"{masks['distinct']:,} different, {counted(masks['dense_rows'], 'dense row')}, lists of "
+                f"{lists['median']:,} (median) to {lists['longest']:,} (longest) tokens",
+            ),
+            (
+                "distances",
+                "no token sequence spells a string"
+                if start is None
+                else f"{counted(start, 'token')} from the start, at most {distances['max']:,}",
+            ),
+        ],
+        "  ",
+    )
+    if answer["unspellable"]:
+        say(f"  {counted(answer['unspellable'], 'state')} can be reached by no token sequence of the vocabulary")
+    _show_histogram(distances["histogram"])
+    if answer["widest"]:
+        say("widest states")
+        say_pairs(
+            [
+                (f"{entry['state']:>8}", f"{counted(entry['allowed_tokens'], 'token'):>15} after {_after(entry)}")
+                for entry in answer["widest"]
+            ]
+        )
+
+
+def _after(entry: dict[str, Any]) -> str:
+    word = bytes.fromhex(entry["after"]["hex"])
+    return f"{quoted(word, _SHOWN_PATH)}{', accepting' if entry['accepting'] else ''}"
+
+
+def _show_histogram(histogram: list[int]) -> None:
+    """How many states are how far, in at most ``_BARS`` groups of equal width."""
+    if not histogram:
+        return
+    width = -(-len(histogram) // _BARS)
+    groups = [sum(histogram[first : first + width]) for first in range(0, len(histogram), width)]
+    say("tokens to acceptance")
+    largest = max(groups)
+    lines = []
+    for number, count in enumerate(groups):
+        first, last = number * width, min(number * width + width, len(histogram)) - 1
+        name = f"{first}" if first == last else f"{first}-{last}"
+        bar = "█" * round(_BAR * count / largest) or ("▏" if count else "")
+        lines.append((f"{name:>8}", f"{bar:<{_BAR}} {counted(count, 'state')}"))
+    say_pairs(lines)

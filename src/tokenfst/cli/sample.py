@@ -1,0 +1,96 @@
+"""``tokenfst sample``: random strings of a language, byte by byte or token by token."""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated, Any
+
+import typer
+
+from tokenfst.cli import options
+from tokenfst.cli.check import allowed_tokens
+from tokenfst.cli.terminal import Exit, json_bytes, plain, say, say_json
+from tokenfst.decoding.token_automaton import TokenAutomaton
+
+_STOP = 0.15
+"""How probable it is to end a token sequence where it may end."""
+_MAX_TOKENS = 64
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command("sample")(sample_command)
+
+
+def sample_command(
+    constraint: Annotated[
+        str | None,
+        typer.Argument(metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."),
+    ] = None,
+    file: options.PatternFile = None,
+    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="The same seed gives the same strings.", show_default=False)
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
+    ] = None,
+    vocabulary: options.VocabularySpec = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help=f"With --vocabulary: most tokens.  [default: {_MAX_TOKENS}]"),
+    ] = None,
+    flags: options.Flags = "",
+    vocab_size: options.VocabularySize = None,
+    eos_token_id: options.EndTokens = None,
+    budget_states: options.BudgetStates = options.STATES,
+    budget_bytes: options.BudgetBytes = options.BYTES,
+    budget_seconds: options.BudgetSeconds = options.SECONDS,
+    budget_positions: options.BudgetPositions = options.POSITIONS,
+    json: options.Json = False,
+) -> int:
+    """Draw random strings that satisfy a constraint, one a line.
+
+    With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks, control
+    characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
+    """
+    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    rng = random.Random(seed)
+    given = options.one_constraint(constraint, file, flags, budget)
+    samples: list[dict[str, Any]] = []
+    automaton: TokenAutomaton | None = None
+    if vocabulary is None:
+        if max_tokens is not None:
+            raise typer.BadParameter("--max-tokens goes with --vocabulary; --max-length bounds strings")
+    else:
+        if max_length is not None:
+            raise typer.BadParameter("--max-length is for strings; --max-tokens bounds token sequences")
+        table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "sample")
+        automaton = given.token_automaton(table, budget)
+    for _ in range(number):
+        if automaton is None:
+            word, extra = given.language.sample(rng, max_length), {}
+        else:
+            ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_tokens is None else max_tokens)
+            word, extra = automaton.vocabulary.decode(ids), {"tokens": ids}
+        if json:
+            samples.append(json_bytes(word) | extra)
+        else:
+            say(plain(word))
+    if json:
+        say_json({"command": "sample", "source": given.language.source, "samples": samples})
+    return Exit.YES
+
+
+def sample_tokens(automaton: TokenAutomaton, rng: random.Random, max_tokens: int) -> list[int]:
+    """A random accepted token sequence of at most ``max_tokens`` tokens, without the end token.
+
+    Raises ``TokenBudgetError`` where none is that short.
+    """
+    matcher = automaton.matcher(max_tokens)
+    special = automaton.vocabulary.special_token_ids
+    while True:
+        ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in special]
+        if not ids or (matcher.is_accepting() and rng.random() < _STOP):
+            return list(matcher.tokens)
+        matcher.accept_token(rng.choice(ids))

@@ -1,0 +1,57 @@
+"""Every snippet of README.md and docs/ runs.
+
+``python`` blocks of one page share a namespace and run in order, in an empty folder. In ``console`` blocks each line
+that begins with ``$ `` is a command: ``tokenfst`` lines are run there too, and must exit with 0, or with N where the
+line ends in ``# exit N``. A block that cannot run has the comment ``<!-- not run: why -->`` above it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^(?P<note><!-- not run: [^\n]+ -->\n)?```(?P<kind>python|console)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCKS = {page: [match for match in BLOCK.finditer(page.read_text()) if not match["note"]] for page in PAGES}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page]], ids=lambda page: page.name)
+def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in BLOCKS[page]:
+        line = page.read_text()[: block.start()].count("\n") + 2
+        if block["kind"] == "python":
+            exec(compile("\n" * (line - 1) + block["body"], str(page), "exec"), namespace)
+        else:
+            for command in re.findall(r"^\$ (tokenfst .*(?:\\\n.*)*)", block["body"], re.MULTILINE):
+                run(command)
+
+
+def run(command: str) -> None:
+    expected = re.search(r"# exit (\d+)\s*$", command)
+    words = shlex.split(command.replace("\\\n", " "), comments=True)
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "110"}
+    done = subprocess.run([sys.executable, "-m", "tokenfst", *words[1:]], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == int(expected[1] if expected else 0), f"{command}\n{done.stdout}{done.stderr}"
+
+
+def test_readme_shows_the_three_doors() -> None:
+    text = (ROOT / "README.md").read_text()
+    kinds = [block["kind"] for block in BLOCKS[ROOT / "README.md"]]
+    assert kinds.count("python") >= 2 and "console" in kinds
+    assert "make demo" in text and "make test" in text
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
