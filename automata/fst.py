@@ -255,7 +255,7 @@ def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Bud
 
 def minimize_dfa(dfa: Dfa) -> Dfa:
     """The least deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
-    return fst_to_dfa(dfa_to_fst(dfa).minimize())
+    return _tables(to_arcs(dfa_to_fst(dfa).minimize()), BYTE_ZERO_LABEL)
 
 
 def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:

@@ -165,9 +165,10 @@ class Language:
     @property
     def automaton(self) -> _native.ByteAutomaton:
         """The lazily determinized automaton in the native core; made once, shared by threads."""
-        if self._automaton is None:
-            self._automaton = make_automaton(self._expr, self.budget)
-        return self._automaton
+        automaton = self._automaton
+        if automaton is None:
+            automaton = self._automaton = make_automaton(self._expr, self.budget)
+        return automaton
 
     def determinize(self) -> Dfa:
         """All states as tables, trim (convention 3); made once."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tokenfst.automata.charclass import category, character_set
-from tokenfst.automata.expression import EPSILON, UNIVERSE, Expr, complement, concat, literal, union
+from tokenfst.automata.expression import ANY_BYTE, EPSILON, UNIVERSE, Expr, complement, concat, literal, union
 from tokenfst.automata.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, overlap
 
 _codes: Any = import_module("re._constants")
@@ -79,12 +79,17 @@ def texts_before(kinds: int, context: int, text: bool) -> Expr:
 
 def texts_after(kinds: int, context: int, text: bool) -> Expr:
     """Texts that begin with one of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
+    letters = kinds & (ASCII_WORD | OTHER_WORD | OTHER)
+    if kinds & EDGE and letters:
+        return complement(texts_after(context & ~kinds, context, text))
     parts = [EPSILON] if kinds & EDGE else []
-    if kinds & LAST_NEWLINE and not kinds & NEWLINE:
-        return union(*parts, literal(b"\n"))
-    if kinds & EDGE and kinds & (ASCII_WORD | OTHER_WORD | OTHER):
-        return complement(concat(of_kinds(context & ~kinds, text), UNIVERSE))
-    return union(*parts, concat(of_kinds(kinds, text), UNIVERSE))
+    if kinds & NEWLINE and kinds & LAST_NEWLINE:
+        letters |= NEWLINE
+    elif kinds & (NEWLINE | LAST_NEWLINE):
+        parts.append(literal(b"\n") if kinds & LAST_NEWLINE else concat(literal(b"\n"), ANY_BYTE, UNIVERSE))
+    if letters:
+        parts.append(concat(of_kinds(letters, text), UNIVERSE))
+    return union(*parts)
 
 
 _BOUNDARY_IN_EMPTY_TEXT = re.fullmatch(r"\B", "") is not None

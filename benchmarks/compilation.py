@@ -31,13 +31,9 @@ def first_mask(world: World) -> Iterator[Figure]:
         library.walk(library.compile(pattern)).fill()
 
     for library in (world.ours, *world.peers("xgrammar", "llguidance", "outlines-core")):
-        lengths = iter(range(1, 1000))
-        seconds = sample(
-            run,
-            runs=5 if library.name == "outlines-core" else 51,
-            setup=lambda library=library, lengths=lengths: (library, f"[0-9]{{3}}-[0-9]{{{next(lengths)}}}"),
-            warm_up=2,
-        )
+        sources = iter([(library, f"[0-9]{{3}}-[0-9]{{{n}}}") for n in range(1, 100)])
+        runs = 5 if library.name == "outlines-core" else 51
+        seconds = sample(run, runs=runs, setup=sources.__next__, warm_up=2)
         yield figure(what, library.name, seconds, target=1e-3 if library is world.ours else None)
 
 

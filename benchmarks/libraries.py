@@ -1,7 +1,7 @@
 """The libraries that are compared, behind one small interface, over one vocabulary.
 
-Each is called the fastest way that it offers from Python: compiled grammars are never taken from a cache, masks
-are written into a bitmask that stays allocated. A library that is not installed is reported as such.
+Each is called the fastest way that it offers from Python: compiled grammars are never taken from a cache,
+masks are written into a bitmask that stays allocated.
 """
 
 from __future__ import annotations
@@ -88,13 +88,13 @@ class Llguidance:
             def __init__(self) -> None:
                 self.eos_token_id = vocabulary.eos_token_ids[0]
                 self.bos_token_id = None
-                self.tokens = [
-                    text or f"<|special_{i}|>".encode() for i, text in enumerate(vocabulary.tokens)
-                ]
+                texts = enumerate(vocabulary.tokens)
+                self.tokens = [text or f"<|special_{i}|>".encode() for i, text in texts]
                 self.special_token_ids = sorted(vocabulary.special_token_ids)
 
             def __call__(self, text: str | bytes) -> list[int]:
-                return vocabulary.encode_greedy(text.encode() if isinstance(text, str) else text)
+                data = text.encode() if isinstance(text, str) else text
+                return list(vocabulary.encode_greedy(data))
 
         self._llguidance = llguidance
         self._size = len(vocabulary)

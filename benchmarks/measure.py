@@ -23,7 +23,7 @@ OURS = "tokenfst"
 class Figure:
     """One line of the table.
 
-    ``median`` and ``least`` are in ``unit``: seconds ("s") or "bytes"; None: no figure, and ``note`` says why.
+    ``median`` and ``least`` are in ``unit``: seconds ("s") or "bytes"; None: no figure, as ``note`` says.
     ``target``: an upper bound for the median. ``at_least``: a lower bound for its ratio to our median.
     """
 

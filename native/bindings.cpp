@@ -161,6 +161,17 @@ bool fill_row(Matcher& matcher, const nb::ndarray<>& bitmask, int64_t index) {
   return matcher.fill(row);
 }
 
+void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<int64_t> next_sibling, Vector<int64_t> draft_tokens, const nb::ndarray<>& bitmask) {
+  size_t nodes = draft_tokens.size();
+  if (next_token.size() != nodes || next_sibling.size() != nodes) throw Error(Fault::MaskBuffer, "the three arrays of a draft tree must have one entry a node");
+  if (nodes == 0) return;
+  uint32_t* first = mask_row(bitmask, 0, matcher.automaton()->masks().words());
+  uint32_t* last = mask_row(bitmask, static_cast<int64_t>(nodes) - 1, matcher.automaton()->masks().words());
+  size_t stride = nodes > 1 ? static_cast<size_t>(last - first) / (nodes - 1) : 0;
+  nb::gil_scoped_release nogil;
+  matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, first, stride);
+}
+
 void fill_bitmasks(std::vector<Matcher*> matchers, const nb::ndarray<>& bitmask, uint32_t threads) {
   std::vector<uint32_t*> rows;
   for (size_t i = 0; i < matchers.size(); ++i) rows.push_back(mask_row(bitmask, static_cast<int64_t>(i), matchers[i]->automaton()->masks().words()));
@@ -335,6 +346,11 @@ Raises TokenIdError outside the vocabulary and TerminatedError after the end tok
 
 Returns False where every token is allowed, so that there is nothing to mask. Raises MaskBufferError where the
 buffer does not fit. A mask that was made before costs one copy of the row.)")
+      .def("traverse_draft_tree", &traverse_draft_tree, "next_token"_a, "next_sibling"_a, "draft_tokens"_a, "bitmask"_a,
+           R"(Masks for a tree of draft tokens (speculative decoding): row i is the mask after the path to node i.
+
+int64 arrays with one entry a node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
+is the last one accepted. Rows behind a token that is not allowed are all zero. The matcher does not change.)")
       .def("forced_tokens", &Matcher::forced_tokens, "The token ids that have no alternative, up to the next choice or the end of the text.")
       .def("forced_bytes", [](const Matcher& self) { return to_bytes(self.forced_bytes()); },
            "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
@@ -367,6 +383,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
 
 NB_MODULE(_native, m) {
   m.doc() = "tokenfst's native core";
+  nb::set_leak_warnings(false);  // objects that a cache holds at exit are no leak
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);

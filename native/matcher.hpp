@@ -80,6 +80,41 @@ class Matcher {
   }
   bool is_cheap() const { return terminated_ || (limit_ == kNoLimit && automaton_->has_mask(state())); }
 
+  // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
+  // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
+  // O(nodes); the matcher ends where it began.
+  void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::span<const int64_t> draft_tokens,
+                           uint32_t* out, size_t stride) {
+    const size_t before = tokens_.size();
+    struct Visit {
+      int64_t node;
+      size_t depth;  // tokens accepted before this node's own
+    };
+    std::vector<bool> seen(draft_tokens.size());
+    std::vector<Visit> stack{{0, before}};
+    while (!stack.empty()) {
+      auto [node, depth] = stack.back();
+      stack.pop_back();
+      if (node < 0) continue;
+      if (static_cast<size_t>(node) >= seen.size() || seen[node]) {
+        rollback(tokens_.size() - before);
+        throw Error(Fault::TokenId, "node " + std::to_string(node) + " of the draft tree does not exist or has two parents");
+      }
+      seen[node] = true;
+      rollback(tokens_.size() - depth);
+      if (node != 0) stack.push_back({next_sibling[node], depth});
+      uint32_t token = draft_tokens[node] < 0 || draft_tokens[node] >= automaton_->vocabulary().size() ? kNone : static_cast<uint32_t>(draft_tokens[node]);
+      if (node != 0 && (token == kNone || terminated_ || !push(token))) {
+        blank(next_token[node], next_token, next_sibling, seen, out, stride);
+        std::memset(out + node * stride, 0, automaton_->masks().words() * 4);
+        continue;
+      }
+      fill(out + node * stride);
+      stack.push_back({next_token[node], tokens_.size()});
+    }
+    rollback(tokens_.size() - before);
+  }
+
   // The tokens that have no alternative, up to the next choice or the end.
   std::vector<uint32_t> forced_tokens() {
     std::vector<uint32_t> forced;
@@ -145,6 +180,20 @@ class Matcher {
   void check(uint32_t token) const {
     if (token >= automaton_->vocabulary().size()) {
       throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(automaton_->vocabulary().size()) + " tokens");
+    }
+  }
+  // Clears the rows of a subtree that cannot be reached.
+  void blank(int64_t first, std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::vector<bool>& seen, uint32_t* out,
+             size_t stride) const {
+    std::vector<int64_t> stack{first};
+    while (!stack.empty()) {
+      int64_t node = stack.back();
+      stack.pop_back();
+      if (node < 0 || static_cast<size_t>(node) >= seen.size() || seen[node]) continue;
+      seen[node] = true;
+      std::memset(out + node * stride, 0, automaton_->masks().words() * 4);
+      stack.push_back(next_sibling[node]);
+      stack.push_back(next_token[node]);
     }
   }
   bool push(uint32_t token) {

@@ -8,8 +8,8 @@
 //   3. a union: the masks of its members;
 //   4. the fragment is built, once for this vocabulary;
 //   5. the whole walk.
-// All give the same mask. Where not every byte is a token, spelling matters: a token is allowed only if its end state
-// has a finite distance, so the token graph below the state is explored first.
+// All give the same mask. Where not every byte is a token, spelling matters: a token is allowed only if tokens lead on
+// from its end state to acceptance, which is searched for and remembered.
 //
 // distance(q) is the least number of tokens, the end token not counted, that spell some word of q's language. It is
 // found on a graph whose vertices may also be members of unions and rests of fragments, since the distance of a union
@@ -52,7 +52,10 @@ class TokenAutomaton {
   // Whether some token sequence leads from here to acceptance.
   bool spellable(State state) {
     if (state == kDead || bytes_->accepting(state)) return state != kDead;
-    if (!vocabulary_->complete()) return distance(state) != kUnreachable;
+    if (!vocabulary_->complete()) {
+      std::lock_guard lock(mutex_);
+      return alive(state);
+    }
     return !(vocabulary_->has_initial() && state == start()) || masks_[mask(state)].count > 0;
   }
 
@@ -79,7 +82,7 @@ class TokenAutomaton {
   std::vector<std::pair<uint32_t, State>> arcs(State state) {
     std::lock_guard lock(mutex_);
     auto found = ends(state);
-    if (!vocabulary_->complete()) std::erase_if(found, [&](const auto& arc) { return solve(arc.second) == kUnreachable; });
+    if (!vocabulary_->complete()) std::erase_if(found, [&](const auto& arc) { return !alive(arc.second); });
     return found;
   }
 
@@ -122,9 +125,9 @@ class TokenAutomaton {
     entry.distance.store(distance);
   }
 
-  // The states that token sequences reach from the start, in breadth-first order (DEAD first).
+  // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after DEAD.
   std::vector<State> reachable() {
-    if (vocabulary_->complete() && !vocabulary_->has_initial()) return bytes_->reachable();
+    if (vocabulary_->complete()) return bytes_->reachable();
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
@@ -133,20 +136,21 @@ class TokenAutomaton {
     if (spellable(start())) visit(start());
     std::lock_guard lock(mutex_);
     for (size_t i = 1; i < order.size(); ++i) {
-      for (auto& [token, end] : ends(order[i])) {
-        if (solve(end) != kUnreachable) visit(end);
+      for (State end : successors(order[i]).next) {
+        if (alive(end)) visit(end);
       }
     }
     return order;
   }
 
  private:
-  static constexpr uint32_t kUnknown = UINT32_MAX - 1;
+  static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
 
   struct Info {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
     uint32_t worst = 0;
+    enum : uint8_t { kNotAsked, kAlive, kDeadEnd } life = kNotAsked;
   };
   struct Successors {
     std::vector<State> next;   // one token away
@@ -184,7 +188,7 @@ class TokenAutomaton {
     if (MaskId known = info(state).mask.load(std::memory_order_acquire)) return known;
     Gathered gathered;
     if (structural(state)) gather(state, gathered);
-    else gathered.tokens = exact_tokens(state, kUnreachable - 1);
+    else gathered.tokens = exact_tokens(state, kAtAll);
     if (bytes_->accepting(state)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     MaskId id = intern(gathered);
     if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
@@ -302,16 +306,39 @@ class TokenAutomaton {
     return found;
   }
 
-  // Tokens after which acceptance is at most `farthest` tokens away (kUnreachable - 1: at all), and the end tokens
-  // where `farthest` is a budget and the state accepts.
+  // Tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end tokens where
+  // `farthest` is a budget and the state accepts.
   std::vector<uint32_t> exact_tokens(State state, uint32_t farthest) {
     std::vector<uint32_t> tokens;
-    bool any = farthest == kUnreachable - 1 && vocabulary_->complete();
     for (auto& [token, end] : ends(state)) {
-      if (any || solve(end) <= farthest) tokens.push_back(token);
+      if (farthest == kAtAll ? vocabulary_->complete() || alive(end) : solve(end) <= farthest) tokens.push_back(token);
     }
-    if (farthest != kUnreachable - 1 && bytes_->accepting(state)) tokens.insert(tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
+    if (farthest != kAtAll && bytes_->accepting(state)) tokens.insert(tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     return tokens;
+  }
+
+  // Whether tokens lead from `state` to acceptance: a breadth-first search that stops at the first state known to be
+  // alive and remembers its outcome for all it met, as ByteAutomaton::alive does for bytes.
+  bool alive(State state) {
+    if (state == kDead) return false;
+    if (uint32_t known = info(state).distance.load(); known != kUnknown) return known != kUnreachable;
+    if (info(state).life != Info::kNotAsked) return info(state).life == Info::kAlive;
+    Deadline deadline(bytes_->budget().seconds);
+    std::vector<std::pair<State, uint32_t>> queue{{state, kNone}};
+    std::set<State> seen{state};
+    for (uint32_t i = 0; i < queue.size(); ++i) {
+      State q = queue[i].first;
+      if (bytes_->accepting(q) || info(q).life == Info::kAlive) {
+        for (uint32_t k = i; k != kNone; k = queue[k].second) info(queue[k].first).life = Info::kAlive;
+        return true;
+      }
+      if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
+      for (State next : successors(q).next) {
+        if (info(next).life != Info::kDeadEnd && seen.insert(next).second) queue.emplace_back(next, i);
+      }
+    }
+    for (auto& [q, parent] : queue) info(q).life = Info::kDeadEnd;
+    return false;
   }
 
   MaskId intern(Gathered& gathered) {

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import bitmask as reference
 
+from reference import bitmask as reference
 from tokenfst.decoding.bitmask import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
     bitmask_from_ids,
     unpack_bitmask,
 )
-from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError, TokenfstError
+from tokenfst.errors import LogitsError, MaskBufferError, TokenfstError, TokenIdError
 
 torch = pytest.importorskip("torch")
 
@@ -175,7 +175,7 @@ MASK = np.zeros((2, 2), np.int32)
         (torch.zeros(2, 64, dtype=torch.float64), MASK, "not torch.float64"),
         ([[0.0] * 64] * 2, MASK, "numpy array or a torch tensor, not list"),
         (np.zeros((2, 1, 64), np.float32), MASK, r"shape \(batch, width\) or \(width,\), not \(2, 1, 64\)"),
-        (np.float32(1).reshape(()), MASK, "must have shape"),
+        (np.zeros((), np.float32), MASK, r"shape \(batch, width\) or \(width,\), not \(\)"),
         (np.zeros((64, 2), np.float32).T, MASK, "logits must be contiguous"),
         (torch.zeros(64, 2).T, MASK, "logits must be contiguous"),
         (READ_ONLY, MASK, "read-only"),

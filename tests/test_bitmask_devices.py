@@ -51,7 +51,7 @@ def test_nan(indices):
 
 def test_what_does_not_fit():
     logits = torch.zeros(3, 40)
-    with pytest.raises(MaskBufferError, match="dtype int32, not torch.int64"):
+    with pytest.raises(MaskBufferError, match=r"dtype int32, not torch\.int64"):
         device.apply_on_device(logits, torch.zeros(3, 2, dtype=torch.int64))
     with pytest.raises(MaskBufferError, match="2 rows and the logits have 3"):
         device.apply_on_device(logits, torch.zeros(2, 2, dtype=torch.int32))

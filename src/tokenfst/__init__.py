@@ -17,10 +17,7 @@ from tokenfst._native import Matcher
 from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
-try:  # bitmask.py is arriving
-    from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
-except ModuleNotFoundError:
-    pass
+from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import TokenfstError
 from tokenfst.tokenizers.sources import load_vocabulary

@@ -22,7 +22,7 @@ class BudgetExceeded(TokenfstError):
         self.resource, self.limit, self.where = resource, limit, where
         part = f"; it grew in {where}" if where else ""
         super().__init__(
-            f"the construction needs more than {limit:,g} {resource}{part}. Make that part smaller, "
+            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller, "
             f"or raise Budget({resource}=...)"
         )
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+
 from reference.expressions import matches
 from tokenfst.automata.regex import expression, regex
 from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
@@ -70,26 +71,25 @@ def check(candidates: Iterator[str], letters: str, length: int, flags: int = 0) 
     return number
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_all_small_patterns(size: int) -> None:
-    assert check(iter(patterns(WORDS, size)), "a-", 6) >= len(WORDS)
-
-
-def test_sample_of_larger_patterns() -> None:
-    assert check(itertools.islice(patterns(WORDS, 4), 0, None, 5), "a-", 6) > 500
+    assert check(iter(patterns(WORDS, size)), "a-", 6) >= len(WORDS) ** min(size, 3)
 
 
 @pytest.mark.parametrize("flags", [0, re.MULTILINE, re.DOTALL])
 def test_all_small_patterns_about_lines(flags: int) -> None:
-    for size in (1, 2, 3):
-        assert check(iter(patterns(LINES, size)), "a\n", 5, flags) > 0
+    for size in (1, 2, 3, 4):
+        assert check(iter(patterns(LINES, size)), "a\n", 5, flags) >= len(LINES) ** min(size, 3)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("part", range(16))
-def test_all_larger_patterns(part: int) -> None:
-    assert check(itertools.islice(patterns(WORDS, 4), part, None, 16), "a-", 6) > 100
-    assert check(itertools.islice(patterns(LINES, 4), part, None, 16), "a\n", 5, re.MULTILINE) > 100
+@pytest.mark.parametrize(("letters", "atoms", "flags"), [("a-", WORDS, 0), ("a\n", LINES, re.MULTILINE)])
+@pytest.mark.parametrize("part", range(8))
+def test_all_larger_patterns(letters: str, atoms: tuple[str, ...], flags: int, part: int) -> None:
+    # Python's matcher takes exponential time on loops in loops in loops.
+    deep = re.compile(r"[*}]\)[*{].*\)[*{]")
+    simple = (pattern for pattern in patterns(atoms, 5)[part::8] if not deep.search(pattern))
+    assert check(simple, letters, 5, flags) > 5000
 
 
 @pytest.mark.parametrize(("letters", "atoms", "flags"), [("a-", WORDS, 0), ("a\n", LINES, re.MULTILINE)])

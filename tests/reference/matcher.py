@@ -1,4 +1,4 @@
-"""A matcher by brute force: the language is a set of token sequences, and every question is asked of all of them."""
+"""A matcher by brute force: the language is a set of token sequences, asked one by one."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """The command line ``tokenfst``; docs/command-line.md is its manual.
 
-The idea: a command is a function from its options to an exit code. It prints its answer on stdout, as text or as one
-JSON object, and raises when there is none. ``run`` turns what was raised into ``error: ...`` on stderr and an exit
-code; no command catches errors to print them.
+The idea: a command is a function from its options to an exit code. It prints its answer on stdout, as text or
+as one JSON object, and raises when there is none. ``run`` turns what was raised into ``error: ...`` on stderr
+and an exit code; no command catches errors to print them.
 
-Invariants: stdout holds the answer and nothing else; progress, estimates, warnings and errors go to stderr. Starting
-up imports neither pynini nor torch nor a tokenizer package: the calls that need them do.
+Invariants: stdout holds the answer and nothing else; progress, estimates, warnings and errors go to stderr.
+Starting up imports neither pynini nor torch nor a tokenizer package: the calls that need them do.
 
-Rejected: Typer's own main, which draws errors in boxes, ends with code 1 for an interrupt or a closed pipe, and shows
-a traceback for a missing file.
+Rejected: Typer's own main, which draws errors in boxes, ends with code 1 for an interrupt or a closed pipe,
+and shows a traceback for a missing file.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.cli import check, compiling, diff, draw, inspecting, sample, vocab
-from tokenfst.cli.terminal import Exit, complain, explain, prepare_streams
+from tokenfst.cli import checking, comparing, compiling, drawing, inspecting, sampling, vocabularies
+from tokenfst.cli.terminal import Exit, UsageError, complain, explain, prepare_streams
 from tokenfst.errors import BudgetExceeded, TokenfstError
 
-_USAGE_ERROR: type[Exception] = typer.BadParameter.mro()[1]
+_PARSER_ERROR: type[Exception] = typer.BadParameter.mro()[1]
 
 app = typer.Typer(
     name="tokenfst",
-    help="Constrain language models to formal languages, exactly: compile constraints into artifacts over token ids, "
-    "and ask questions about them.",
+    help="Constrain language models to formal languages, exactly: compile constraints into artifacts over "
+    "token ids, and ask questions about them.",
     epilog="Exit codes: 0 yes or done, 1 no, 2 usage or bad input, 3 budget exceeded, 130 interrupted.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (compiling, inspecting, check, sample, draw, diff, vocab):
+for _module in (compiling, inspecting, checking, sampling, drawing, comparing, vocabularies):
     _module.register(app)
 
 
@@ -59,7 +59,8 @@ def _root(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line (without the program's name; ``None``: the process's own) and return the exit code."""
+    """Run one command line (without the program's name; ``None``: the process's own) and return the exit
+    code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     command: Any = typer.main.get_command(app)
     try:
@@ -69,8 +70,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return code
     except typer.Exit as stop:
         return stop.exit_code
-    except _USAGE_ERROR as error:
-        return _usage(error)
+    except UsageError as error:
+        return _usage(str(error), words)
+    except _PARSER_ERROR as error:
+        return _parser_error(error, words)
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted; nothing was written")
         return Exit.INTERRUPTED
@@ -82,7 +85,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         complain(explain(error))
         return Exit.BUDGET
     except MemoryError:
-        complain("out of memory: make the constraint smaller, or set --budget-bytes below what this machine has")
+        complain(
+            "out of memory: make the constraint smaller, or set --budget-bytes below what this machine has"
+        )
         return Exit.BUDGET
     except (TokenfstError, OSError) as error:
         complain(explain(error))
@@ -93,13 +98,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Exit.FAULT
 
 
-def _usage(error: Any) -> int:
-    """An error of the option parser. Without any arguments that error is the help page."""
+def _parser_error(error: Any, words: list[str]) -> int:
     message = error.format_message()
-    if type(error).__name__ == "NoArgsIsHelpError":
+    if not words:  # the message is the help page
         print(message)
         return Exit.BAD_INPUT
-    path = error.ctx.command_path if error.ctx is not None else "tokenfst"
+    if type(error).__name__ == "NoSuchOption":
+        message += " (a pattern or text that begins with - goes after --)"
+    return _usage(message, words)
+
+
+def _usage(message: str, words: list[str]) -> int:
+    names = {command.name for command in app.registered_commands}
+    path = f"tokenfst {words[0]}" if words and words[0] in names else "tokenfst"
     complain(f"{message.rstrip('.')}; see: {path} --help")
     return Exit.BAD_INPUT
 

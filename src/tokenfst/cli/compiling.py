@@ -1,8 +1,8 @@
 """``tokenfst compile``: a pattern and a vocabulary into an artifact.
 
-The expansion runs in the native core, in a thread of its own, and a second thread asks it how far it is; so the bar
-moves and an interrupt is heard at once, whatever the core is busy with. Files are written by this thread alone, after
-everything else, under a temporary name.
+The expansion runs in the native core, in a thread of its own, and a second thread asks it how far it is; so
+the bar moves and an interrupt is heard at once, whatever the core is busy with. Files are written by this
+thread alone, after everything else, under a temporary name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,19 @@ from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli import options
 from tokenfst.cli.options import SUFFIX
-from tokenfst.cli.terminal import Exit, byte_size, console, counted, duration, note, say, say_json, say_pairs, warn
+from tokenfst.cli.terminal import (
+    Exit,
+    UsageError,
+    byte_size,
+    console,
+    counted,
+    duration,
+    note,
+    say,
+    say_json,
+    say_pairs,
+    warn,
+)
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVersionError, BudgetExceeded
@@ -40,18 +52,23 @@ _STATE_BYTES = 13
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("compile")(compile_command)
+    app.command("compile", help=options.command_help(compile_command))(compile_command)
 
 
 def compile_command(
     pattern: Annotated[
-        str | None, typer.Argument(metavar="PATTERN", show_default=False, help="A regular expression in Python's syntax.")
+        str | None,
+        typer.Argument(
+            metavar="PATTERN", show_default=False, help="A regular expression in Python's syntax."
+        ),
     ] = None,
     file: options.PatternFile = None,
     vocabulary: options.VocabularySpec = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help=f"The artifact to write; its name ends in {SUFFIX}."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help=f"The artifact to write; its name ends in {SUFFIX}."
+        ),
     ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Say how large it gets, and stop.")] = False,
     force: Annotated[
@@ -68,14 +85,14 @@ def compile_command(
 ) -> int:
     """Compile a pattern for a vocabulary, ahead of time, into an artifact.
 
-    All states, masks and distances are made. The artifact appears under its name only when it is whole; an older
-    artifact of that name is replaced.
+    All states, masks and distances are made. The artifact appears under its name only when it is whole; an
+    older artifact of that name is replaced.
     """
     began = time.perf_counter()
     budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
     constraint = options.one_constraint(pattern, file, flags, budget)
     if output is None and not estimate:
-        raise typer.BadParameter(f"--output FILE{SUFFIX} is needed (or --estimate)")
+        raise UsageError(f"--output FILE{SUFFIX} is needed (or --estimate)")
     if output is not None and not estimate:
         _check_output(output, force)
     tokens = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "compile")
@@ -90,7 +107,7 @@ def compile_command(
     if estimate:
         say_json(answer) if json else say(str(expected))
         return Exit.YES
-    if not json:
+    if not json and expected.states:
         note(f"estimate: {expected}")
 
     lazy, messages = options.compile_warned(constraint.language, tokens, budget)
@@ -113,10 +130,11 @@ def _report(
     seconds: float,
     json: bool,
 ) -> None:
-    stats = automaton.stats()
+    arrays = automaton.arrays()
+    masks, rows = len(arrays["mask_row"]) - 1, len(arrays["rows"])
+    states = len(arrays["distance"]) - 1
     size = output.stat().st_size
     distance = None if automaton.distance() == UNREACHABLE else automaton.distance()
-    states = stats.states - 1
     if json:
         say_json(
             answer
@@ -124,20 +142,22 @@ def _report(
                 "output": str(output),
                 "bytes": size,
                 "states": states,
-                "masks": stats.distinct_masks,
-                "dense_rows": stats.dense_rows,
+                "masks": masks,
+                "dense_rows": rows,
                 "distance": distance,
                 "seconds": round(seconds, 3),
                 "warnings": messages,
             }
         )
         return
-    shortest = counted(distance, "token") if distance is not None else "none: no token sequence spells a string"
+    shortest = (
+        counted(distance, "token") if distance is not None else "none: no token sequence spells a string"
+    )
     say(f"{output}: {automaton.source} for {tokens.name or 'the vocabulary'}")
     say_pairs(
         [
             ("states", f"{states:,}"),
-            ("masks", f"{stats.distinct_masks:,} different, {stats.dense_rows:,} of them in full"),
+            ("masks", f"{masks:,} different, {counted(rows, 'dense row')}"),
             ("shortest", shortest),
             ("size", byte_size(size)),
             ("time", duration(seconds)),
@@ -151,7 +171,8 @@ def _report(
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How large an automaton gets. Without ``exact``, ``states`` is only a lower bound, and ``classes`` unknown (0)."""
+    """How large an automaton gets. Without ``exact``, ``states`` is only a lower bound, and ``classes``
+    unknown (0)."""
 
     states: int
     classes: int
@@ -198,20 +219,23 @@ def make_estimate(language: Language, vocab_size: int) -> Estimate:
     words = (vocab_size + 31) // 32
     try:
         size = glance.size()
-    except BudgetExceeded:
-        return Estimate(glance.automaton.num_states - 1, 0, False, words)
+    except BudgetExceeded as error:
+        made = int(error.limit) if error.resource == "states" else max(glance.automaton.num_states - 1, 0)
+        return Estimate(made, 0, False, words)
     return Estimate(size.states, size.classes, True, words)
 
 
 def _check_output(path: Path, force: bool) -> None:
     """Refuse, before the long work, what cannot be written, and what would overwrite something precious."""
     if path.suffix != SUFFIX:
-        raise typer.BadParameter(f"the name of an artifact ends in {SUFFIX}, which {str(path)!r} does not")
+        raise UsageError(f"the name of an artifact ends in {SUFFIX}, which {str(path)!r} does not")
     folder = path.parent
     if not folder.is_dir():
         raise ArtifactError(f"cannot write {path}: there is no folder {folder}")
     if path.is_dir() or not os.access(folder, os.W_OK):
-        raise ArtifactError(f"cannot write {path}: {'it is a folder' if path.is_dir() else f'{folder} is read-only'}")
+        raise ArtifactError(
+            f"cannot write {path}: {'it is a folder' if path.is_dir() else f'{folder} is read-only'}"
+        )
     if force or not path.exists() or path.stat().st_size == 0:
         return
     try:
@@ -236,7 +260,12 @@ def _expand(automaton: TokenAutomaton, expected: Estimate) -> TokenAutomaton:
     poll = _Poll(automaton)
     if not work.done(_PATIENCE):
         meter = Meter(expected)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[text]}"),
+        )
         with Progress(*columns, console=console(stderr=True), transient=True) as progress:
             task = progress.add_task("", total=None, text="")
             while not work.done(_TICK):
@@ -247,8 +276,8 @@ def _expand(automaton: TokenAutomaton, expected: Estimate) -> TokenAutomaton:
 
 
 class Meter:
-    """What the progress bar shows. An expansion has three steps, and the core can be asked about two of them: states
-    and masks are made one by one, the distances between them are solved for all at once."""
+    """What the progress bar shows. An expansion has three steps, and the core can be asked about two of them:
+    states and masks are made one by one, the distances between them are solved for all at once."""
 
     def __init__(self, expected: Estimate) -> None:
         self._total = expected.states + 1 if expected.exact else None
@@ -263,7 +292,9 @@ class Meter:
             return "distances (step 2 of 3)", None, 0, counted(stats.states, "state")
         return self._measure("states (step 1 of 3)", self._total, stats.states, now)
 
-    def _measure(self, step: str, total: int | None, done: int, now: float) -> tuple[str, int | None, int, str]:
+    def _measure(
+        self, step: str, total: int | None, done: int, now: float
+    ) -> tuple[str, int | None, int, str]:
         if step != self._step:
             self._step, self._since = step, (now, done)
         begin, at_begin = self._since
@@ -304,7 +335,8 @@ class _Work:
 
 
 class _Poll:
-    """The latest figures of an automaton that grows. Asking for them may have to wait for the core, so a thread does."""
+    """The latest figures of an automaton that grows. Asking for them may have to wait for the core, so a
+    thread does."""
 
     def __init__(self, automaton: TokenAutomaton) -> None:
         self._automaton = automaton

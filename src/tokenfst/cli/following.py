@@ -1,7 +1,8 @@
 """What may follow a text on the way into a language: characters where its bytes are UTF-8, bytes where not.
 
-The automaton is about bytes; a person asks about characters. So the live bytes are followed to the ends of the UTF-8
-sequences that they begin: at most 17,500 looks at the automaton, a few milliseconds, and the answer is exact.
+The automaton is about bytes; a person asks about characters. So the live bytes are followed to the ends of
+the UTF-8 sequences that they begin: at most 17,500 looks at the automaton, a few milliseconds, and the answer
+is exact.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _ESCAPED = frozenset("\\[]^-")
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """``ends``: the text may end here. ``characters``: code points that may follow, as ascending ranges, both ends
-    included. ``others``: bytes that may follow and begin no character that may, ascending."""
+    """``ends``: the text may end here. ``characters``: code points that may follow, as ascending ranges, both
+    ends included. ``others``: bytes that may follow and begin no character that may, ascending."""
 
     ends: bool
     characters: tuple[Range, ...]
@@ -54,7 +55,8 @@ class Following:
 
 
 def following(language: Language, prefix: bytes) -> Following:
-    """What may follow ``prefix``, which is whole in characters. Nothing if no word of the language begins so."""
+    """What may follow ``prefix``, which is whole in characters. Nothing if no word of the language begins
+    so."""
     live, ends = language.next_bytes(prefix)
     points: list[Range] = [(byte, byte) for byte in live if byte < _ASCII_END]
     others = bytearray()

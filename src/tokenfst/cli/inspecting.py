@@ -28,15 +28,18 @@ _READABLE_LAST = sorted(range(256), key=lambda b: (32 < b < 127) + chr(b).isalnu
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("inspect")(inspect_command)
+    app.command("inspect", help=options.command_help(inspect_command))(inspect_command)
 
 
 def inspect_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An artifact.", show_default=False)],
-    widest: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the widest states to list.")] = 5,
+    widest: Annotated[
+        int, typer.Option(metavar="N", min=0, help="How many of the widest states to list.")
+    ] = 5,
     json: options.Json = False,
 ) -> int:
-    """Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most tokens.
+    """Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most
+    tokens.
 
     No vocabulary is needed.
     """
@@ -44,7 +47,9 @@ def inspect_command(
     try:
         answer = describe(found, widest)
     except (IndexError, ValueError) as error:
-        raise ArtifactCorruptError(f"{file} breaks a rule of the format: its tables do not fit together") from error
+        raise ArtifactCorruptError(
+            f"{file} breaks a rule of the format: its tables do not fit together"
+        ) from error
     answer = {"command": "inspect", "file": str(file)} | answer
     if json:
         say_json(answer)
@@ -119,7 +124,8 @@ def mask_counts(arrays: dict[str, Any]) -> Ints:
     based = np.flatnonzero(flip_row)
     removed[based] = rows[flip_row[based] - 1, flips[based] >> 5] >> (flips[based] & 31).astype(np.uint32) & 1
     change = np.bincount(mask_of, weights=1 - 2 * removed, minlength=len(row_of)).astype(np.int64)
-    return in_row[row_of] + change
+    counts: Ints = in_row[row_of] + change
+    return counts
 
 
 def access_words(arrays: dict[str, Any], states: list[int]) -> dict[int, bytes]:
@@ -166,8 +172,8 @@ def _show(answer: dict[str, Any]) -> None:
             ("vocabulary", f"{vocabulary['size']:,} tokens, fingerprint {vocabulary['fingerprint'][:16]}…"),
             (
                 "states",
-                f"{answer['states']:,} ({answer['accepting']:,} accepting), {answer['transitions']:,} transitions, "
-                f"{answer['classes']} byte classes",
+                f"{answer['states']:,} ({answer['accepting']:,} accepting), {answer['transitions']:,} "
+                f"transitions, {answer['classes']} byte classes",
             ),
             (
                 "masks",
@@ -184,13 +190,16 @@ def _show(answer: dict[str, Any]) -> None:
         "  ",
     )
     if answer["unspellable"]:
-        say(f"  {counted(answer['unspellable'], 'state')} can be reached by no token sequence of the vocabulary")
+        say(f"  {counted(answer['unspellable'], 'state')} on no token sequence of the vocabulary")
     _show_histogram(distances["histogram"])
     if answer["widest"]:
         say("widest states")
         say_pairs(
             [
-                (f"{entry['state']:>8}", f"{counted(entry['allowed_tokens'], 'token'):>15} after {_after(entry)}")
+                (
+                    f"{entry['state']:>8}",
+                    f"{counted(entry['allowed_tokens'], 'token'):>15} after {_after(entry)}",
+                )
                 for entry in answer["widest"]
             ]
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +16,7 @@ from tokenfst.automata.expression import Dfa
 from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
-from tokenfst.cli.terminal import warn
+from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstWarning
@@ -33,6 +35,13 @@ _FLAGS = {
     "a": re.ASCII,
 }
 
+
+def command_help(function: Callable[..., int]) -> str:
+    """A command's docstring as its help page: paragraphs, each on one line."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 # --- how they are written -----------------------------------------------------------------------------
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
@@ -42,15 +51,16 @@ PatternFile = Annotated[
         "--file",
         "-f",
         metavar="FILE",
-        help="Take the pattern from a file (UTF-8; one newline at its end is dropped). All other arguments move up.",
+        help="Take the pattern from a file (UTF-8; one newline at its end is dropped), instead of from the "
+        "first argument.",
     ),
 ]
 Flags = Annotated[
     str,
     typer.Option(
         metavar="LETTERS",
-        help="Flags of the pattern, as in Python's re: i ignore case, m multi-line, s dot matches all, x verbose, "
-        "a ASCII classes.",
+        help="Flags of the pattern, as in Python's re: i ignore case, m multi-line, s dot matches all, "
+        "x verbose, a ASCII classes.",
     ),
 ]
 VocabularySpec = Annotated[
@@ -71,7 +81,10 @@ VocabularySize = Annotated[
 EndTokens = Annotated[
     list[int] | None,
     typer.Option(
-        "--eos-token-id", metavar="ID", min=0, help="End token, in place of the tokenizer's own; may be repeated."
+        "--eos-token-id",
+        metavar="ID",
+        min=0,
+        help="End token, in place of the tokenizer's own; may be repeated.",
     ),
 ]
 BudgetStates = Annotated[
@@ -107,9 +120,9 @@ def make_budget(states: int, memory: str, seconds: float, positions: int) -> Bud
     """The budget of the four options."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", memory)
     if match is None or float(match[1]) == 0:
-        raise typer.BadParameter(f"--budget-bytes takes a size such as 500M or 2G, not {memory!r}")
+        raise UsageError(f"--budget-bytes takes a size such as 500M or 2G, not {memory!r}")
     if not seconds > 0:
-        raise typer.BadParameter(f"--budget-seconds takes a positive number, not {seconds:g}")
+        raise UsageError(f"--budget-seconds takes a positive number, not {seconds:g}")
     size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
     return Budget(states=states, bytes=max(size, 1), seconds=seconds, positions=positions)
 
@@ -121,7 +134,8 @@ def is_artifact(constraint: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a CONSTRAINT argument stands for. ``language``: over bytes. ``path``: of the artifact it came from."""
+    """What a CONSTRAINT argument stands for. ``language``: over bytes. ``path``: of the artifact it came
+    from."""
 
     language: Language
     path: Path | None = None
@@ -132,7 +146,8 @@ class Constraint:
         return self.language.source if self.path is None else f"{self.path} ({self.language.source})"
 
     def token_automaton(self, vocabulary: Vocabulary, budget: Budget) -> TokenAutomaton:
-        """The constraint over tokens: the artifact itself, or the pattern composed with the vocabulary, lazily."""
+        """The constraint over tokens: the artifact itself, or the pattern composed with the vocabulary,
+        lazily."""
         if self.path is not None:
             return TokenAutomaton.load(self.path, vocabulary)
         automaton, messages = compile_warned(self.language, vocabulary, budget)
@@ -146,7 +161,7 @@ def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
     if not is_artifact(argument):
         return Constraint(regex(argument, _flags(flags), budget).with_budget(budget))
     if flags:
-        raise typer.BadParameter(f"--flags is for patterns, and {argument} is an artifact")
+        raise UsageError(f"--flags is for patterns, and {argument} is an artifact")
     return Constraint(artifact_language(artifact.read(argument), argument, budget), Path(argument))
 
 
@@ -160,12 +175,14 @@ def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> La
         raise ArtifactCorruptError(f"{path} breaks a rule of the format: {error}") from error
 
 
-def constraint_and_rest(words: list[str], file: Path | None, flags: str, budget: Budget) -> tuple[Constraint, list[str]]:
+def constraint_and_rest(
+    words: list[str], file: Path | None, flags: str, budget: Budget
+) -> tuple[Constraint, list[str]]:
     """The constraint that comes first in ``words``, or in ``file``, and the other words."""
     if file is not None:
         return Constraint(regex(read_pattern(file), _flags(flags), budget).with_budget(budget)), words
     if not words:
-        raise typer.BadParameter("a CONSTRAINT is needed: a pattern, an artifact, or --file")
+        raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, or --file")
     return read_constraint(words[0], flags, budget), words[1:]
 
 
@@ -173,7 +190,7 @@ def one_constraint(word: str | None, file: Path | None, flags: str, budget: Budg
     """The constraint of a command that takes one, as an argument or in ``file``."""
     constraint, rest = constraint_and_rest([] if word is None else [word], file, flags, budget)
     if rest:
-        raise typer.BadParameter(f"the pattern comes from {file}, so {rest[0]!r} is one argument too many")
+        raise UsageError(f"the pattern comes from {file}, so {rest[0]!r} is one argument too many")
     return constraint
 
 
@@ -183,18 +200,22 @@ def read_pattern(path: Path) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConstraintError(f"{path} is not UTF-8 at byte {error.start}: save the pattern in UTF-8") from error
+        raise ConstraintError(
+            f"{path} is not UTF-8 at byte {error.start}: save the pattern in UTF-8"
+        ) from error
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
 def need_vocabulary(spec: str | None, size: int | None, end: list[int] | None, why: str) -> Vocabulary:
     """The vocabulary of the three options; ``why`` says what it is needed for."""
     if spec is None:
-        raise typer.BadParameter(f"{why} needs --vocabulary SPEC, such as mistral:tekken_240911")
+        raise UsageError(f"{why} needs --vocabulary SPEC, such as mistral:tekken_240911")
     return load_vocabulary(spec, size, eos_token_id=end or None)
 
 
-def compile_warned(language: Language, vocabulary: Vocabulary, budget: Budget) -> tuple[TokenAutomaton, list[str]]:
+def compile_warned(
+    language: Language, vocabulary: Vocabulary, budget: Budget
+) -> tuple[TokenAutomaton, list[str]]:
     """``compile``, and the warnings that it gave."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TokenfstWarning)
@@ -206,6 +227,6 @@ def _flags(letters: str) -> int:
     flags = 0
     for letter in letters:
         if letter not in _FLAGS:
-            raise typer.BadParameter(f"--flags takes the letters {''.join(_FLAGS)}, not {letter!r}")
+            raise UsageError(f"--flags takes the letters {''.join(_FLAGS)}, not {letter!r}")
         flags |= _FLAGS[letter]
     return int(flags)

@@ -27,6 +27,10 @@ class Exit(enum.IntEnum):
     PIPE = 141
 
 
+class UsageError(Exception):
+    """The options of a command line do not fit together."""
+
+
 def prepare_streams() -> None:
     """Make printing safe for every character, whatever the encoding of the terminal."""
     for stream in (sys.stdout, sys.stderr):
@@ -50,8 +54,8 @@ def say_pairs(pairs: list[tuple[str, str]], indent: str = "") -> None:
 
 
 def say_json(answer: dict[str, Any]) -> None:
-    """The answer as one JSON object."""
-    print(json.dumps(answer, ensure_ascii=False, indent=2))
+    """The answer as one JSON object, on one line."""
+    print(json.dumps(answer, ensure_ascii=False))
 
 
 def note(text: str) -> None:
@@ -69,9 +73,15 @@ def complain(text: str) -> None:
     _print(True, Text.assemble(("error: ", "bold red"), text))
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let ``run`` decide, where rich would end the process with code 1."""
+        raise BrokenPipeError
+
+
 def console(stderr: bool) -> Console:
     """The console of a stream as it is now; ``NO_COLOR`` and redirection turn its colours off."""
-    return Console(stderr=stderr, soft_wrap=True, markup=False, emoji=False, highlight=False)
+    return _Console(stderr=stderr, soft_wrap=True, markup=False, emoji=False, highlight=False)
 
 
 def _print(stderr: bool, text: Text) -> None:
@@ -83,9 +93,7 @@ def _print(stderr: bool, text: Text) -> None:
 def explain(error: BaseException) -> str:
     """The message of an error, with the remedies of the command line in place of those of Python."""
     if isinstance(error, BudgetExceeded):
-        return str(error).replace(
-            f"raise Budget({error.resource}=...)", f"raise --budget-{error.resource}"
-        )
+        return str(error).replace(f"Budget({error.resource}=...)", f"--budget-{error.resource}")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     return str(error) or type(error).__name__
@@ -97,8 +105,8 @@ def explain(error: BaseException) -> str:
 def cells(data: bytes) -> list[tuple[int, str]]:
     r"""``data`` character by character: where each begins, in bytes, and how it is shown.
 
-    What cannot be printed is shown as an escape (``\n``, ``\x1b``, ``\u200b``), and so is each byte that is no
-    UTF-8.
+    What cannot be printed is shown as an escape (``\n``, ``\x1b``, ``\u200b``), and so is each byte that is
+    no UTF-8.
     """
     found: list[tuple[int, str]] = []
     place = 0
@@ -132,7 +140,8 @@ def quoted(data: bytes, limit: int | None = None) -> str:
 
 
 def pointed(data: bytes, place: int, width: int = 72) -> tuple[str, str]:
-    """The surroundings of byte ``place`` of ``data`` on one line, and a line with a caret under that place."""
+    """The surroundings of byte ``place`` of ``data`` on one line, and a line with a caret under that
+    place."""
     shown = cells(data)
     at = sum(begin <= place for begin, _ in shown) - (place < len(data))
     before = [text for _, text in shown[:at]]
@@ -175,13 +184,12 @@ def counted(number: int, noun: str) -> str:
 
 def byte_size(number: float) -> str:
     """``512 B``, ``1.5 kB``, ``2.0 MB``: powers of 1,000."""
-    if number < 1000:
-        return f"{number:.0f} B"
-    for unit in ("kB", "MB", "GB"):
-        number /= 1000
+    unit = "B"
+    for larger in ("kB", "MB", "GB"):
         if number < 999.95:
             break
-    return f"{number:,.1f} {unit}"
+        number, unit = number / 1000, larger
+    return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
 
 
 def duration(seconds: float) -> str:

@@ -29,7 +29,7 @@ _LENGTH = 12
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("vocab")(vocab_command)
+    app.command("vocab", help=options.command_help(vocab_command))(vocab_command)
 
 
 def vocab_command(
@@ -72,8 +72,8 @@ def vocab_command(
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """``texts``: how many were tried. ``changed``: those that came back as other texts. ``unspelled``: those that no
-    tokens were found for."""
+    """``texts``: how many were tried. ``changed``: those that came back as other texts. ``unspelled``: those
+    that no tokens were found for."""
 
     texts: int
     changed: tuple[bytes, ...]
@@ -91,7 +91,8 @@ class RoundTrip:
 
 
 def round_trip(vocabulary: Vocabulary, samples: int, seed: int) -> RoundTrip:
-    """Spell texts by the longest tokens that fit and decode them: some in many scripts, and the texts of random tokens."""
+    """Spell texts by the longest tokens that fit and decode them: some in many scripts, and the texts of
+    random tokens."""
     rng = random.Random(seed)
     ordinary = [each for each in range(len(vocabulary)) if each not in vocabulary.special_token_ids]
     texts = [text.encode() for text in _TEXTS]
@@ -111,8 +112,12 @@ def round_trip(vocabulary: Vocabulary, samples: int, seed: int) -> RoundTrip:
 
 def _show(vocabulary: Vocabulary, figures: Census, trip: RoundTrip) -> None:
     names = {token: name for name, token in vocabulary.special_tokens.items()}
-    ends = ", ".join(f"{token} {names[token]}" if token in names else str(token) for token in vocabulary.eos_token_ids)
-    missing = bytes_label(sum(1 << byte for byte in figures.missing_bytes)) if figures.missing_bytes else "none"
+    ends = ", ".join(
+        f"{token} {names[token]}" if token in names else str(token) for token in vocabulary.eos_token_ids
+    )
+    missing = (
+        bytes_label(sum(1 << byte for byte in figures.missing_bytes)) if figures.missing_bytes else "none"
+    )
     say(vocabulary.name or "vocabulary")
     say_pairs(
         [
@@ -126,7 +131,10 @@ def _show(vocabulary: Vocabulary, figures: Census, trip: RoundTrip) -> None:
             ("duplicates", f"{figures.duplicate:,}"),
             ("contextual", f"{figures.contextual:,} (another form at the start of a text)"),
             ("longest", counted(figures.longest, "byte")),
-            ("missing bytes", missing if not figures.missing_bytes else f"{len(figures.missing_bytes)}: {missing}"),
+            (
+                "missing bytes",
+                missing if not figures.missing_bytes else f"{len(figures.missing_bytes)}: {missing}",
+            ),
             ("round trip", _round_trip_line(trip)),
         ],
         "  ",

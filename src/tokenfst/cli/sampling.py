@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from tokenfst.cli import options
-from tokenfst.cli.check import allowed_tokens
-from tokenfst.cli.terminal import Exit, json_bytes, plain, say, say_json
+from tokenfst.cli.checking import allowed_tokens
+from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
 from tokenfst.decoding.token_automaton import TokenAutomaton
 
 _STOP = 0.15
@@ -19,18 +19,21 @@ _MAX_TOKENS = 64
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("sample")(sample_command)
+    app.command("sample", help=options.command_help(sample_command))(sample_command)
 
 
 def sample_command(
     constraint: Annotated[
         str | None,
-        typer.Argument(metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."),
+        typer.Argument(
+            metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."
+        ),
     ] = None,
     file: options.PatternFile = None,
     number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many.")] = 1,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="The same seed gives the same strings.", show_default=False)
+        int | None,
+        typer.Option("--seed", metavar="N", help="The same seed gives the same strings.", show_default=False),
     ] = None,
     max_length: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
@@ -51,8 +54,8 @@ def sample_command(
 ) -> int:
     """Draw random strings that satisfy a constraint, one a line.
 
-    With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks, control
-    characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
+    With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks,
+    control characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
     """
     budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
     rng = random.Random(seed)
@@ -61,10 +64,10 @@ def sample_command(
     automaton: TokenAutomaton | None = None
     if vocabulary is None:
         if max_tokens is not None:
-            raise typer.BadParameter("--max-tokens goes with --vocabulary; --max-length bounds strings")
+            raise UsageError("--max-tokens goes with --vocabulary; --max-length bounds strings")
     else:
         if max_length is not None:
-            raise typer.BadParameter("--max-length is for strings; --max-tokens bounds token sequences")
+            raise UsageError("--max-length is for strings; --max-tokens bounds token sequences")
         table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "sample")
         automaton = given.token_automaton(table, budget)
     for _ in range(number):

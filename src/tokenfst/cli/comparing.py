@@ -25,15 +25,21 @@ _RELATIONS = {
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("diff")(diff_command)
+    app.command("diff", help=options.command_help(diff_command))(diff_command)
 
 
 def diff_command(
-    a: Annotated[str, typer.Argument(metavar="A", show_default=False, help="A pattern, or an artifact (*.safetensors).")],
+    a: Annotated[
+        str,
+        typer.Argument(metavar="A", show_default=False, help="A pattern, or an artifact (*.safetensors)."),
+    ],
     b: Annotated[str, typer.Argument(metavar="B", show_default=False, help="Another one.")],
     files: Annotated[bool, typer.Option("--files", help="A and B are files with a pattern each.")] = False,
     includes: Annotated[
-        bool, typer.Option("--includes", help="Ask whether A includes B: exit code 0 if every string of B is in A.")
+        bool,
+        typer.Option(
+            "--includes", help="Ask whether A includes B: exit code 0 if every string of B is in A."
+        ),
     ] = False,
     flags: options.Flags = "",
     budget_states: options.BudgetStates = options.STATES,
@@ -44,8 +50,8 @@ def diff_command(
 ) -> int:
     """Compare two constraints: the same strings? If not, a shortest string that is in one only.
 
-    The answer is exact, whatever the patterns look like. Exit code 0: equivalent (with --includes: A includes B);
-    1: not.
+    The answer is exact, whatever the patterns look like. Exit code 0: equivalent (with --includes: A includes
+    B); 1: not.
     """
     budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
     left, right = (_read(word, files, flags, budget) for word in (a, b))
@@ -61,7 +67,9 @@ def diff_command(
             "a_includes_b": relation in ("equivalent", "b_in_a"),
             "b_includes_a": relation in ("equivalent", "a_in_b"),
         }
-        say_json(answer | {name: None if word is None else json_bytes(word) for name, word in witnesses.items()})
+        say_json(
+            answer | {name: None if word is None else json_bytes(word) for name, word in witnesses.items()}
+        )
         return Exit.YES if holds else Exit.NO
     if includes:
         say("yes: A includes B" if holds else "no: B has strings that are not in A")
@@ -83,7 +91,8 @@ def _read(word: str, files: bool, flags: str, budget: Budget) -> options.Constra
 
 
 def compare(a: Language, b: Language) -> tuple[str, dict[str, bytes | None]]:
-    """How two languages lie to each other, and shortest strings that are only in one, and in both where that is said.
+    """How two languages lie to each other, and shortest strings that are only in one, and in both where that
+    is said.
 
     The keys of the strings are ``only_in_a``, ``only_in_b`` and ``in_both``.
     """

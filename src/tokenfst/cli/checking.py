@@ -1,5 +1,5 @@
-"""``tokenfst check``: are texts, or token sequences, in a language? If not: where they leave it, and what could stand
-there instead."""
+"""``tokenfst check``: are texts, or token sequences, in a language? If not: where they leave it, and what
+could stand there instead."""
 
 from __future__ import annotations
 
@@ -13,21 +13,35 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from tokenfst._native import Matcher
 from tokenfst.automata.language import Language
 from tokenfst.cli import options
 from tokenfst.cli.following import Following, following
-from tokenfst.cli.terminal import Exit, cells, counted, json_bytes, note, pointed, quoted, say, say_json
+from tokenfst.cli.terminal import (
+    Exit,
+    UsageError,
+    cells,
+    counted,
+    json_bytes,
+    note,
+    pointed,
+    quoted,
+    say,
+    say_json,
+)
 from tokenfst.decoding.bitmask import allocate_token_bitmask
-from tokenfst.decoding.token_automaton import Matcher, TokenAutomaton
+from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _SHOWN_TEXT = 60
+_NOTHING = Following(False, (), b"")
+"""What is expected in the empty language, and there only: machines are trim."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("check")(check_command)
+    app.command("check", help=options.command_help(check_command))(check_command)
 
 
 def check_command(
@@ -36,15 +50,20 @@ def check_command(
         typer.Argument(
             metavar="CONSTRAINT [TEXT]...",
             show_default=False,
-            help="A pattern, or an artifact (*.safetensors); then texts. Without texts, or with -, the lines of stdin.",
+            help="A pattern, or an artifact (*.safetensors); then texts. Without texts, or with -, the lines "
+            "of stdin.",
         ),
     ] = None,
     file: options.PatternFile = None,
     tokens: Annotated[
         list[str] | None,
-        typer.Option("--tokens", "-t", metavar="IDS", help="Check token ids, such as 1,2,3, with --vocabulary."),
+        typer.Option(
+            "--tokens", "-t", metavar="IDS", help="Check token ids, such as 1,2,3, with --vocabulary."
+        ),
     ] = None,
-    show: Annotated[int, typer.Option(metavar="N", min=0, help="How many of the allowed tokens to list.")] = 8,
+    show: Annotated[
+        int, typer.Option(metavar="N", min=0, help="How many of the allowed tokens to list.")
+    ] = 8,
     vocabulary: options.VocabularySpec = None,
     flags: options.Flags = "",
     vocab_size: options.VocabularySize = None,
@@ -57,22 +76,22 @@ def check_command(
 ) -> int:
     """Check whether texts or token ids satisfy a constraint.
 
-    Shows where a text that does not leaves it, and what would have been allowed there. Exit code 0: all satisfy it;
-    1: some do not.
+    Shows where a text that does not leaves it, and what would have been allowed there. Exit code 0: all
+    satisfy it; 1: some do not.
     """
     budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
     constraint, texts = options.constraint_and_rest(words or [], file, flags, budget)
     results: Iterator[TextResult] | Iterator[TokenResult]
     if tokens:
         if texts:
-            raise typer.BadParameter(f"check either --tokens or texts, not both ({texts[0]!r})")
+            raise UsageError(f"check either --tokens or texts, not both ({texts[0]!r})")
         sequences = [_token_ids(each) for each in tokens]
         table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "--tokens")
         automaton = constraint.token_automaton(table, budget)
         results = (check_tokens(automaton, ids, show) for ids in sequences)
     else:
         if vocabulary is not None:
-            raise typer.BadParameter("--vocabulary goes with --tokens; texts are checked without one")
+            raise UsageError("--vocabulary goes with --tokens; texts are checked without one")
         results = (check_text(constraint.language, text) for text in _texts(texts))
     every = True
     collected = []
@@ -83,7 +102,12 @@ def check_command(
         else:
             result.show()
     if json:
-        answer = {"command": "check", "source": constraint.language.source, "accepted": every, "results": collected}
+        answer = {
+            "command": "check",
+            "source": constraint.language.source,
+            "accepted": every,
+            "results": collected,
+        }
         say_json(answer)
     return Exit.YES if every else Exit.NO
 
@@ -103,7 +127,7 @@ def _token_ids(text: str) -> list[int]:
     try:
         return [int(word) for word in words if word]
     except ValueError:
-        raise typer.BadParameter(f"--tokens takes ids such as 1,2,3, not {text!r}") from None
+        raise UsageError(f"--tokens takes ids such as 1,2,3, not {text!r}") from None
 
 
 # --- texts --------------------------------------------------------------------------------------------
@@ -111,9 +135,10 @@ def _token_ids(text: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class TextResult:
-    """What was found about one text. The rest is about texts that are not accepted: ``place``: the byte where the
-    text leaves the language (its length: it stops too early), at the beginning of a character; ``character``: the
-    same in characters; ``expected``: what could stand there; ``ending``: a shortest way to complete what is before."""
+    """What was found about one text. The rest is about texts that are not accepted: ``place``: the byte where
+    the text leaves the language (its length: it stops too early), at the beginning of a character;
+    ``character``: the same in characters; ``expected``: what could stand there; ``ending``: a shortest way to
+    complete what is before."""
 
     text: bytes
     accepted: bool
@@ -138,13 +163,18 @@ class TextResult:
         if self.expected is None:
             say(f"yes  {quoted(self.text, _SHOWN_TEXT)}", "green")
             return
+        if self.expected == _NOTHING:
+            say(f"no   {quoted(self.text, _SHOWN_TEXT)}", "red")
+            say("     no text is accepted: the language is empty")
+            return
         early = self.place == len(self.text)
         where = f"byte {self.place:,}"
         if self.character != self.place:
             where += f" (character {self.character:,})"
         say(f"no   {quoted(self.text, _SHOWN_TEXT)}", "red")
         line, mark = pointed(self.text, self.place)
-        say(f"       {line}")
+        if line:
+            say(f"       {line}")
         say(f"       {mark} {'the text stops too early, at' if early else 'not allowed here, at'} {where}")
         say(f"     expected {self.expected}")
         if self.ending:
@@ -157,7 +187,7 @@ def check_text(language: Language, text: bytes) -> TextResult:
     if valid == len(text) and language.accepts(text):
         return TextResult(text, True)
     if valid < 0:
-        return TextResult(text, False, 0, 0, Following(False, (), b""))
+        return TextResult(text, False, expected=_NOTHING)
     starts = [begin for begin, _ in cells(text)]
     character = sum(begin <= valid for begin in starts) - (valid < len(text))
     place = starts[character] if valid < len(text) else valid
@@ -179,8 +209,8 @@ def _ending(language: Language, prefix: bytes) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class TokenResult:
-    """What was found about one token sequence. If it is not accepted: ``place`` is the number of tokens that are
-    allowed, ``allowed`` holds the ids that could come next (those of end tokens too)."""
+    """What was found about one token sequence. If it is not accepted: ``place`` is the number of tokens that
+    are allowed, ``allowed`` holds the ids that could come next (those of end tokens too)."""
 
     vocabulary: Vocabulary
     ids: list[int]
@@ -203,7 +233,9 @@ class TokenResult:
                 "before": json_bytes(self.vocabulary.decode(self.ids[: self.place])),
                 "allowed": {
                     "count": len(self.allowed),
-                    "tokens": [{"id": each, **json_bytes(self._bytes(each))} for each in self.allowed[: self.shown]],
+                    "tokens": [
+                        {"id": each, **json_bytes(self._bytes(each))} for each in self.allowed[: self.shown]
+                    ],
                 },
             }
         return answer
@@ -221,7 +253,9 @@ class TokenResult:
             say(f"     token {self.place} ({self._named(self.ids[self.place])}) comes after the end token")
             return
         else:
-            say(f"     token {self.place} ({self._named(self.ids[self.place])}) is not allowed after {before}")
+            say(
+                f"     token {self.place} ({self._named(self.ids[self.place])}) is not allowed after {before}"
+            )
         some = ", ".join(self._named(each) for each in self.allowed[: self.shown])
         more = ", …" if len(self.allowed) > self.shown else ""
         say(f"     {counted(len(self.allowed), 'token')} allowed there{': ' if some else ''}{some}{more}")
@@ -251,7 +285,9 @@ def check_tokens(automaton: TokenAutomaton, ids: list[int], shown: int) -> Token
     ended = matcher.is_terminated()
     if place == len(ids) and (ended or matcher.is_accepting()):
         return TokenResult(vocabulary, ids, True, place, ended, [], shown)
-    return TokenResult(vocabulary, ids, False, place, ended, [] if ended else allowed_tokens(matcher, vocabulary), shown)
+    return TokenResult(
+        vocabulary, ids, False, place, ended, [] if ended else allowed_tokens(matcher, vocabulary), shown
+    )
 
 
 def allowed_tokens(matcher: Matcher, vocabulary: Vocabulary) -> list[int]:

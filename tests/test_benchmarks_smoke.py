@@ -1,0 +1,86 @@
+"""The benchmarks run, judge by their targets, and compile what they say they compile."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tokenfst
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def modules() -> Any:
+    """The named modules of benchmarks/, loaded by path and forgotten again: their names are common ones."""
+    sys.path.insert(0, str(BENCHMARKS))
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    sys.path.remove(str(BENCHMARKS))
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_object_regex_has_the_size_that_the_issue_asks_for(modules: Any) -> None:
+    pattern = modules("patterns").object_with_20_properties()
+    language = tokenfst.regex(pattern)
+    assert 600 <= language.size().states <= 1000
+    rng = random.Random(0)
+    for _ in range(20):
+        text = language.sample(rng).decode()
+        assert re.fullmatch(pattern, text)
+        assert len(json.loads(text)) == 20
+
+
+def test_a_missed_target_is_marked(modules: Any) -> None:
+    run, measure = modules("run"), modules("measure")
+    ours = measure.figure("x", "tokenfst", [2e-6, 1e-6, 3e-6], target=1e-6)
+    assert ours.median == 2e-6
+    assert run.judge(ours, ours) == "<= 1 µs MISSED"
+    peer = measure.figure("x", "peer", [3e-5], at_least=20)
+    assert run.judge(peer, ours) == "ratio >= 20 MISSED"
+    peer = measure.figure("x", "peer", [4e-5], at_least=20)
+    assert run.judge(peer, ours) == "ratio >= 20 met"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (3.46e-7, "s", "346 ns"),
+        (2.5e-6, "s", "2.5 µs"),
+        (1e-3, "s", "1 ms"),
+        (7.5, "s", "7.50 s"),
+        (2e6, "bytes", "2.00 MB"),
+    ],
+)
+def test_figures_for_people(modules: Any, value: float, unit: str, text: str) -> None:
+    assert modules("measure").shown(value, unit) == text
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_one_benchmark_from_the_command_line() -> None:
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--only", "artifact", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert "command" in report["machine"]
+    figures = {figure["what"].rpartition(": ")[2]: figure for figure in report["figures"]}
+    assert set(figures) == {"size", "load", "save"}
+    assert 10_000 < figures["size"]["median"] <= 2_000_000
+    assert 0 < figures["load"]["median"] < 1
