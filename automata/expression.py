@@ -200,8 +200,8 @@ class Program:
 
     ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
     k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
-    after its body, which names it. Other operands index the side tables. The last instruction is the root. ``sets``: uint8 (n, 32), bit b of a row
-    is byte b. ``blob``: all literal bytes. ``labels`` pairs a node's number with the text its author wrote.
+    after its body, which names it. Other operands index the side tables. The last instruction is the root.
+    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels`` pairs a node's number with the text its author wrote.
     """
 
     code: npt.NDArray[np.int32]

@@ -130,9 +130,14 @@ def utf8_dfa(ranges: Ranges) -> Dfa:
 
 def _cut(ranges: Ranges, size: int, count: int) -> list[Ranges]:
     """``ranges`` in ``count`` blocks of ``size`` code points, each relative to the beginning of its block."""
-    parts: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    parts: list[Ranges] = [()] * count
+    whole: Ranges = ((0, size - 1),)
     for low, high in ranges:
-        for number in range(low // size, high // size + 1):
-            base = number * size
-            parts[number].append((max(low - base, 0), min(high - base, size - 1)))
-    return [tuple(part) for part in parts]
+        (first, begin), (last, end) = divmod(low, size), divmod(high, size)
+        if first == last:
+            parts[first] += ((begin, end),)
+        else:
+            parts[first] += ((begin, size - 1),)
+            parts[first + 1 : last] = [whole] * (last - first - 1)
+            parts[last] += ((0, end),)
+    return parts

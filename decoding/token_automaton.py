@@ -227,9 +227,12 @@ class MaskTable:
         row = int(arrays["mask_row"][mask])
         if row == 0:
             return flips
-        bits = np.unpackbits(arrays["rows"][row - 1].view(np.uint8), bitorder="little", count=self._vocab_size)
+        bits = np.unpackbits(
+            arrays["rows"][row - 1].view(np.uint8), bitorder="little", count=self._vocab_size
+        )
         bits[flips] ^= 1
-        return np.flatnonzero(bits).astype(np.int64)
+        found: npt.NDArray[np.int64] = np.flatnonzero(bits)
+        return found
 
 
 def compile(language: Language, vocabulary: Vocabulary, budget: Budget | None = None) -> TokenAutomaton:
@@ -240,7 +243,9 @@ def compile(language: Language, vocabulary: Vocabulary, budget: Budget | None = 
     all of the language.
     """
     if not isinstance(language, Language):
-        raise TypeError(f"compile() takes a Language, such as regex(...) returns, not {type(language).__name__}")
+        raise TypeError(
+            f"compile() takes a Language, such as regex(...) returns, not {type(language).__name__}"
+        )
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
     budget = budget or Budget()

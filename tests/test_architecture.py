@@ -36,7 +36,9 @@ def test_there_is_something_to_check() -> None:
     assert len(MODULES) > 20
 
 
-@pytest.mark.parametrize(("layer", "path"), MODULES, ids=lambda value: value.name if isinstance(value, Path) else value)
+@pytest.mark.parametrize(
+    ("layer", "path"), MODULES, ids=lambda value: value.name if isinstance(value, Path) else value
+)
 def test_imports_point_one_way_only(layer: str, path: Path) -> None:
     for name in imports(path):
         if name.split(".")[0] == "tokenfst":
@@ -46,7 +48,9 @@ def test_imports_point_one_way_only(layer: str, path: Path) -> None:
 def imports_when_run(path: Path, package: str) -> bool:
     """Whether a file imports ``package`` other than for type checking."""
     tree = ast.parse(path.read_text())
-    checking = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    checking = [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    ]
     hidden = {id(inner) for block in checking for statement in block.body for inner in ast.walk(statement)}
     for node in ast.walk(tree):
         if id(node) in hidden:
@@ -59,7 +63,11 @@ def imports_when_run(path: Path, package: str) -> bool:
 
 
 def test_only_one_module_imports_pynini() -> None:
-    users = {path.name for _, path in MODULES if imports_when_run(path, "pynini") or imports_when_run(path, "pywrapfst")}
+    users = {
+        path.name
+        for _, path in MODULES
+        if imports_when_run(path, "pynini") or imports_when_run(path, "pywrapfst")
+    }
     assert users == {"fst.py"}
 
 
@@ -90,7 +98,8 @@ def test_importing_and_walking_loads_nothing_heavy() -> None:
         "m = tokenfst.compile(tokenfst.regex('a*b'), v).expand().matcher()\n"
         "m.fill_next_token_bitmask(tokenfst.allocate_token_bitmask(1, 3))\n"
         "assert m.accept_token(0)\n"
-        "print(*[n for n in ('pynini', 'pywrapfst', 'torch', 'transformers', 'tokenizers', 'mistral_common') if n in sys.modules])"
+        "heavy = ('pynini', 'pywrapfst', 'torch', 'transformers', 'tokenizers', 'mistral_common')\n"
+        "print(*[name for name in heavy if name in sys.modules])"
     )
     assert loaded == ""
 
@@ -102,7 +111,9 @@ def test_files_stay_small_enough_to_hold_in_the_head() -> None:
 
 
 def test_nothing_names_a_place_of_this_machine() -> None:
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
     for name in tracked:
         path = ROOT / name
         if path.suffix in {".py", ".md", ".toml", ".hpp", ".cpp", ".txt", ".yml"} and path != Path(__file__):

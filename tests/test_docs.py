@@ -18,7 +18,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^(?P<note><!-- not run: [^\n]+ -->\n)?```(?P<kind>python|console)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^(?P<note><!-- not run: [^\n]+ -->\n)?```(?P<kind>python|console)\n(?P<body>.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
 BLOCKS = {page: [match for match in BLOCK.finditer(page.read_text()) if not match["note"]] for page in PAGES}
 
 
@@ -39,7 +42,13 @@ def run(command: str) -> None:
     expected = re.search(r"# exit (\d+)\s*$", command)
     words = shlex.split(command.replace("\\\n", " "), comments=True)
     environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "110"}
-    done = subprocess.run([sys.executable, "-m", "tokenfst", *words[1:]], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tokenfst", *words[1:]],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
     assert done.returncode == int(expected[1] if expected else 0), f"{command}\n{done.stdout}{done.stderr}"
 
 

@@ -7,9 +7,9 @@ import random
 
 import numpy as np
 import pytest
+
 from reference.expressions import matches
 from reference.random_expressions import LETTERS, random_expression
-
 from tokenfst import _native
 from tokenfst.automata import expression as ex
 from tokenfst.errors import BudgetExceeded
@@ -17,7 +17,9 @@ from tokenfst.errors import BudgetExceeded
 WORDS = [bytes(word) for n in range(6) for word in itertools.product(LETTERS, repeat=n)]
 
 
-def automaton(expr: ex.Expr, states: int = 100_000, size: int = 1 << 30, seconds: float = 20.0) -> _native.ByteAutomaton:
+def automaton(
+    expr: ex.Expr, states: int = 100_000, size: int = 1 << 30, seconds: float = 20.0
+) -> _native.ByteAutomaton:
     return _native.ByteAutomaton(*ex.linearize(expr).native_args(), states, size, seconds)
 
 

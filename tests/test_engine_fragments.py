@@ -77,7 +77,9 @@ def test_masks_equal_single_tokens_tried_one_by_one(name: str, tekken: Vocabular
         matcher.accept_token(rng.choice(choices))
 
 
-@pytest.mark.parametrize("name", ["two strings", "counted string", "counted exactly", "ambiguous exits", "words"])
+@pytest.mark.parametrize(
+    "name", ["two strings", "counted string", "counted exactly", "ambiguous exits", "words"]
+)
 def test_distances_and_budgets_do_not_depend_on_fragments(name: str, tekken: Vocabulary) -> None:
     rng = random.Random(name)
     built = automata(PATTERNS[name], tekken)

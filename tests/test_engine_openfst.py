@@ -7,15 +7,15 @@ import warnings
 
 import pynini
 import pytest
-from reference.random_expressions import random_expression
+from test_engine_tokens import random_vocabulary
 
 import tokenfst
+from reference.random_expressions import random_expression
 from tokenfst.automata import fst
 from tokenfst.automata.language import Language
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import EmptyLanguageError, UnspellableWarning
 from tokenfst.tokenizers.vocabulary import Vocabulary
-from test_engine_tokens import random_vocabulary
 
 
 def quietly_compiled(language: Language, vocabulary: Vocabulary) -> TokenAutomaton | None:
@@ -33,7 +33,9 @@ def agree(language: Language, vocabulary: Vocabulary) -> bool:
     if automaton is None:
         native.set_start(native.add_state())
     specified = fst.compose(vocabulary.detokenizer(), language.to_fst())
-    return bool(pynini.equivalent(native, specified) if specified.start() >= 0 else pynini.equivalent(native, empty()))
+    return bool(
+        pynini.equivalent(native, specified) if specified.start() >= 0 else pynini.equivalent(native, empty())
+    )
 
 
 def empty() -> pynini.Fst:

@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 import pytest
+
 from reference.random_expressions import random_expression, random_word
 from reference.token_automaton import INFINITE, SlowTokenAutomaton
-
 from tokenfst import _native
 from tokenfst.automata import expression as ex
 from tokenfst.errors import EmptyLanguageError
@@ -33,16 +33,27 @@ def random_vocabulary(rng: random.Random) -> Vocabulary:
 
 
 def compose(expr: ex.Expr, vocabulary: Vocabulary, narrow: int = 192) -> _native.TokenAutomaton:
-    return _native.TokenAutomaton.compose(*ex.linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow)
+    return _native.TokenAutomaton.compose(
+        *ex.linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow
+    )
 
 
 def brute_force(expr: ex.Expr, vocabulary: Vocabulary) -> SlowTokenAutomaton | None:
-    classes, table, accepting, start = _native.ByteAutomaton(*ex.linearize(expr).native_args(), *BUDGET).determinize()
+    classes, table, accepting, start = _native.ByteAutomaton(
+        *ex.linearize(expr).native_args(), *BUDGET
+    ).determinize()
     if start == 0:
         return None
     initial = None if vocabulary.initial_tokens is None else list(vocabulary.initial_tokens)
     return SlowTokenAutomaton(
-        classes, table, accepting, start, list(vocabulary.tokens), vocabulary.eos_token_ids[0], initial, vocabulary.start_absorbs
+        classes,
+        table,
+        accepting,
+        start,
+        list(vocabulary.tokens),
+        vocabulary.eos_token_ids[0],
+        initial,
+        vocabulary.start_absorbs,
     )
 
 
@@ -54,7 +65,9 @@ def allowed(matcher: _native.Matcher, size: int) -> set[int]:
     return found
 
 
-def walk(rng: random.Random, automaton: _native.TokenAutomaton, slow: SlowTokenAutomaton, left: int | None) -> None:
+def walk(
+    rng: random.Random, automaton: _native.TokenAutomaton, slow: SlowTokenAutomaton, left: int | None
+) -> None:
     matcher, node, size = _native.Matcher(automaton, left), slow.start, len(slow.tokens)
     for _ in range(8):
         wanted = slow.allowed(node, left)
@@ -88,7 +101,9 @@ def check(seed: int, count: int) -> None:
                 _native.Matcher(lazy)
             continue
         arrays = by_fragments.expand()
-        loaded = _native.TokenAutomaton.from_arrays(vocabulary.native, arrays, arrays["start"], arrays["inner_start"])
+        loaded = _native.TokenAutomaton.from_arrays(
+            vocabulary.native, arrays, arrays["start"], arrays["inner_start"]
+        )
         for automaton in (lazy, compose(expr, vocabulary, narrow=0), by_fragments, loaded):
             for _ in range(2):
                 walk(rng, automaton, slow, None)

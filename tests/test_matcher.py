@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from test_engine_tokens import allowed
 
-from tokenfst import Matcher, TokenAutomaton, Vocabulary, _native, allocate_token_bitmask, compile, fill_bitmasks, regex
+from tokenfst import (
+    Matcher,
+    TokenAutomaton,
+    Vocabulary,
+    _native,
+    allocate_token_bitmask,
+    compile,
+    fill_bitmasks,
+    regex,
+)
 from tokenfst.decoding.token_automaton import UNREACHABLE
 from tokenfst.errors import (
     EmptyLanguageError,
@@ -41,7 +50,11 @@ def matcher(pattern: str, max_tokens: int | None = None) -> Matcher:
 @pytest.mark.parametrize("expand", [False, True])
 def test_a_text_from_start_to_end(expand: bool) -> None:
     m = automaton("a(bc?|é)", expand).matcher()
-    assert allowed(m, 9) == {0, 2, 5}  # "a" twice: duplicates keep their own ids; "<tool>" is special, no spelling
+    assert allowed(m, 9) == {
+        0,
+        2,
+        5,
+    }  # "a" twice: duplicates keep their own ids; "<tool>" is special, no spelling
     assert not m.accept_token(1) and m.num_tokens == 0
     assert m.accept_token(5) and allowed(m, 9) == {1, 6}
     assert m.accept_token(6) and allowed(m, 9) == {7}  # half a character
@@ -198,7 +211,12 @@ def test_a_batch_with_threads(tekken: Vocabulary) -> None:
 
 def test_one_lazy_automaton_under_many_threads(tekken: Vocabulary) -> None:
     pattern = r'\{("[a-z]{1,3}": ("([^"\\]|\\.)*"|[0-9]+)(, )?){1,4}\}'
-    texts = ['{"a": 12, "bc": "x y", "d": "\\n"}', '{"abc": "' + "word " * 20 + '"}', '{"z": 0}', '{"q": "é\\"", "r": 7']
+    texts = [
+        '{"a": 12, "bc": "x y", "d": "\\n"}',
+        '{"abc": "' + "word " * 20 + '"}',
+        '{"z": 0}',
+        '{"q": "é\\"", "r": 7',
+    ]
     shared = compile(regex(pattern), tekken)
     results: list[list[bytes]] = [[] for _ in range(8)]
 
@@ -254,7 +272,9 @@ def test_draft_trees() -> None:
 def test_wide_bounded_repetitions_stay_lazy() -> None:
     for vocabulary in (VOCABULARY, EVERY_BYTE):
         m = compile(regex("([ac][abc]{2}){3,1000000}"), vocabulary).matcher()
-        assert m.accept_tokens([vocabulary.ids(char.encode())[0] for char in "abcaabcca"]) and m.is_accepting()
+        assert (
+            m.accept_tokens([vocabulary.ids(char.encode())[0] for char in "abcaabcca"]) and m.is_accepting()
+        )
 
 
 def test_native_loading_checks_its_arrays() -> None:

@@ -81,10 +81,36 @@ def test_locale_as_an_argument() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(", ")", "a**", "*", "[a", "a{2,1}", "(?P<1>a)", "(?<a)", r"\8", r"\q", r"[\q]", "(?z)", "a(?i)", r"\N{NO}",
-     "[z-a]", "(?P<n>a)(?P<n>b)", "(?P=x)", r"\u12", "x\n(", "(?#", "(?", "(?<=a*)b", "(?<!a|bc)", "a(?:b(?<=c+)){0}",
-     b"(", rb"\u0041", rb"(?<=a*)"],
-)  # fmt: skip
+    [
+        "(",
+        ")",
+        "a**",
+        "*",
+        "[a",
+        "a{2,1}",
+        "(?P<1>a)",
+        "(?<a)",
+        r"\8",
+        r"\q",
+        r"[\q]",
+        "(?z)",
+        "a(?i)",
+        r"\N{NO}",
+        "[z-a]",
+        "(?P<n>a)(?P<n>b)",
+        "(?P=x)",
+        r"\u12",
+        "x\n(",
+        "(?#",
+        "(?",
+        "(?<=a*)b",
+        "(?<!a|bc)",
+        "a(?:b(?<=c+)){0}",
+        b"(",
+        rb"\u0041",
+        rb"(?<=a*)",
+    ],
+)
 def test_what_re_cannot_compile(pattern: Any) -> None:
     with pytest.raises(re.error) as theirs:
         re.compile(pattern)
@@ -126,7 +152,10 @@ def test_text_that_only_looks_like_surrogates() -> None:
     assert regex(rb"\\ud800").accepts(rb"\ud800")
 
 
-@pytest.mark.parametrize(("pattern", "where"), [("a{99999999999}", 1), ("ab{1,4294967295}c", 2), ("(a)[{]{5}{" + "9" * 5000 + "}", 9)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pattern", "where"),
+    [("a{99999999999}", 1), ("ab{1,4294967295}c", 2), ("(a)[{]{5}{" + "9" * 5000 + "}", 9)],
+)
 def test_repetition_numbers_beyond_the_parser(pattern: str, where: int) -> None:
     with pytest.raises(PatternSyntaxError) as caught:
         regex(pattern)
@@ -185,9 +214,14 @@ def test_the_budget_is_the_callers() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(" * 10_000 + "a" + ")" * 10_000, "(?:" * 5000 + ")" * 5000, "(?=" * 3000 + "a" + ")" * 3000,
-     "(?:a|" * 5000 + ")" * 5000, "(?:" * 2000 + "a" + ")*" * 2000],
-)  # fmt: skip
+    [
+        "(" * 10_000 + "a" + ")" * 10_000,
+        "(?:" * 5000 + ")" * 5000,
+        "(?=" * 3000 + "a" + ")" * 3000,
+        "(?:a|" * 5000 + ")" * 5000,
+        "(?:" * 2000 + "a" + ")*" * 2000,
+    ],
+)
 def test_nesting_beyond_the_stack(pattern: str) -> None:
     begin = time.perf_counter()
     with pytest.raises(UnsupportedPatternError, match="nested too deeply") as caught:
@@ -224,9 +258,19 @@ def test_errors_do_not_depend_on_the_callers_stack() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(?:a*)*b", "(?:(?:a+)+)+$", "(a|a)*c", "(a|aa)+$", "(?:a?){50}a{50}", "(?:.*a){20}", "(x+x+)+y", "(?:a|b|ab)*(?=c)c",
-     "(?:(?:a{1,30}){1,30}){1,30}", "(?=(?:a{1,20}){1,20}b)(?!(?:aa){3,}b).*"],
-)  # fmt: skip
+    [
+        "(?:a*)*b",
+        "(?:(?:a+)+)+$",
+        "(a|a)*c",
+        "(a|aa)+$",
+        "(?:a?){50}a{50}",
+        "(?:.*a){20}",
+        "(x+x+)+y",
+        "(?:a|b|ab)*(?=c)c",
+        "(?:(?:a{1,30}){1,30}){1,30}",
+        "(?=(?:a{1,20}){1,20}b)(?!(?:aa){3,}b).*",
+    ],
+)
 def test_nested_quantifiers_are_harmless(pattern: str) -> None:
     language = regex(pattern)
     begin = time.perf_counter()

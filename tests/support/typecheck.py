@@ -32,7 +32,13 @@ def main() -> int:
                 (target / source.name).symlink_to(source)
         sources += (ROOT / folder).rglob("*.py*")
     wanted = sum(source.suffix in {".py", ".pyi"} for source in sources)
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "-p", "tokenfst"], cwd=tree, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "-p", "tokenfst"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     print(done.stdout, done.stderr, sep="", end="")
     checked = re.search(r"(?:no issues found in|checked) (\d+) source files", done.stdout)
     if checked is None or int(checked[1]) < wanted:
