@@ -201,7 +201,8 @@ class Program:
     ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
     k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
     after its body, which names it. Other operands index the side tables. The last instruction is the root.
-    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels`` pairs a node's number with the text its author wrote.
+    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels``
+    pairs a node's number with the text its author wrote.
     """
 
     code: npt.NDArray[np.int32]
@@ -218,13 +219,14 @@ class Program:
 
 def linearize(root: Expr) -> Program:
     """Write the graph below ``root`` as a program. Linear in the number of nodes and operands."""
-    order = {id(node): number for number, node in enumerate(root.walk())}
+    nodes = list(root.walk())
+    order = {id(node): number for number, node in enumerate(nodes)}
     code: list[int] = []
     sets: dict[int, int] = {}
     machines: dict[int, tuple[int, Dfa]] = {}
     blob = bytearray()
     labels: list[tuple[int, str]] = []
-    for node in root.walk():
+    for node in nodes:
         operands = [order[id(arg)] for arg in node.args]
         value = node.value
         if node.op is Op.BYTES:

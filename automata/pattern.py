@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tokenfst.automata.charclass import TEXT
 from tokenfst.budget import Budget
@@ -23,6 +23,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, PatternSyntaxError,
 _parser: Any = import_module("re._parser")
 _constants: Any = import_module("re._constants")
 
+_Place = TypeVar("_Place")
 Tree = Any
 """A ``re._parser.SubPattern``; its ``data`` is a list of (operator, argument)."""
 
@@ -125,19 +126,19 @@ class Pattern:
 
     def refuse_assertion(self, body: Tree, message: str, kind: type = UnsupportedPatternError) -> NoReturn:
         """Raise for the look-around group whose content is ``body``."""
-        asserts = [node for node in _walk(self.tree) if node[0] in (ASSERT, ASSERT_NOT, FAILURE)]
-        number = next(k for k, (_, argument) in enumerate(asserts) if argument and argument[1] is body)
-        raise kind(message, self.text, self._scan.assertions[number])
+        looks = [argument for op, argument in _walk(self.tree) if op in (ASSERT, ASSERT_NOT, FAILURE)]
+        places = _paired([id(argument[1]) if argument else 0 for argument in looks], self._scan.assertions)
+        raise kind(message, self.text, places.get(id(body), 0))
 
     def quantified(self, body: Tree) -> str:
         """What the user wrote for the repetition of ``body``, quantifier included."""
-        begin, end = self._spans[id(body)]
+        begin, end = self._spans.get(id(body), (0, 0))
         return shorten(self._decoded[begin:end])
 
     @cached_property
     def _spans(self) -> dict[int, tuple[int, int]]:
         bodies = [id(argument[2]) for op, argument in _walk(self.tree) if op in _QUANTIFIERS]
-        return dict(zip(bodies, self._scan.quantified, strict=True))
+        return _paired(bodies, self._scan.quantified)
 
     def _reject_surrogates(self, tree: Tree) -> None:
         for op, argument in _walk(tree):
@@ -183,6 +184,11 @@ def combine_flags(flags: int, added: int, removed: int) -> int:
     if added & _TYPE_FLAGS:
         flags &= ~_TYPE_FLAGS
     return (flags | added) & ~removed
+
+
+def _paired(nodes: list[int], places: list[_Place]) -> dict[int, _Place]:
+    """Where each node stands. Nothing, should a parser of another release have left a node out: no place is wrong."""
+    return dict(zip(nodes, places, strict=True)) if len(nodes) == len(places) else {}
 
 
 def _decode(text: str | bytes) -> str:

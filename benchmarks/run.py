@@ -28,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "vocabulary": compilation.vocabulary,
     "first-mask": compilation.first_mask,
     "object-regex": compilation.object_regex,
+    "object-lazily": compilation.object_regex_lazily,
     "artifact": compilation.artifact,
     "steps": steps.cached_steps,
     "interior": steps.unvisited_interior,

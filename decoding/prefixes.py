@@ -126,7 +126,7 @@ class PrefixStates:
         if rows != len(kept) or width < prompt or not np.array_equal(ids[:, :prompt], kept[:, :prompt]):
             return None
         share = rows // len(self._initial)
-        known = min(max(width - 1, prompt), self._width)
+        known: int = min(max(width - 1, prompt), self._width)
         parents = _find(ids[:, prompt:known], kept[:, prompt:known], share)
         while parents is None and self._told is not None:
             known = prompt + (known - prompt) // 2

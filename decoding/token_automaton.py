@@ -26,8 +26,9 @@ from tokenfst._native import Matcher
 from tokenfst.automata import expression as ex
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
-from tokenfst.decoding import artifact
+from tokenfst.decoding import artifact, artifact_format
 from tokenfst.errors import (
+    ArtifactCorruptError,
     ArtifactVocabularyError,
     BudgetExceeded,
     EmptyLanguageError,
@@ -146,13 +147,16 @@ class TokenAutomaton:
         """Map an artifact into memory. Raises a subclass of ``ArtifactError`` for any file that is not one, and
         ``ArtifactVocabularyError`` where it was compiled for another vocabulary."""
         found = artifact.read(path)
-        if found.vocabulary_fingerprint != vocabulary.fingerprint:
+        if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
             raise ArtifactVocabularyError(
                 f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
                 f"({found.vocabulary_size:,} tokens); this one is {vocabulary.fingerprint[:12]} "
                 f"({len(vocabulary):,} tokens). Load the vocabulary it was made with, or compile it again"
             )
-        return cls._from_arrays(found.arrays, vocabulary, found.source, Budget())
+        try:
+            return cls._from_arrays(found.arrays, vocabulary, found.source, Budget())
+        except ArtifactCorruptError as error:
+            raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
 
     def distance(self) -> int:
         """The least number of tokens, the end token not counted, that spell a string of the language."""
@@ -223,7 +227,7 @@ class MaskTable:
         """The allowed token ids of a mask, ascending."""
         arrays = self._arrays
         begin, end = arrays["flip_offsets"][mask : mask + 2]
-        flips = arrays["flips"][begin:end].astype(np.int64)
+        flips: npt.NDArray[np.int64] = arrays["flips"][begin:end].astype(np.int64)
         row = int(arrays["mask_row"][mask])
         if row == 0:
             return flips

@@ -1,4 +1,4 @@
-"""Artifacts against docs/format.md: what is written is what the page says, and what is read is what was written."""
+"""Artifacts against docs/format.md: the writer does what the page says, the reader gives what was written."""
 
 from __future__ import annotations
 

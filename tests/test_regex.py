@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +153,7 @@ def test_no_str_pattern_matches_invalid_utf8() -> None:
         (r"(?!(?=a).-)[a-]*", 0),
         (r"(?!.*(?<=a)-(?!a)).*", re.DOTALL),
         (r"(?:(?!(?<=a)-)[a-])*", 0),
+        (r"a*(?:a|(?!(?<=a)-|(?<=a)))", 0),
     ],
 )
 def test_corners_of_look_around(pattern: str, flags: int) -> None:
@@ -178,6 +180,13 @@ def test_look_around_with_unicode() -> None:
 def test_flags_without_effect(flags: re.RegexFlag, capsys: pytest.CaptureFixture[str]) -> None:
     assert regex("a[b]+", flags).accepts("abb")
     assert capsys.readouterr().out == ""
+
+
+def test_the_example_of_the_documentation() -> None:
+    page = Path(__file__).parents[1].joinpath("docs", "regex.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert example.count("assert") >= 4
+    exec(compile(example, "docs/regex.md", "exec"), {})
 
 
 def test_it_is_quick() -> None:

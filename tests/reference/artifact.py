@@ -1,12 +1,13 @@
 """A reader of artifacts built from docs/format.md alone, with nothing but the standard library; slow.
 
-``read`` checks what a reader must check, ``meaning`` and ``canonical`` what the page says about content and about
-writers, by brute force. Each returns or raises the first broken rule.
+``read`` checks what a reader must check, ``meaning`` and ``canonical`` what the page says about content and
+about writers, by brute force. Each returns or raises the first broken rule.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import struct
@@ -98,7 +99,7 @@ def read(data: bytes, size: int | None = None) -> SlowArtifact:
     rule(metadata["format"] == "tokenfst.token_automaton", "format")
     rule(metadata["version"] == "1", "version")
     for key in ("start", "inner_start", "vocabulary_size"):
-        rule(re.fullmatch("0|[1-9][0-9]*", metadata[key]), f"{key} is a number")
+        rule(re.fullmatch("0|[1-9][0-9]{0,9}", metadata[key]), f"{key} is a number")
     vocabulary_size = int(metadata["vocabulary_size"])
     rule(1 <= vocabulary_size < 2**32, "vocabulary_size")
     rule(re.fullmatch("[0-9a-f]{64}", metadata["vocabulary_fingerprint"]), "fingerprint")
@@ -161,7 +162,7 @@ def _indices(found: SlowArtifact, named: dict[str, int]) -> None:
     offsets = get["flip_offsets"]
     rule(offsets[0] == 0 and offsets[-1] == len(get["flips"]) and offsets == sorted(offsets), "flip_offsets")
     rule(get["mask_row"][0] == 0 and offsets[1] == 0, "mask 0")
-    for begin, end in zip(offsets, offsets[1:], strict=False):
+    for begin, end in itertools.pairwise(offsets):
         flips = get["flips"][begin:end]
         rule(flips == sorted(set(flips)), "flips ascend")
     if size % 32:

@@ -16,8 +16,8 @@ NEITHER = ex.byte_set(~(1 << 97 | 1 << 98) & ex.ALL_BYTES)
 
 
 def small_vocabulary(rng: random.Random) -> Vocabulary:
-    """Tokens over a and b, duplicates among them; in some vocabularies every byte, more words of text than a list
-    of flips holds, two end tokens, or other forms at the start."""
+    """Tokens over a and b, duplicates among them; in some vocabularies every byte, more words than a list of flips
+    holds, two end tokens, or other forms at the start."""
     tokens = [random_word(rng, 4) for _ in range(rng.randint(2, 9))]
     if rng.random() < 0.5:
         tokens += EVERY_BYTE
@@ -43,7 +43,7 @@ def small_expression(rng: random.Random) -> ex.Expr:
 
 
 def small_automaton(rng: random.Random, vocabulary: Vocabulary | None = None) -> TokenAutomaton:
-    """A lazy one, of a language that is not empty. Give it a source of its own, with every kind of character."""
+    """A lazy one, of a language that is not empty; its source has every kind of character."""
     vocabulary = vocabulary or small_vocabulary(rng)
     while True:
         source = "".join(rng.choices('ab"\\/\n\0é日😀', k=rng.randint(0, 12)))

@@ -31,7 +31,7 @@ from tokenfst.cli.terminal import (
 )
 from tokenfst.decoding.bitmask import allocate_token_bitmask
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import BudgetExceeded, EmptyLanguageError
+from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _SHOWN_TEXT = 60
@@ -191,17 +191,8 @@ def check_text(language: Language, text: bytes) -> TextResult:
     starts = [begin for begin, _ in cells(text)]
     character = sum(begin <= valid for begin in starts) - (valid < len(text))
     place = starts[character] if valid < len(text) else valid
-    prefix = text[:place]
-    return TextResult(text, False, place, character, following(language, prefix), _ending(language, prefix))
-
-
-def _ending(language: Language, prefix: bytes) -> bytes | None:
-    """A shortest continuation of ``prefix`` to a word; ``None`` where finding one would cost too much."""
-    try:
-        word = (language & (Language.literal(prefix) + Language.any_bytes())).witness()
-    except BudgetExceeded:
-        return None
-    return None if word is None else word[len(prefix) :]
+    expected, ending = following(language, text[:place])
+    return TextResult(text, False, place, character, expected, ending)
 
 
 # --- tokens -------------------------------------------------------------------------------------------

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tokenfst.automata.drawing import bytes_label
+from tokenfst.automata.expression import Dfa
 from tokenfst.automata.language import Language
+from tokenfst.budget import Budget
 from tokenfst.cli.terminal import shown_character
+from tokenfst.errors import BudgetExceeded
 
 Range = tuple[int, int]
 
@@ -22,6 +26,10 @@ _CONTINUATIONS = range(0x80, 0xC0)
 _SURROGATES = (0xD800, 0xDFFF)
 _LAST = 0x10FFFF
 _SHOWN_RANGES = 12
+_LONG = 500
+"""Bytes of a prefix that is walked thousands of times without hesitation."""
+_GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
+"""What making a table may cost, after a longer prefix."""
 _ESCAPED = frozenset("\\[]^-")
 
 
@@ -46,17 +54,51 @@ class Following:
         parts = []
         if self.characters:
             parts.append(character_class(self.characters))
-        parts += [f"\\x{byte:02x}" for byte in self.others[:_SHOWN_RANGES]]
-        if len(self.others) > _SHOWN_RANGES:
-            parts.append(f"… ({len(self.others)} bytes)")
+        if self.others:
+            parts.append(f"{'byte' if len(self.others) == 1 else 'bytes'} {_byte_class(self.others)}")
         if self.ends:
             parts.append("the end of the text")
-        return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts) or "nothing"
+        return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
-def following(language: Language, prefix: bytes) -> Following:
-    """What may follow ``prefix``, which is whole in characters. Nothing if no word of the language begins
-    so."""
+def following(language: Language, prefix: bytes) -> tuple[Following, bytes | None]:
+    """What may follow ``prefix``, which is whole in characters, and a shortest way on to a word of the language.
+
+    After a long prefix in a language too large for a table, characters beyond ASCII are told by their first bytes
+    only, and no way (``None``), since each look would walk the prefix again.
+    """
+    if len(prefix) > _LONG:
+        rest = _residual(language, prefix)
+        if rest is None:
+            live, ends = language.next_bytes(prefix)
+            ascii_part = _merged([(byte, byte) for byte in live if byte < _ASCII_END])
+            others = bytes(byte for byte in live if byte >= _ASCII_END)
+            return Following(ends, tuple(ascii_part), others), None
+        language, prefix = rest, b""
+    return _continuations(language, prefix), _ending(language, prefix)
+
+
+def _residual(language: Language, prefix: bytes) -> Language | None:
+    """The language of what follows ``prefix``, if the automaton is small enough to be made in full."""
+    try:
+        dfa = language.with_budget(_GLANCE).determinize()
+    except BudgetExceeded:
+        return None
+    state, table, classes = dfa.start, dfa.table, dfa.classes
+    for byte in prefix:
+        state = int(table[state, classes[byte]])
+    return Language.from_dfa(Dfa(classes, table, dfa.accepting, state))
+
+
+def _ending(language: Language, prefix: bytes) -> bytes | None:
+    try:
+        word = (language & (Language.literal(prefix) + Language.any_bytes())).witness()
+    except BudgetExceeded:
+        return None
+    return None if word is None else word[len(prefix) :]
+
+
+def _continuations(language: Language, prefix: bytes) -> Following:
     live, ends = language.next_bytes(prefix)
     points: list[Range] = [(byte, byte) for byte in live if byte < _ASCII_END]
     others = bytearray()
@@ -110,6 +152,10 @@ def character_class(ranges: tuple[Range, ...]) -> str:
     sign, shown = ("^", outside) if len(outside) < len(ranges) else ("", ranges)
     text = "".join(_shown_range(*each) for each in shown[:_SHOWN_RANGES])
     return f"[{sign}{text}{'…' if len(shown) > _SHOWN_RANGES else ''}]"
+
+
+def _byte_class(data: bytes) -> str:
+    return bytes_label(sum(1 << byte for byte in data))
 
 
 def _complement(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
