@@ -18,7 +18,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Buffer: TypeAlias = "npt.NDArray[Any] | torch.Tensor"
 
 _NUMPY_TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1}
+_INT32 = np.dtype(np.int32)
+_SIZES = (4, 2, 2)
+"""Bytes of an element of each type; those of a mask word go with type 0."""
 _TORCH_TYPES = {"torch.float32": 0, "torch.float16": 1, "torch.bfloat16": 2}
 _THREAD_BYTES = 4 << 20
 """Logits per thread below which starting another thread costs more than it saves."""
@@ -60,10 +63,10 @@ def bitmask_from_ids(ids: Iterable[int], vocab_size: int) -> npt.NDArray[np.int3
 
 def unpack_bitmask(bitmask: Buffer, vocab_size: int) -> npt.NDArray[np.bool_]:
     """The bitmask as booleans, of shape ``(batch, vocab_size)``, or ``(vocab_size,)`` for a single row."""
-    view = _bitmask_view(bitmask)
-    if vocab_size > 32 * view.columns:
+    _, _, _, words_per_row, _ = _bitmask_view(bitmask)
+    if vocab_size > 32 * words_per_row:
         raise MaskBufferError(
-            f"a row of the bitmask has {view.columns} words, which hold {32 * view.columns} tokens, not "
+            f"a row of the bitmask has {words_per_row} words, which hold {32 * words_per_row} tokens, not "
             f"{vocab_size}"
         )
     words = np.ascontiguousarray(bitmask if isinstance(bitmask, np.ndarray) else bitmask.numpy())
@@ -102,28 +105,31 @@ def apply_token_bitmask_inplace(
             logits, bitmask, vocab_size=vocab_size, indices=indices, check_nan=check_nan
         )
         return
-    mask = _bitmask_view(bitmask)
-    rows = None if indices is None else checked_indices(indices, min(scores.rows, mask.rows))
-    if rows is None and mask.rows != scores.rows:
+    address, kind, rows, width, stride = scores
+    mask_address, _, mask_rows, words, mask_stride = _bitmask_view(bitmask)
+    chosen, count = None, rows
+    if indices is not None:
+        chosen = checked_indices(indices, min(rows, mask_rows))
+        count = len(chosen)
+    elif rows != mask_rows:
         raise MaskBufferError(
-            f"the bitmask has {mask.rows} rows and the logits have {scores.rows}; give one mask row per row "
-            "of logits (numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
+            f"the bitmask has {mask_rows} rows and the logits have {rows}; give one mask row per row of logits "
+            "(numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
         )
-    count = scores.rows if rows is None else len(rows)
     nan = _native.apply_bitmask(
-        scores.address,
-        scores.type,
-        scores.rows,
-        scores.columns,
-        scores.stride,
-        mask.address,
-        mask.rows,
-        mask.columns,
-        mask.stride,
-        checked_vocab_size(vocab_size, scores.columns),
+        address,
+        kind,
         rows,
+        width,
+        stride,
+        mask_address,
+        mask_rows,
+        words,
+        mask_stride,
+        checked_vocab_size(vocab_size, width),
+        chosen,
         check_nan,
-        _threads(count, abs(scores.stride) * count // _THREAD_BYTES) if count > 1 else 1,
+        _threads(count, width * _SIZES[kind] * count // _THREAD_BYTES),
         "auto",
     )
     if nan is not None:
@@ -137,12 +143,10 @@ def fill_bitmasks(matchers: Sequence[_native.Matcher], bitmask: Buffer, threads:
     per CPU. A matcher must not stand in the list twice. Raises ``MaskBufferError`` where the buffer does not
     fit.
     """
-    view = _bitmask_view(bitmask)
-    if len(matchers) > view.rows:
-        raise MaskBufferError(
-            f"{len(matchers)} matchers need as many rows of bitmask, and it has {view.rows}"
-        )
-    if not view.writable:
+    _, _, rows, _, _ = _bitmask_view(bitmask)
+    if len(matchers) > rows:
+        raise MaskBufferError(f"{len(matchers)} matchers need as many rows of bitmask, and it has {rows}")
+    if isinstance(bitmask, np.ndarray) and not bitmask.flags.writeable:
         raise MaskBufferError(
             "the bitmask is read-only; copy it, or allocate one by allocate_token_bitmask()"
         )
@@ -159,15 +163,8 @@ def raise_nan(row: int, column: int) -> None:
     )
 
 
-class _View(NamedTuple):
-    """A buffer as the kernel sees it; ``stride`` in bytes between rows."""
-
-    address: int
-    type: int
-    rows: int
-    columns: int
-    stride: int
-    writable: bool
+_View: TypeAlias = tuple[int, int, int, int, int]
+"""A buffer as the kernel sees it: address, element type, rows, columns, bytes from row to row."""
 
 
 def _logits_view(logits: Any) -> _View | None:
@@ -179,11 +176,11 @@ def _logits_view(logits: Any) -> _View | None:
                 f"numpy logits must be float32 or float16, not {logits.dtype}; convert them by "
                 "logits.astype(numpy.float32)"
             )
-        view = _numpy_view(logits, kind, "logits", "width")
-        if not view.writable:
+        if not logits.flags.writeable:
             raise MaskBufferError(
                 "the logits are read-only; masking in place needs a writable array: copy them"
             )
+        view = _numpy_view(logits, kind, "logits", "width")
     elif is_tensor(logits):
         kind = _TORCH_TYPES.get(str(logits.dtype))
         if kind is None:
@@ -196,7 +193,7 @@ def _logits_view(logits: Any) -> _View | None:
         view = _torch_view(logits, kind, "logits", "width")
     else:
         raise MaskBufferError(f"logits must be a numpy array or a torch tensor, not {type(logits).__name__}")
-    if view.rows > 1 and abs(view.stride) < view.columns * (4 if kind == 0 else 2):
+    if view[2] > 1 and abs(view[4]) < view[3] * _SIZES[kind]:
         raise MaskBufferError(
             "the rows of the logits overlap in memory (an expanded view?); make them their own copy"
         )
@@ -205,7 +202,7 @@ def _logits_view(logits: Any) -> _View | None:
 
 def _bitmask_view(bitmask: Any) -> _View:
     if isinstance(bitmask, np.ndarray):
-        if bitmask.dtype == np.int32:
+        if bitmask.dtype == _INT32:
             return _numpy_view(bitmask, 0, "bitmask", "words")
     elif is_tensor(bitmask):
         if not bitmask.is_cpu:
@@ -231,30 +228,37 @@ def is_tensor(buffer: Any) -> bool:
 
 
 def _numpy_view(array: npt.NDArray[Any], kind: int, what: str, last: str) -> _View:
-    rows, columns, stride, step = _layout(array.shape, array.strides, what, last)
-    if step != array.itemsize and columns > 1:
-        raise MaskBufferError(_not_contiguous(what, "numpy.ascontiguousarray()"))
-    return _View(_native.buffer_address(array), kind, rows, columns, stride, array.flags.writeable)
+    shape, strides, address = array.shape, array.strides, _native.buffer_address(array)
+    if len(shape) == 2:
+        (rows, columns), (stride, step) = shape, strides
+    elif len(shape) == 1:
+        rows, columns, stride, step = 1, shape[0], 0, strides[0]
+    else:
+        raise _wrong_shape(what, last, shape)
+    if step != _SIZES[kind] and columns > 1:
+        raise MaskBufferError(
+            f"the rows of the {what} must be contiguous in memory; numpy.ascontiguousarray() makes them so"
+        )
+    return address, kind, rows, columns, stride
 
 
 def _torch_view(tensor: Any, kind: int, what: str, last: str) -> _View:
-    rows, columns, stride, step = _layout(tensor.shape, tensor.stride(), what, last)
-    if step != 1 and columns > 1:
-        raise MaskBufferError(_not_contiguous(what, ".contiguous()"))
-    return _View(tensor.data_ptr(), kind, rows, columns, stride * tensor.element_size(), True)
-
-
-def _layout(shape: Sequence[int], strides: Sequence[int], what: str, last: str) -> tuple[int, int, int, int]:
-    """Rows, columns, and the strides between rows and between columns."""
+    shape, strides, address = tensor.shape, tensor.stride(), tensor.data_ptr()
     if len(shape) == 2:
-        return shape[0], shape[1], strides[0], strides[1]
-    if len(shape) == 1:
-        return 1, shape[0], 0, strides[0]
-    raise MaskBufferError(f"the {what} must have shape (batch, {last}) or ({last},), not {tuple(shape)}")
+        (rows, columns), (stride, step) = shape, strides
+    elif len(shape) == 1:
+        rows, columns, stride, step = 1, shape[0], 0, strides[0]
+    else:
+        raise _wrong_shape(what, last, shape)
+    if step != 1 and columns > 1:
+        raise MaskBufferError(
+            f"the rows of the {what} must be contiguous in memory; .contiguous() makes them so"
+        )
+    return address, kind, rows, columns, stride * _SIZES[kind]
 
 
-def _not_contiguous(what: str, remedy: str) -> str:
-    return f"the rows of the {what} must be contiguous in memory; {remedy} makes a copy that is"
+def _wrong_shape(what: str, last: str, shape: Sequence[int]) -> MaskBufferError:
+    return MaskBufferError(f"the {what} must have shape (batch, {last}) or ({last},), not {tuple(shape)}")
 
 
 def checked_vocab_size(vocab_size: int | None, width: int) -> int:
@@ -279,4 +283,4 @@ def checked_indices(indices: Any, rows: int) -> list[int]:
 
 
 def _threads(rows: int, wanted: int) -> int:
-    return max(1, min(rows, wanted, os.cpu_count() or 1))
+    return min(rows, wanted, os.cpu_count() or 1) if wanted > 1 else 1

@@ -36,6 +36,7 @@ class CanonicalMasks {
     auto [it, fresh] = numbers_.try_emplace(id, 0);
     if (!fresh) return it->second;
     const Mask& mask = pool_[id];
+    if (mask.count == 0) return 0;
     if (!mask.base) return it->second = masks_.add(0, {mask.flips, mask.num_flips});
     pool_.fill(id, row_.data());
     uint64_t hash = 0;

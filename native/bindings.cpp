@@ -98,13 +98,21 @@ nb::tuple tables_to_python(Tables&& tables) {
                         to_numpy(std::move(tables.accepting), {states}), tables.start);
 }
 
+// An array of a file, borrowed: never a converted copy, which would not outlive the call.
+template <class T>
+Array<T> borrow(const nb::dict& arrays, const char* name) {
+  Array<T> array;
+  if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false)) throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, or of another type");
+  return array;
+}
+
 std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start, uint32_t inner_start) {
-  auto words = [&](const char* name) { return view(nb::cast<Array<uint32_t>>(arrays[name])); };
-  auto classes = nb::cast<Array<uint8_t>>(arrays["classes"]);
-  auto table = nb::cast<Array<uint32_t>>(arrays["table"]);
+  auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
+  auto classes = borrow<uint8_t>(arrays, "classes");
+  auto table = borrow<uint32_t>(arrays, "table");
   if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
   View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
-            words("rows"), view(nb::cast<Array<uint8_t>>(arrays["accepting"])), static_cast<uint32_t>(table.shape(1)), start, inner_start,
+            words("rows"), view(borrow<uint8_t>(arrays, "accepting")), static_cast<uint32_t>(table.shape(1)), start, inner_start,
             std::shared_ptr<void>(new nb::object(arrays), [](void* p) {
               nb::gil_scoped_acquire gil;
               delete static_cast<nb::object*>(p);
@@ -314,9 +322,13 @@ void bind_automata(nb::module_& m) {
         nb::gil_scoped_release nogil;
         return self.distance(state);
       }, "state"_a)
-      .def_prop_ro("memory", &TokenAutomaton::memory)
+      .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("stats", [](TokenAutomaton& self) {
-        auto stats = self.stats();
+        TokenAutomaton::Stats stats;
+        {
+          nb::gil_scoped_release nogil;
+          stats = self.stats();
+        }
         nb::dict result;
         result["states"] = stats.states;
         result["masks_made"] = stats.masks_made;

@@ -122,7 +122,7 @@ class Arena {
     join_heads(args);
     absorb(args, Kind::And);
     if (args.size() > 1 && args[0] == kEpsilon) {
-      if (std::any_of(args.begin() + 1, args.end(), [&](NodeId arg) { return nodes_[arg].nullable; })) args.erase(args.begin());
+      if (std::any_of(args.begin() + 1, args.end(), [&](NodeId arg) { return surely_nullable(arg); })) args.erase(args.begin());
     }
     if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
     return intern_list(Kind::Or, args, false);
@@ -182,7 +182,7 @@ class Arena {
   NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
     if (high == 0 || a == kEpsilon) return kEpsilon;
     if (a == kEmpty) return low == 0 ? kEpsilon : kEmpty;
-    if (nodes_[a].nullable) low = 0;
+    if (surely_nullable(a)) low = 0;
     if (low == 1 && high == 1) return a;
     if (nodes_[a].kind == Kind::Repeat && nodes_[a].low <= 1) {
       // (x{p,q}){m,n} = x{pm,qn} for p <= 1: the ranges of successive counts touch.
@@ -277,6 +277,9 @@ class Arena {
     if (fresh) sets_.push_back(set);
     return it->second;
   }
+
+  // Nullable wherever it stands: no look-behind has a say.
+  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has_behind; }
 
   static void sort_unique(std::vector<NodeId>& args) {
     std::sort(args.begin(), args.end());

@@ -126,6 +126,12 @@ def test_bytes_do_not_depend_on_what_happened_before(seed: int) -> None:
     assert to_bytes(again) == wanted
 
 
+@pytest.mark.soak
+def test_bytes_do_not_depend_on_what_happened_before_in_many_cases() -> None:
+    for seed in range(3000, 20_000):
+        test_bytes_do_not_depend_on_what_happened_before(seed)
+
+
 def test_bytes_do_not_depend_on_known_fragments(tekken: Vocabulary) -> None:
     text = r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*"'
     language = regex(rf"(?:yes|no|[a-zA-Z ]{{5,30}})(?:, {text}){{1,2}}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tokenfst import (
 )
 from tokenfst.decoding.token_automaton import UNREACHABLE
 from tokenfst.errors import (
+    ArtifactCorruptError,
     EmptyLanguageError,
     MaskBufferError,
     RollbackError,
@@ -277,8 +279,17 @@ def test_wide_bounded_repetitions_stay_lazy() -> None:
         )
 
 
-def test_native_loading_checks_its_arrays() -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: {"table": arrays["table"] + 1}, "state"),
+        (lambda arrays: {"table": arrays["table"].astype(np.float64)}, "another type"),
+        (lambda arrays: {"mask": arrays["mask"][::-1]}, "another type"),
+    ],
+)
+def test_native_loading_checks_its_arrays(change: Any, message: str) -> None:
     arrays = automaton("a*b", expand=True).arrays()
-    broken = arrays | {"table": arrays["table"] + 1}
-    with pytest.raises(Exception, match="state"):
-        _native.TokenAutomaton.from_arrays(VOCABULARY.native, broken, arrays["start"], arrays["inner_start"])
+    with pytest.raises(ArtifactCorruptError, match=message):
+        _native.TokenAutomaton.from_arrays(
+            VOCABULARY.native, arrays | change(arrays), arrays["start"], arrays["inner_start"]
+        )

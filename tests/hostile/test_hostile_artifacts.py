@@ -117,17 +117,6 @@ def test_a_pipe_and_a_device(tmp_path: Path) -> None:
             artifact.read(path)
 
 
-def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The tests may run as root, who may read everything: so the refusal is played.
-    def refuse(*_: object, **__: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    (tmp_path / "it").write_bytes(GOOD)
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(ArtifactError, match=r"cannot read the artifact .*: Permission denied"):
-        artifact.read(tmp_path / "it")
-
-
 def test_an_empty_file(refused: Callable[..., None]) -> None:
     refused(b"", ArtifactError, "is empty")
 

@@ -208,6 +208,8 @@ def meaning(found: SlowArtifact, vocabulary: object) -> None:
             shortest = min((distance[end] for end in arcs[q].values()), default=UNREACHABLE)
             distance[q] = min(distance[q], shortest + 1, UNREACHABLE)
     reached = {found.start} if distance.get(found.start, UNREACHABLE) != UNREACHABLE else set()
+    if all(bytes([b]) in tokens for b in range(256)):
+        reached |= live - {found.start}
     queue = list(reached)
     for q in queue:
         for end in arcs[q].values():

@@ -23,10 +23,23 @@ from typing import Annotated, Any
 import typer
 
 from tokenfst.cli import checking, comparing, compiling, drawing, inspecting, sampling, vocabularies
-from tokenfst.cli.terminal import Exit, UsageError, complain, explain, prepare_streams
+from tokenfst.cli.terminal import (
+    Exit,
+    UsageError,
+    complain,
+    explain,
+    leave_interrupted,
+    prepare_streams,
+    writing,
+)
 from tokenfst.errors import BudgetExceeded, TokenfstError
 
 _PARSER_ERROR: type[Exception] = typer.BadParameter.mro()[1]
+
+_STACK = 64 << 20
+"""Bytes of stack for the thread that runs the command."""
+_LISTEN = 0.2
+"""Seconds between two looks for an interrupt, where waiting for a thread does not notice one."""
 
 app = typer.Typer(
     name="tokenfst",
@@ -74,8 +87,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _usage(str(error), words)
     except _PARSER_ERROR as error:
         return _parser_error(error, words)
+    except SystemExit as stop:  # how Typer ends after it has shown or installed completion
+        return stop.code if isinstance(stop.code, int) else Exit.YES
     except (KeyboardInterrupt, typer.Abort):
-        complain("interrupted; nothing was written")
+        leave_interrupted()
         return Exit.INTERRUPTED
     except BrokenPipeError:
         # Nobody reads on. What is left in the buffer must not raise again when the interpreter ends.
@@ -116,14 +131,23 @@ def _usage(message: str, words: list[str]) -> int:
 
 
 def main() -> None:
-    """The entry point of the program ``tokenfst``."""
+    """The entry point of the program ``tokenfst``.
+
+    The command runs in a thread, so that an interrupt is heard at once: the native core does not listen for
+    any.
+    """
     prepare_streams()
     if "_TOKENFST_COMPLETE" in os.environ:  # the shell asks for completions
         app(prog_name="tokenfst")
-    code = run()
-    if threading.active_count() > 1:
-        # An interrupted expansion still runs in the native core; leave without waiting for it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    codes: list[int] = []
+    threading.stack_size(_STACK)
+    thread = threading.Thread(target=lambda: codes.append(run()), daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_LISTEN)
+    except KeyboardInterrupt:
+        with writing:  # a file that is being written becomes whole first
+            leave_interrupted()
+            os._exit(Exit.INTERRUPTED)
+    sys.exit(codes[0])

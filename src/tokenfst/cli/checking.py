@@ -45,13 +45,18 @@ def register(app: typer.Typer) -> None:
 
 
 def check_command(
-    words: Annotated[
+    constraint: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."
+        ),
+    ] = None,
+    texts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CONSTRAINT [TEXT]...",
+            metavar="TEXT",
             show_default=False,
-            help="A pattern, or an artifact (*.safetensors); then texts. Without texts, or with -, the lines "
-            "of stdin.",
+            help="Texts to check. Without any, or with -: the lines of stdin.",
         ),
     ] = None,
     file: options.PatternFile = None,
@@ -80,19 +85,20 @@ def check_command(
     satisfy it; 1: some do not.
     """
     budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
-    constraint, texts = options.constraint_and_rest(words or [], file, flags, budget)
+    words = [] if constraint is None else [constraint, *(texts or [])]
+    given, texts = options.constraint_and_rest(words, file, flags, budget)
     results: Iterator[TextResult] | Iterator[TokenResult]
     if tokens:
         if texts:
             raise UsageError(f"check either --tokens or texts, not both ({texts[0]!r})")
         sequences = [_token_ids(each) for each in tokens]
         table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "--tokens")
-        automaton = constraint.token_automaton(table, budget)
+        automaton = given.token_automaton(table, budget)
         results = (check_tokens(automaton, ids, show) for ids in sequences)
     else:
         if vocabulary is not None:
             raise UsageError("--vocabulary goes with --tokens; texts are checked without one")
-        results = (check_text(constraint.language, text) for text in _texts(texts))
+        results = (check_text(given.language, text) for text in _texts(texts))
     every = True
     collected = []
     for result in results:
@@ -104,7 +110,7 @@ def check_command(
     if json:
         answer = {
             "command": "check",
-            "source": constraint.language.source,
+            "source": given.language.source,
             "accepted": every,
             "results": collected,
         }

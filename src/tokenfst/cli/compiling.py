@@ -1,8 +1,7 @@
 """``tokenfst compile``: a pattern and a vocabulary into an artifact.
 
-The expansion runs in the native core, in a thread of its own, and a second thread asks it how far it is; so
-the bar moves and an interrupt is heard at once, whatever the core is busy with. Files are written by this
-thread alone, after everything else, under a temporary name.
+The expansion runs in the native core, which calls nobody back; a thread asks it now and then how far it is,
+and moves the progress bar. Files are written after everything else, under a temporary name.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,6 +32,7 @@ from tokenfst.cli.terminal import (
     say_json,
     say_pairs,
     warn,
+    writing,
 )
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
@@ -59,7 +58,9 @@ def compile_command(
     pattern: Annotated[
         str | None,
         typer.Argument(
-            metavar="PATTERN", show_default=False, help="A regular expression in Python's syntax."
+            metavar="PATTERN",
+            show_default=False,
+            help="A regular expression in Python's syntax; or an artifact (*.safetensors), to compile again.",
         ),
     ] = None,
     file: options.PatternFile = None,
@@ -113,9 +114,11 @@ def compile_command(
     lazy, messages = options.compile_warned(constraint.language, tokens, budget)
     for message in messages:
         warn(message)
-    automaton = _expand(lazy, expected)
+    with _Bar(lazy, expected):
+        automaton = lazy.expand()
     assert output is not None
-    automaton.save(output)
+    with writing:
+        automaton.save(output)
     seconds = time.perf_counter() - began
     _report(answer, automaton, tokens, output, messages, seconds, json)
     return Exit.YES
@@ -252,14 +255,38 @@ def _check_output(path: Path, force: bool) -> None:
 # --- the long work ------------------------------------------------------------------------------------
 
 
-def _expand(automaton: TokenAutomaton, expected: Estimate) -> TokenAutomaton:
-    work = _Work(automaton.expand)
-    if not console(stderr=True).is_terminal:
-        work.done(None)
-        return work.result()
-    poll = _Poll(automaton)
-    if not work.done(_PATIENCE):
-        meter = Meter(expected)
+class _Bar:
+    """A progress bar on a terminal while an automaton expands, if that takes long. A context manager.
+
+    One thread asks the core, which may keep it waiting; another one draws.
+    """
+
+    def __init__(self, automaton: TokenAutomaton, expected: Estimate) -> None:
+        self._automaton = automaton
+        self._meter = Meter(expected)
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._ask, self._draw)]
+
+    def __enter__(self) -> None:
+        if console(stderr=True).is_terminal:
+            self._answered = time.perf_counter()
+            self._stats = self._automaton.stats()
+            for thread in self._threads:
+                thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _ask(self) -> None:
+        while not self._over.wait(_TICK):
+            self._stats, self._answered = self._automaton.stats(), time.perf_counter()
+
+    def _draw(self) -> None:
+        if self._over.wait(_PATIENCE):
+            return
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -267,29 +294,35 @@ def _expand(automaton: TokenAutomaton, expected: Estimate) -> TokenAutomaton:
             TextColumn("{task.fields[text]}"),
         )
         with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-            task = progress.add_task("", total=None, text="")
-            while not work.done(_TICK):
-                step, total, done, text = meter.read(poll.latest, time.perf_counter())
+            task = progress.add_task("states (step 1 of 3)", total=None, text="")
+            while True:
+                now = time.perf_counter()
+                step, total, done, text = self._meter.read(self._stats, now, now - self._answered)
                 progress.update(task, description=step, total=total, completed=done, text=text)
-    poll.stop()
-    return work.result()
+                if self._over.wait(_TICK):
+                    return
 
 
 class Meter:
-    """What the progress bar shows. An expansion has three steps, and the core can be asked about two of them:
-    states and masks are made one by one, the distances between them are solved for all at once."""
+    """What the progress bar shows. An expansion has three steps: states and masks are made one by one, the
+    distances between them are solved for all at once, while the core does not answer."""
 
     def __init__(self, expected: Estimate) -> None:
         self._total = expected.states + 1 if expected.exact else None
         self._step = ""
         self._since = (0.0, 0)
 
-    def read(self, stats: Stats, now: float) -> tuple[str, int | None, int, str]:
-        """The step, how much there is to do (if known), how much is done, and rate and time left in words."""
+    def read(self, stats: Stats, now: float, silence: float = 0.0) -> tuple[str, int | None, int, str]:
+        """The step, how much there is to do (if known), how much is done, and rate and time left in words.
+
+        ``silence``: seconds since the core gave these figures.
+        """
+        if silence > _PATIENCE or (
+            self._total is not None and not stats.masks_made and stats.states >= self._total
+        ):
+            return "distances (step 2 of 3)", None, 0, counted(stats.states, "state")
         if stats.masks_made:
             return self._measure("masks (step 3 of 3)", stats.states, stats.masks_made, now)
-        if self._total is not None and stats.states >= self._total:
-            return "distances (step 2 of 3)", None, 0, counted(stats.states, "state")
         return self._measure("states (step 1 of 3)", self._total, stats.states, now)
 
     def _measure(
@@ -305,50 +338,3 @@ class Meter:
             if total is not None:
                 text += f", {duration((total - done) / rate)} left"
         return step, total, done, text
-
-
-class _Work:
-    """A call in a thread of its own, which an interrupt leaves behind."""
-
-    def __init__(self, call: Callable[[], TokenAutomaton]) -> None:
-        self._call = call
-        self._result: TokenAutomaton | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._result = self._call()
-        except BaseException as error:
-            self._error = error
-
-    def done(self, timeout: float | None) -> bool:
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
-
-    def result(self) -> TokenAutomaton:
-        if self._error is not None:
-            raise self._error
-        assert self._result is not None
-        return self._result
-
-
-class _Poll:
-    """The latest figures of an automaton that grows. Asking for them may have to wait for the core, so a
-    thread does."""
-
-    def __init__(self, automaton: TokenAutomaton) -> None:
-        self._automaton = automaton
-        self._stopped = threading.Event()
-        self.latest = Stats(0, 0, 0, 0, 0, False)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(_TICK / 2):
-            self.latest = self._automaton.stats()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()

@@ -22,7 +22,9 @@ Range = tuple[int, int]
 
 _ASCII_END = 0x80
 _LEADS = range(0xC2, 0xF5)
-_CONTINUATIONS = range(0x80, 0xC0)
+_CONTINUATION = (0x80, 0xBF)
+_SECOND = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
+"""The bytes after a first byte, where UTF-8 does not allow all."""
 _SURROGATES = (0xD800, 0xDFFF)
 _LAST = 0x10FFFF
 _SHOWN_RANGES = 12
@@ -46,7 +48,7 @@ class Following:
         """The value in JSON."""
         return {
             "end": self.ends,
-            "characters": [[chr(first), chr(last)] for first, last in self.characters],
+            "characters": [list(each) for each in self.characters],
             "bytes": list(self.others),
         }
 
@@ -62,10 +64,11 @@ class Following:
 
 
 def following(language: Language, prefix: bytes) -> tuple[Following, bytes | None]:
-    """What may follow ``prefix``, which is whole in characters, and a shortest way on to a word of the language.
+    """What may follow ``prefix``, which is whole in characters, and a shortest way on to a word of the
+    language.
 
-    After a long prefix in a language too large for a table, characters beyond ASCII are told by their first bytes
-    only, and no way (``None``), since each look would walk the prefix again.
+    After a long prefix in a language too large for a table, characters beyond ASCII are told by their first
+    bytes only, and no way (``None``), since each look would walk the prefix again.
     """
     if len(prefix) > _LONG:
         rest = _residual(language, prefix)
@@ -105,30 +108,28 @@ def _continuations(language: Language, prefix: bytes) -> Following:
     for byte in live:
         if byte < _ASCII_END:
             continue
-        found = _sequences(language, prefix, bytes((byte,))) if byte in _LEADS else []
+        found = []
+        if byte in _LEADS:
+            missing = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
+            found = _sequences(language, prefix, bytes((byte,)), byte & (63 >> missing), missing)
         points += found
         if not found:
             others.append(byte)
     return Following(ends, tuple(_merged(points)), bytes(others))
 
 
-def _sequences(language: Language, prefix: bytes, begun: bytes) -> list[Range]:
-    """The code points whose UTF-8 begins with ``begun`` and may follow, ascending."""
-    live, _ = language.next_bytes(prefix + begun)
-    last = len(begun) + 1 == (2 if begun[0] < 0xE0 else 3 if begun[0] < 0xF0 else 4)
+def _sequences(language: Language, prefix: bytes, begun: bytes, value: int, missing: int) -> list[Range]:
+    """The code points that may follow and whose UTF-8 begins with ``begun``, ascending. ``value``: the bits
+    of these bytes; ``missing``: how many bytes are to come."""
+    low, high = _SECOND.get(begun[0], _CONTINUATION) if len(begun) == 1 else _CONTINUATION
+    live = [byte for byte in language.next_bytes(prefix + begun)[0] if low <= byte <= high]
+    if missing == 1:
+        if len(live) == high - low + 1:  # what is most common, and all that a text of any characters asks for
+            return [(value << 6 | low & 63, value << 6 | high & 63)]
+        return _merged([(value << 6 | byte & 63, value << 6 | byte & 63) for byte in live])
     found: list[Range] = []
     for byte in live:
-        if byte not in _CONTINUATIONS:
-            continue
-        data = begun + bytes((byte,))
-        if not last:
-            found += _sequences(language, prefix, data)
-            continue
-        try:
-            point = ord(data.decode())
-        except UnicodeDecodeError:
-            continue
-        found.append((point, point))
+        found += _sequences(language, prefix, begun + bytes((byte,)), value << 6 | byte & 63, missing - 1)
     return _merged(found)
 
 

@@ -44,12 +44,8 @@ def inspect_command(
     No vocabulary is needed.
     """
     found = artifact.read(file)
-    try:
-        answer = describe(found, widest)
-    except (IndexError, ValueError) as error:
-        raise ArtifactCorruptError(
-            f"{file} breaks a rule of the format: its tables do not fit together"
-        ) from error
+    _check_tables(found, file)
+    answer = describe(found, widest)
     answer = {"command": "inspect", "file": str(file)} | answer
     if json:
         say_json(answer)
@@ -58,11 +54,34 @@ def inspect_command(
     return Exit.YES
 
 
-def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
-    """The figures of an artifact, as ``--json`` prints them. Linear in its tables.
+def _check_tables(found: artifact.Artifact, file: Path) -> None:
+    """``ArtifactCorruptError`` where a number points outside of the table that it is about. ``artifact.read``
+    leaves that to the native core, which looks only together with a vocabulary."""
+    arrays = found.arrays
+    states, classes = arrays["table"].shape
+    limits = {
+        "classes": classes,
+        "table": states,
+        "mask": len(arrays["mask_row"]),
+        "mask_row": len(arrays["rows"]) + 1,
+        "flips": found.vocabulary_size,
+    }
+    wrong = [name for name, limit in limits.items() if arrays[name].max(initial=0) >= limit]
+    offsets, distance = arrays["flip_offsets"].astype(np.int64), arrays["distance"]
+    if offsets[0] != 0 or np.any(np.diff(offsets) < 0) or offsets[-1] != len(arrays["flips"]):
+        wrong.append("flip_offsets")
+    if distance[distance != UNREACHABLE].max(initial=0) >= states:
+        wrong.append("distance")
+    if wrong:
+        raise ArtifactCorruptError(
+            f"{file} breaks a rule of the format: {wrong[0]!r} has a number that is too large or out of order. "
+            "Compile the constraint again"
+        )
 
-    Raises IndexError or ValueError where a table points outside of another one.
-    """
+
+def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
+    """The figures of an artifact, as ``--json`` prints them. Linear in its tables, which must fit
+    together."""
     arrays = found.arrays
     table, distance = arrays["table"], arrays["distance"]
     classes = np.bincount(arrays["classes"], minlength=table.shape[1])

@@ -140,11 +140,6 @@ class Constraint:
     language: Language
     path: Path | None = None
 
-    @property
-    def source(self) -> str:
-        """What it is, for people."""
-        return self.language.source if self.path is None else f"{self.path} ({self.language.source})"
-
     def token_automaton(self, vocabulary: Vocabulary, budget: Budget) -> TokenAutomaton:
         """The constraint over tokens: the artifact itself, or the pattern composed with the vocabulary,
         lazily."""

@@ -41,7 +41,9 @@ def sample_command(
     vocabulary: options.VocabularySpec = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help=f"With --vocabulary: most tokens.  [default: {_MAX_TOKENS}]"),
+        typer.Option(
+            metavar="N", min=0, help=f"With --vocabulary: most tokens ({_MAX_TOKENS} if not given)."
+        ),
     ] = None,
     flags: options.Flags = "",
     vocab_size: options.VocabularySize = None,

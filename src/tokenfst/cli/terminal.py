@@ -6,10 +6,13 @@ import enum
 import io
 import json
 import sys
+import threading
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
 from rich.text import Text
 
 from tokenfst.errors import BudgetExceeded
@@ -29,6 +32,10 @@ class Exit(enum.IntEnum):
 
 class UsageError(Exception):
     """The options of a command line do not fit together."""
+
+
+writing = threading.Lock()
+"""Held while a file is written, so that an interrupt waits for it."""
 
 
 def prepare_streams() -> None:
@@ -54,8 +61,8 @@ def say_pairs(pairs: list[tuple[str, str]], indent: str = "") -> None:
 
 
 def say_json(answer: dict[str, Any]) -> None:
-    """The answer as one JSON object, on one line."""
-    print(json.dumps(answer, ensure_ascii=False))
+    """The answer as one JSON object, on one line; ASCII, so that no terminal's encoding can spoil it."""
+    print(json.dumps(answer))
 
 
 def note(text: str) -> None:
@@ -71,6 +78,18 @@ def warn(text: str) -> None:
 def complain(text: str) -> None:
     """An error; the command ends after it."""
     _print(True, Text.assemble(("error: ", "bold red"), text))
+
+
+def leave_interrupted() -> None:
+    """The last words after an interrupt. A progress bar may stand in this line, and have hidden the
+    cursor."""
+    screen = console(stderr=True)
+    if screen.is_terminal:
+        screen.show_cursor(True)
+        screen.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+    complain("interrupted")
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
 
 
 class _Console(Console):

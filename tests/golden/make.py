@@ -1,0 +1,56 @@
+"""Makes the artifacts of this folder, from the root of the repository:
+
+    python tests/golden/make.py
+
+They are what some release wrote in version 1 of docs/format.md, and each later release must read them. A test also
+compares their bytes with what the present code writes. Where that fails because automata or masks are made in
+another way on purpose, run the command again and say so in the commit; where the layout of the file changed, that is
+a new version of the format: keep these files and add new ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokenfst.automata.regex import regex
+from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.tokenizers.vocabulary import Vocabulary
+
+FOLDER = Path(__file__).parent
+SYLLABLES = [a + b for a in "bcdfghjklmnpqrstvwxz" for b in "aeiou"]
+BYTES = [bytes([byte]) for byte in range(256)]
+
+# Every byte and some longer tokens, one of them twice.
+PLAIN = Vocabulary([*BYTES, b"20", b"-0", b"null", b'"', b': "', b"", b""], 261, {"<pad>": 262}, name="plain")
+
+# Many words: masks too large for lists, so rows and differences to them.
+WORDS = Vocabulary(
+    [*BYTES, *((a + b).encode() for a in SYLLABLES for b in SYLLABLES[:12]), b""], 256 + 1200, name="words"
+)
+
+# No bytes, and a space that is stripped from the first token: a start state of its own. Not all texts have tokens.
+PIECES = Vocabulary(
+    [b"", b" ", b" the", b" cat", b" sat", b"s", b"t", b"a", "é".encode()],
+    0,
+    initial_tokens=[b"", b"", b"the", b"cat", b"sat", b"s", b"t", b"a", "é".encode()],
+    start_absorbs=True,
+    name="pieces",
+)
+
+ARTIFACTS: dict[str, tuple[str, Vocabulary]] = {
+    "date.safetensors": (r'\{"date": "20[0-9]{2}-[01][0-9]"|null\}', PLAIN),
+    "words.safetensors": (r"[a-z]{2,9}(?: [a-m]{1,4}| \d+)?", WORDS),
+    "pieces.safetensors": (r"(?:the|a)(?: cats?| é+)* sat", PIECES),
+}
+
+
+def make(name: str) -> TokenAutomaton:
+    """The automaton of one of the files."""
+    pattern, vocabulary = ARTIFACTS[name]
+    return compile(regex(pattern), vocabulary)
+
+
+if __name__ == "__main__":
+    for name in ARTIFACTS:
+        make(name).save(FOLDER / name)
+        print(name, (FOLDER / name).stat().st_size)
