@@ -180,17 +180,23 @@ void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<in
   matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, first, stride);
 }
 
+// Rows whose masks are known are copied here and now: waking a thread costs more. Threads share the others.
 void fill_bitmasks(std::vector<Matcher*> matchers, const nb::ndarray<>& bitmask, uint32_t threads) {
-  std::vector<uint32_t*> rows;
-  for (size_t i = 0; i < matchers.size(); ++i) rows.push_back(mask_row(bitmask, static_cast<int64_t>(i), matchers[i]->automaton()->masks().words()));
+  std::vector<std::pair<Matcher*, uint32_t*>> work;
+  for (size_t i = 0; i < matchers.size(); ++i) {
+    uint32_t* row = mask_row(bitmask, static_cast<int64_t>(i), matchers[i]->automaton()->masks().words());
+    if (matchers[i]->is_cheap()) matchers[i]->fill(row);
+    else work.emplace_back(matchers[i], row);
+  }
+  if (work.empty()) return;
   nb::gil_scoped_release nogil;
   std::atomic<size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  auto work = [&] {
-    for (size_t i; (i = next++) < matchers.size();) {
+  auto fill_some = [&] {
+    for (size_t i; (i = next++) < work.size();) {
       try {
-        matchers[i]->fill(rows[i]);
+        work[i].first->fill(work[i].second);
       } catch (...) {
         std::lock_guard lock(failure_mutex);
         failure = std::current_exception();
@@ -198,8 +204,8 @@ void fill_bitmasks(std::vector<Matcher*> matchers, const nb::ndarray<>& bitmask,
     }
   };
   std::vector<std::thread> pool;
-  for (uint32_t t = 1; t < std::min<size_t>(threads, matchers.size()); ++t) pool.emplace_back(work);
-  work();
+  for (uint32_t t = 1; t < std::min<size_t>(threads, work.size()); ++t) pool.emplace_back(fill_some);
+  fill_some();
   for (std::thread& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
