@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "artifact.hpp"
+#include "bitmask_buffer.hpp"
 #include "logits_bindings.hpp"
 #include "matcher.hpp"
 
@@ -144,47 +145,28 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
   return result;
 }
 
-// The row of a bitmask that a matcher writes, checked.
-uint32_t* mask_row(const nb::ndarray<>& bitmask, int64_t index, size_t words) {
-  auto found = [&] {
-    std::string shape;
-    for (size_t i = 0; i < bitmask.ndim(); ++i) shape += (i ? ", " : "") + std::to_string(bitmask.shape(i));
-    return " (it has shape (" + shape + ")); allocate_token_bitmask(batch, vocab_size) makes one that fits";
-  };
-  if (bitmask.dtype() != nb::dtype<int32_t>() && bitmask.dtype() != nb::dtype<uint32_t>()) throw Error(Fault::MaskBuffer, "the bitmask must be of dtype int32" + found());
-  if (bitmask.device_type() != nb::device::cpu::value) throw Error(Fault::MaskBuffer, "the bitmask must be in host memory" + found());
-  if (bitmask.ndim() != 1 && bitmask.ndim() != 2) throw Error(Fault::MaskBuffer, "the bitmask must have shape (batch, words)" + found());
-  size_t last = bitmask.ndim() - 1;
-  if (bitmask.shape(last) != words) throw Error(Fault::MaskBuffer, "the bitmask must have " + std::to_string(words) + " words a row" + found());
-  if (bitmask.stride(last) != 1) throw Error(Fault::MaskBuffer, "the rows of the bitmask must be contiguous" + found());
-  int64_t rows = last == 0 ? 1 : static_cast<int64_t>(bitmask.shape(0));
-  if (index < 0 || index >= rows) throw Error(Fault::MaskBuffer, "row " + std::to_string(index) + " lies outside the bitmask" + found());
-  return static_cast<uint32_t*>(bitmask.data()) + (last == 0 ? 0 : index * bitmask.stride(0));
-}
-
-bool fill_row(Matcher& matcher, const nb::ndarray<>& bitmask, int64_t index) {
-  uint32_t* row = mask_row(bitmask, index, matcher.automaton()->masks().words());
+bool fill_row(Matcher& matcher, nb::object bitmask, int64_t index) {
+  uint32_t* row = BitmaskBuffer(bitmask, matcher.automaton()->masks().words()).row(index);
   if (matcher.is_cheap()) return matcher.fill(row);
   nb::gil_scoped_release nogil;
   return matcher.fill(row);
 }
 
-void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<int64_t> next_sibling, Vector<int64_t> draft_tokens, const nb::ndarray<>& bitmask) {
+void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<int64_t> next_sibling, Vector<int64_t> draft_tokens, nb::object bitmask) {
   size_t nodes = draft_tokens.size();
   if (next_token.size() != nodes || next_sibling.size() != nodes) throw Error(Fault::MaskBuffer, "the three arrays of a draft tree must have one entry a node");
   if (nodes == 0) return;
-  uint32_t* first = mask_row(bitmask, 0, matcher.automaton()->masks().words());
-  uint32_t* last = mask_row(bitmask, static_cast<int64_t>(nodes) - 1, matcher.automaton()->masks().words());
-  size_t stride = nodes > 1 ? static_cast<size_t>(last - first) / (nodes - 1) : 0;
+  BitmaskBuffer rows(bitmask, matcher.automaton()->masks().words());
+  rows.row(static_cast<int64_t>(nodes) - 1);
   nb::gil_scoped_release nogil;
-  matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, first, stride);
+  matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, rows.row(0), rows.stride());
 }
 
 // Rows whose masks are known are copied here and now: waking a thread costs more. Threads share the others.
-void fill_bitmasks(std::vector<Matcher*> matchers, const nb::ndarray<>& bitmask, uint32_t threads) {
+void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
   std::vector<std::pair<Matcher*, uint32_t*>> work;
   for (size_t i = 0; i < matchers.size(); ++i) {
-    uint32_t* row = mask_row(bitmask, static_cast<int64_t>(i), matchers[i]->automaton()->masks().words());
+    uint32_t* row = BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i));
     if (matchers[i]->is_cheap()) matchers[i]->fill(row);
     else work.emplace_back(matchers[i], row);
   }

@@ -84,7 +84,7 @@ class Matcher {
   // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
   // O(nodes); the matcher ends where it began.
   void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::span<const int64_t> draft_tokens,
-                           uint32_t* out, size_t stride) {
+                           uint32_t* out, ptrdiff_t stride) {
     const size_t before = tokens_.size();
     struct Visit {
       int64_t node;
@@ -184,7 +184,7 @@ class Matcher {
   }
   // Clears the rows of a subtree that cannot be reached.
   void blank(int64_t first, std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::vector<bool>& seen, uint32_t* out,
-             size_t stride) const {
+             ptrdiff_t stride) const {
     std::vector<int64_t> stack{first};
     while (!stack.empty()) {
       int64_t node = stack.back();
