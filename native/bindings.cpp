@@ -56,11 +56,12 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
+// Read only: automata walk such arrays without looking twice.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape) {
+nb::ndarray<nb::numpy, const T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
+  return nb::ndarray<nb::numpy, const T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
 Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels) {
@@ -114,9 +115,9 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
   if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
   View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
             words("rows"), view(borrow<uint8_t>(arrays, "accepting")), static_cast<uint32_t>(table.shape(1)), start, inner_start,
-            std::shared_ptr<void>(new nb::object(arrays), [](void* p) {
+            std::shared_ptr<void>(new nb::list(arrays.values()), [](void* p) {
               nb::gil_scoped_acquire gil;
-              delete static_cast<nb::object*>(p);
+              delete static_cast<nb::list*>(p);
             })};
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
@@ -166,6 +167,7 @@ void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<in
 void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
   std::vector<std::pair<Matcher*, uint32_t*>> work;
   for (size_t i = 0; i < matchers.size(); ++i) {
+    if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
     uint32_t* row = BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i));
     if (matchers[i]->is_cheap()) matchers[i]->fill(row);
     else work.emplace_back(matchers[i], row);
@@ -185,13 +187,22 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
       }
     }
   };
+  const size_t wanted = std::min<size_t>({threads, work.size(), std::thread::hardware_concurrency()});
   std::vector<std::thread> pool;
-  for (uint32_t t = 1; t < std::min<size_t>(threads, work.size()); ++t) pool.emplace_back(fill_some);
+  try {
+    while (pool.size() + 1 < wanted) pool.emplace_back(fill_some);
+  } catch (const std::system_error&) {
+    // No more threads to be had: those there are share the work.
+  }
   fill_some();
   for (std::thread& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);
 }
 
+State state_of(const TokenAutomaton& automaton, State state) {
+  if (state >= automaton.bytes().num_states()) throw nb::index_error(("there is no state " + std::to_string(state)).c_str());
+  return state;
+}
 uint32_t token_id(int64_t token) { return token < 0 || token >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(token); }
 std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
   std::vector<uint32_t> ids;
@@ -212,13 +223,18 @@ void bind_automata(nb::module_& m) {
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
           "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "states"_a, "bytes"_a, "seconds"_a)
-      .def("accepts", [](ByteAutomaton& self, nb::bytes data) { return self.accepting(self.run(self.start(), from_bytes(data))); }, "data"_a)
+      .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
+            std::string_view text = from_bytes(data);
+            nb::gil_scoped_release nogil;
+            return self.accepting(self.run(self.start(), text));
+          }, "data"_a)
       .def(
           "viable_prefix",
           [](ByteAutomaton& self, nb::bytes data) -> int64_t {
+            std::string_view text = from_bytes(data);
+            nb::gil_scoped_release nogil;
             State q = self.start();
             if (q == kDead) return -1;
-            std::string_view text = from_bytes(data);
             for (size_t i = 0; i < text.size(); ++i) {
               if ((q = self.step(q, static_cast<uint8_t>(text[i]))) == kDead) return static_cast<int64_t>(i);
             }
@@ -256,7 +272,7 @@ void bind_automata(nb::module_& m) {
              return tables_to_python(std::move(tables));
            })
       .def_prop_ro("num_states", &ByteAutomaton::num_states)
-      .def_prop_ro("memory", &ByteAutomaton::memory);
+      .def_prop_ro("memory", &ByteAutomaton::memory, nb::call_guard<nb::gil_scoped_release>());
 
   nb::class_<Vocabulary>(m, "Vocabulary", "Token bytes, their tries and the fragments found over them.")
       .def(
@@ -299,16 +315,22 @@ void bind_automata(nb::module_& m) {
         nb::gil_scoped_release nogil;
         return self.spellable(self.start());
       })
-      .def("advance", [](TokenAutomaton& self, State state, uint32_t token) { return self.advance(state, token); }, "state"_a, "token"_a)
+      .def("advance", [](TokenAutomaton& self, State state, uint32_t token) {
+        if (token >= self.vocabulary().size()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
+        return self.advance(state_of(self, state), token);
+      }, "state"_a, "token"_a)
       .def("arcs", [](TokenAutomaton& self, State state) {
         std::vector<uint32_t> tokens, targets;
-        for (auto& [token, target] : self.arcs(state)) tokens.push_back(token), targets.push_back(target);
+        {
+          nb::gil_scoped_release nogil;
+          for (auto& [token, target] : self.arcs(state_of(self, state))) tokens.push_back(token), targets.push_back(target);
+        }
         size_t count = tokens.size();
         return nb::make_tuple(to_numpy(std::move(tokens), {count}), to_numpy(std::move(targets), {count}));
       }, "state"_a)
       .def("distance", [](TokenAutomaton& self, State state) {
         nb::gil_scoped_release nogil;
-        return self.distance(state);
+        return self.distance(state_of(self, state));
       }, "state"_a)
       .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("stats", [](TokenAutomaton& self) {
@@ -332,14 +354,17 @@ void bind_matcher(nb::module_& m) {
 
 Made by ``TokenAutomaton.matcher(max_tokens=None)``. Masking, advancing and rolling back cost the same however long the
 text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint32_t>>(), "automaton"_a, "max_tokens"_a = nb::none())
+      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint32_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
+           nb::call_guard<nb::gil_scoped_release>())
       .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
            R"(Advance by one token. False, and nothing changes, where the token is not allowed.
 
 Raises TokenIdError outside the vocabulary and TerminatedError after the end token.)")
       .def("accept_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.accept_tokens(token_ids(tokens)); }, "token_ids"_a,
+           nb::call_guard<nb::gil_scoped_release>(),
            "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
       .def("validate_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.validate_tokens(token_ids(tokens)); }, "token_ids"_a,
+           nb::call_guard<nb::gil_scoped_release>(),
            "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
       .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
            R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
@@ -351,11 +376,12 @@ buffer does not fit. A mask that was made before costs one copy of the row.)")
 
 int64 arrays with one entry a node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
 is the last one accepted. Rows behind a token that is not allowed are all zero. The matcher does not change.)")
-      .def("forced_tokens", &Matcher::forced_tokens, "The token ids that have no alternative, up to the next choice or the end of the text.")
+      .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<nb::gil_scoped_release>(), "The token ids that have no alternative, up to the next choice or the end of the text.")
       .def("forced_bytes", [](const Matcher& self) { return to_bytes(self.forced_bytes()); },
            "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
       .def("find_jump_forward_string", [](const Matcher& self) {
-            return nb::steal<nb::str>(PyUnicode_DecodeUTF8Stateful(self.forced_bytes().data(), static_cast<Py_ssize_t>(self.forced_bytes().size()), "ignore", nullptr));
+            std::string text = self.forced_bytes();
+            return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "ignore"));
           },
           "forced_bytes() as text, without a character that is not whole.")
       .def("rollback", [](Matcher& self, int64_t count) {

@@ -1,10 +1,15 @@
 // Budgets (convention 8) and the errors of the core. bindings.cpp maps each onto its class in tokenfst.errors.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+
+#ifdef __linux__
+#include <pthread.h>
+#endif
 
 namespace tokenfst {
 
@@ -33,12 +38,37 @@ struct Budget {
 // The wall clock of one call. Reading the clock costs about 25 ns: call expired() per state, not per arc.
 class Deadline {
  public:
-  explicit Deadline(double seconds) : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+  explicit Deadline(double seconds)
+      : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, kLongest)))) {}
   bool expired() const { return Clock::now() > end_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr double kLongest = 1e9;  // seconds; an infinite budget does not fit the clock
   Clock::time_point end_;
 };
+
+// Recursion here follows the nesting of expressions, and threads have stacks of any size: a recursive function calls
+// this first. Throws while there is still room to unwind. O(1) after a thread's first call.
+inline void check_stack() {
+#ifdef __linux__
+  static constexpr size_t kReserve = 48 << 10;
+  struct Stack {
+    void* base = nullptr;
+    size_t size = 0;
+    Stack() {
+      pthread_attr_t attributes;
+      if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+      pthread_attr_getstack(&attributes, &base, &size);
+      pthread_attr_destroy(&attributes);
+    }
+  };
+  static thread_local const Stack stack;
+  if (static_cast<const char*>(__builtin_frame_address(0)) < static_cast<const char*>(stack.base) + kReserve) {
+    throw Error(Fault::Constraint, "the constraint nests too deeply for this thread's stack of " + std::to_string(stack.size) +
+                                       " bytes: nest less, or compile in a thread with a larger one (threading.stack_size)");
+  }
+#endif
+}
 
 }  // namespace tokenfst

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "derivatives.hpp"
+#include "liveness.hpp"
 #include "program.hpp"
 #include "stable_vector.hpp"
 
@@ -35,23 +36,21 @@ class ByteAutomaton {
  public:
   // Of a program. With `own_start`, the start state is one that no transition enters again.
   ByteAutomaton(Program program, Budget budget, bool own_start = false) : budget_(budget), derivatives_(arena_) {
+    auto lock = enter();
+    arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
     make_classes();
     new_state(kEmpty);
-    std::lock_guard lock(mutex_);
-    Deadline deadline(budget_.seconds);
-    deadline_ = &deadline;
     start_ = state_of(loaded.root);
     if (start_ != kDead && !alive(start_)) start_ = kDead;
     if (own_start && start_ != kDead) {
       inner_start_ = start_;
       start_ = new_state(loaded.root);
-      states_[start_].live.store(kAlive);
+      states_[start_].life.store(Life::Alive);
     } else {
       inner_start_ = start_;
     }
-    deadline_ = nullptr;
   }
 
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
@@ -61,7 +60,7 @@ class ByteAutomaton {
     for (uint32_t q = 0; q < num_states; ++q) {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
-      info.live.store(q == 0 ? kNotAlive : kAlive, std::memory_order_relaxed);
+      info.life.store(q == 0 ? Life::Dead : Life::Alive, std::memory_order_relaxed);
       info.row.store(rows + size_t{q} * num_classes, std::memory_order_release);
     }
   }
@@ -92,18 +91,14 @@ class ByteAutomaton {
   NodeId node(State state) const { return states_[state].node; }
   template <class F>
   auto with_arena(F&& f) {
-    std::lock_guard lock(mutex_);
+    auto lock = enter();
     return f(arena_);
   }
   // The live state of an expression, or DEAD.
   State intern(NodeId node) {
-    std::lock_guard lock(mutex_);
-    Deadline deadline(budget_.seconds);
-    deadline_ = &deadline;
+    auto lock = enter();
     State state = state_of(node);
-    bool live = state != kDead && alive(state);
-    deadline_ = nullptr;
-    return live ? state : kDead;
+    return state != kDead && alive(state) ? state : kDead;
   }
 
   size_t memory() {
@@ -187,12 +182,11 @@ class ByteAutomaton {
   }
 
  private:
-  enum Live : uint8_t { kUnknown, kAlive, kNotAlive };
   struct StateInfo {
     std::atomic<const State*> row{nullptr};
     NodeId node = kEmpty;
     uint8_t accepting = 0;
-    std::atomic<uint8_t> live{kUnknown};
+    std::atomic<Life> life{Life::Unknown};
   };
 
   // Bytes that no set of the program tells apart share a class.
@@ -224,10 +218,10 @@ class ByteAutomaton {
     info.node = node;
     info.accepting = arena_[node].nullable;
     if (node == kEmpty) {
-      info.live.store(kNotAlive);
+      info.life.store(Life::Dead);
       info.row.store(fresh_row(), std::memory_order_release);
     } else if (arena_[node].certain) {
-      info.live.store(kAlive);
+      info.life.store(Life::Alive);
     }
     return static_cast<State>(id);
   }
@@ -238,10 +232,7 @@ class ByteAutomaton {
     State& state = state_index_[node];
     if (state == 0) {
       if (states_.size() > budget_.states) exceed("states", static_cast<double>(budget_.states));
-      if (states_.size() % 64 == 0) {
-        if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
-        if (deadline_ && deadline_->expired()) exceed("seconds", budget_.seconds);
-      }
+      if (states_.size() % 64 == 0) check_budget();
       state_index_[node] = new_state(node);
     }
     return state_index_[node];
@@ -268,10 +259,8 @@ class ByteAutomaton {
   }
 
   const State* make_row(State state) {
-    std::lock_guard lock(mutex_);
+    auto lock = enter();
     if (const State* known = states_[state].row.load(std::memory_order_acquire)) return known;
-    Deadline deadline(budget_.seconds);
-    deadline_ = &deadline;
     State* row = fresh_row();
     try {
       raw_row(state, row);
@@ -281,41 +270,44 @@ class ByteAutomaton {
     } catch (...) {
       std::fill_n(row, num_classes_, kDead);
       --rows_used_;
-      deadline_ = nullptr;
       throw;
     }
-    deadline_ = nullptr;
     states_[state].row.store(row, std::memory_order_release);
     return row;
   }
 
-  // Whether a state reaches acceptance: a breadth-first search over derivatives that stops at the first state known to
-  // be live. Its path becomes known live; an exhausted search makes all it met known dead. Never searched twice.
+  // Whether a state reaches acceptance: a search over derivatives. Most states are certain to, and cost a look.
   bool alive(State state) {
-    if (uint8_t known = states_[state].live.load(std::memory_order_relaxed)) return known == kAlive;
-    std::vector<std::pair<State, uint32_t>> queue{{state, kNone}};
-    std::unordered_map<State, bool> seen{{state, true}};
+    auto life = [&](State q) { return states_[q].accepting ? Life::Alive : states_[q].life.load(std::memory_order_relaxed); };
+    if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
     std::vector<State> row(num_classes_);
-    for (uint32_t i = 0; i < queue.size(); ++i) {
-      State q = queue[i].first;
-      if (states_[q].accepting || states_[q].live.load(std::memory_order_relaxed) == kAlive) {
-        for (uint32_t k = i; k != kNone; k = queue[k].second) states_[queue[k].first].live.store(kAlive);
-        return true;
-      }
-      std::fill(row.begin(), row.end(), kDead);
-      raw_row(q, row.data());
-      for (State target : row) {
-        if (states_[target].live.load(std::memory_order_relaxed) != kNotAlive && seen.try_emplace(target, true).second) queue.emplace_back(target, i);
-      }
-    }
-    for (auto& [q, parent] : queue) states_[q].live.store(kNotAlive);
-    return false;
+    size_t looked_at = 0;
+    return leads_to_acceptance(
+        state, life, [&](State q, Life found) { states_[q].life.store(found); },
+        [&](State q, auto&& visit) {
+          if (++looked_at % 64 == 0) check_budget();
+          std::fill(row.begin(), row.end(), kDead);
+          raw_row(q, row.data());
+          for (State target : row) visit(target);
+        });
   }
 
   size_t bytes_held() const { return arena_.memory() + derivatives_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
 
+  // Exclusive use of the arena for one call, whose clock starts here.
+  std::unique_lock<std::mutex> enter() {
+    std::unique_lock lock(mutex_);
+    deadline_ = Deadline(budget_.seconds);
+    return lock;
+  }
+  void check_budget() {
+    if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+    if (deadline_.expired()) exceed("seconds", budget_.seconds);
+  }
   void check(const Deadline& deadline, State state) {
-    if (state % 64 == 0 && deadline.expired()) exceed("seconds", budget_.seconds);
+    if (state % 64 != 0 || !deadline.expired()) return;
+    std::lock_guard lock(mutex_);
+    exceed("seconds", budget_.seconds);
   }
 
   // Names the counted repetition, or other labelled part, that most of the newest states are inside of.
@@ -355,7 +347,7 @@ class ByteAutomaton {
   size_t rows_used_ = 0, rows_bytes_ = 0;
   State start_ = kDead, inner_start_ = kDead;
   std::mutex mutex_;
-  const Deadline* deadline_ = nullptr;
+  Deadline deadline_{0};
 };
 
 }  // namespace tokenfst

@@ -3,9 +3,11 @@
 // The moves of a node are found once, by structure, and kept; a byte in no move leads to kEmpty. This is Antimirov's
 // linear form, made deterministic: where moves of two parts overlap, the overlap leads to the union (intersection)
 // of their targets. Literals have one move, so the cost follows the number of distinct continuations and not the
-// size of the alphabet. Recursion depth is bounded by the nesting of the expression (Arena::kMaxDepth).
+// size of the alphabet.
 #pragma once
 
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "expr.hpp"
@@ -24,12 +26,8 @@ class Derivatives {
 
   // The moves of a closed expression. The span is valid until the next call.
   std::span<const Move> moves(NodeId id) {
-    if (id < memo_.size() && memo_[id].first != kNone) return {pool_.data() + memo_[id].first, memo_[id].second};
-    Moves result = compute(id, nullptr);
-    if (memo_.size() <= id) memo_.resize(std::max<size_t>(id + 1, memo_.size() * 2), {kNone, 0});
-    memo_[id] = {static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(result.size())};
-    pool_.insert(pool_.end(), result.begin(), result.end());
-    return {pool_.data() + memo_[id].first, result.size()};
+    if (!known(id)) get(id, nullptr);
+    return {pool_.data() + memo_[id].first, memo_[id].second};
   }
 
   size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8; }
@@ -44,7 +42,9 @@ class Derivatives {
  private:
   using Pasts = std::vector<std::pair<NodeId, NodeId>>;  // past expression of a Behind -> what is left of it here
 
-  bool nullable(NodeId id, const Pasts* pasts) const {
+  bool nullable(NodeId id, const Pasts* pasts) {
+    check_stack();
+    arena_.tick();
     const Node& node = arena_[id];
     if (!node.has_behind) return node.nullable;
     switch (node.kind) {
@@ -54,7 +54,10 @@ class Derivatives {
         }
         return false;
       case Kind::Concat:
-        return nullable(node.a, pasts) && nullable(node.b, pasts);
+        for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
+          if (!nullable(arena_[id].a, pasts)) return false;
+        }
+        return nullable(id, pasts);
       case Kind::Or:
         return std::ranges::any_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
       case Kind::And:
@@ -64,7 +67,7 @@ class Derivatives {
       case Kind::Repeat:
         return node.low == 0 || nullable(node.a, pasts);
       case Kind::Var: {
-        if (std::ranges::find(unfolding_, id) != unfolding_.end()) return false;
+        if (is_unfolding(id)) return false;
         Unfold guard(unfolding_, id);
         return nullable(node.a, pasts);
       }
@@ -73,13 +76,35 @@ class Derivatives {
     }
   }
 
+  bool known(NodeId id) const { return id < memo_.size() && memo_[id].first != kNone; }
+
   Moves get(NodeId id, const Pasts* pasts) {
-    if (arena_[id].has_behind || !unfolding_.empty()) return compute(id, pasts);
-    auto span = moves(id);
-    return {span.begin(), span.end()};
+    if (arena_[id].has_behind) return compute(id, pasts);
+    if (known(id)) return {pool_.begin() + memo_[id].first, pool_.begin() + memo_[id].first + memo_[id].second};
+    size_t outer = std::exchange(outermost_cut_, kNone);
+    Moves result = compute(id, nullptr);
+    // Kept unless it lacks the moves of a variable whose unfolding began further out.
+    if (outermost_cut_ >= unfolding_.size()) {
+      outermost_cut_ = kNone;
+      if (memo_.size() <= id) memo_.resize(std::max<size_t>(id + 1, memo_.size() * 2), {kNone, 0});
+      memo_[id] = {static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(result.size())};
+      pool_.insert(pool_.end(), result.begin(), result.end());
+    }
+    outermost_cut_ = std::min(outermost_cut_, outer);
+    return result;
+  }
+
+  // Whether a variable is being unfolded: then it adds nothing to itself.
+  bool is_unfolding(NodeId variable) {
+    size_t depth = std::ranges::find(unfolding_, variable) - unfolding_.begin();
+    if (depth == unfolding_.size()) return false;
+    outermost_cut_ = std::min(outermost_cut_, depth);
+    return true;
   }
 
   Moves compute(NodeId id, const Pasts* pasts) {
+    check_stack();
+    arena_.tick();
     const Node node = arena_[id];
     switch (node.kind) {
       case Kind::Empty:
@@ -149,8 +174,7 @@ class Derivatives {
         return result;
       }
       case Kind::Var: {
-        // A variable that is being unfolded adds nothing to itself.
-        if (std::ranges::find(unfolding_, id) != unfolding_.end()) return {};
+        if (is_unfolding(id)) return {};
         Unfold guard(unfolding_, id);
         return compute(node.a, pasts);
       }
@@ -258,14 +282,15 @@ class Derivatives {
   }
 
   // The past expressions of the look-behinds in `id` that no inner scope closes, ascending.
-  std::vector<NodeId> free_behinds(NodeId id) const {
-    std::vector<NodeId> found, stack{id}, seen;
+  std::vector<NodeId> free_behinds(NodeId id) {
+    std::vector<NodeId> found, stack{id};
+    std::unordered_set<NodeId> seen;
     while (!stack.empty()) {
       NodeId top = stack.back();
       stack.pop_back();
       const Node& node = arena_[top];
-      if (!node.has_behind || std::ranges::find(seen, top) != seen.end()) continue;
-      seen.push_back(top);
+      if (!node.has_behind || !seen.insert(top).second) continue;
+      arena_.tick();
       switch (node.kind) {
         case Kind::Behind: found.push_back(node.a); break;
         case Kind::Or:
@@ -299,8 +324,9 @@ class Derivatives {
 
   Arena& arena_;
   Moves pool_;
-  std::vector<std::pair<uint32_t, uint32_t>> memo_;
-  mutable std::vector<NodeId> unfolding_;
+  std::vector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
+  std::vector<NodeId> unfolding_;                    // variables, outermost first
+  size_t outermost_cut_ = kNone;                     // the outermost of them that was met again
 };
 
 }  // namespace tokenfst

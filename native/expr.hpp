@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -30,8 +32,8 @@ constexpr uint32_t kUnbounded = UINT32_MAX;
 
 struct Node {
   Kind kind;
-  bool nullable;  // without regard to look-behind; see Derivatives::nullable
-  bool certain;         // surely denotes a non-empty language (kEmpty apart)
+  bool nullable;    // without regard to look-behind; see Derivatives::nullable
+  bool certain;     // surely denotes a non-empty language (kEmpty apart)
   bool has_var;
   bool has_behind;  // free look-behind: not closed by a Scoped node
   uint16_t depth;   // nesting, tails of concatenations not counted
@@ -72,6 +74,12 @@ class Arena {
   const std::vector<ByteSet>& sets() const { return sets_; }
   const std::vector<Machine>& machines() const { return machines_; }
 
+  // Called now and then while expressions are made: throws where a budget is used up.
+  void watch(std::function<void()> check) { check_ = std::move(check); }
+  void tick() {
+    if (++ticks_ % 256 == 0 && check_) check_();
+  }
+
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, false, false, 0, add_set(set), 0, 0, 0});
@@ -105,6 +113,7 @@ class Arena {
 
   NodeId any_of(std::span<const NodeId> parts) {
     NestingGuard guard(nesting_);
+    tick();
     std::vector<NodeId> args;
     ByteSet set;
     for (NodeId part : parts) {
@@ -135,6 +144,8 @@ class Arena {
   }
 
   NodeId all_of(std::span<const NodeId> parts) {
+    NestingGuard guard(nesting_);
+    tick();
     std::vector<NodeId> args;
     for (NodeId part : parts) {
       if (nodes_[part].kind == Kind::And) {
@@ -184,11 +195,11 @@ class Arena {
     if (a == kEmpty) return low == 0 ? kEpsilon : kEmpty;
     if (surely_nullable(a)) low = 0;
     if (low == 1 && high == 1) return a;
-    if (nodes_[a].kind == Kind::Repeat && nodes_[a].low <= 1) {
+    if (const Node inner = nodes_[a]; inner.kind == Kind::Repeat && inner.low <= 1) {
       // (x{p,q}){m,n} = x{pm,qn} for p <= 1: the ranges of successive counts touch.
-      const Node inner = nodes_[a];
-      uint64_t top = inner.high == kUnbounded || high == kUnbounded ? kUnbounded : uint64_t{inner.high} * high;
-      return repeat(inner.a, inner.low * low, static_cast<uint32_t>(std::min<uint64_t>(top, kUnbounded)));
+      bool bounded = inner.high != kUnbounded && high != kUnbounded;
+      uint64_t top = bounded ? uint64_t{inner.high} * high : kUnbounded;
+      if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
     }
     const Node& node = nodes_[a];
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, node.has_var, node.has_behind, deeper(node.depth), a, 0, low, high});
@@ -204,6 +215,7 @@ class Arena {
     for (bool changed = true; changed;) {
       changed = false;
       for (NodeId id = 0; id < nodes_.size(); ++id) {
+        if (id % 64 == 0) tick();
         Node& node = nodes_[id];
         if (!node.has_var) continue;
         bool nullable = node.nullable, behind = node.has_behind;
@@ -256,10 +268,9 @@ class Arena {
   static constexpr uint16_t kMaxDepth = 2000;
   struct NestingGuard {
     explicit NestingGuard(uint32_t& level) : level_(level) {
-      if (++level_ > kMaxDepth) {
-        --level_;
-        throw BudgetExceeded("nesting", kMaxDepth, "");
-      }
+      check_stack();
+      if (level_ >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+      ++level_;
     }
     ~NestingGuard() { --level_; }
     uint32_t& level_;
@@ -348,10 +359,9 @@ class Arena {
   // a | (a & b) = a, and a & (a | b) = a.
   void absorb(std::vector<NodeId>& args, Kind inner) {
     if (args.size() < 2 || args.size() > 64) return;
+    const std::vector<NodeId> all = args;
     std::erase_if(args, [&](NodeId arg) {
-      if (nodes_[arg].kind != inner) return false;
-      auto members = list(arg);
-      return std::any_of(members.begin(), members.end(), [&](NodeId member) { return std::binary_search(args.begin(), args.end(), member); });
+      return nodes_[arg].kind == inner && std::ranges::any_of(list(arg), [&](NodeId member) { return std::ranges::binary_search(all, member); });
     });
   }
 
@@ -393,6 +403,7 @@ class Arena {
     return x.a == y.a && x.low == y.low && x.high == y.high;
   }
   NodeId append(const Node& node) {
+    tick();
     nodes_.push_back(node);
     NodeId id = static_cast<NodeId>(nodes_.size() - 1);
     insert(id);
@@ -421,7 +432,8 @@ class Arena {
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> index_, pool_, spine_;
-  uint32_t nesting_ = 0;
+  uint32_t nesting_ = 0, ticks_ = 0;
+  std::function<void()> check_;
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
   std::vector<Machine> machines_;

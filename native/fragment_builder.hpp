@@ -12,8 +12,9 @@ namespace tokenfst {
 
 class FragmentBuilder {
  public:
-  // Residuals beyond this make a fragment a bad bargain: plain walks are used instead.
-  static constexpr size_t kMaxEntries = 200'000;
+  // Beyond these a fragment is a bad bargain: plain walks are used instead.
+  static constexpr size_t kMaxEntries = 200'000;  // residuals
+  static constexpr size_t kMaxNested = 256;       // rows for counts
 
   FragmentBuilder(ByteAutomaton& automaton, const Vocabulary& vocabulary, const Split& split)
       : automaton_(automaton), vocabulary_(vocabulary), trie_(vocabulary.trie()), split_(split) {}
@@ -26,8 +27,7 @@ class FragmentBuilder {
     if (start_ == kDead || (split_.counted && !counts_are_unique())) return fragment;
     fragment->row.assign((vocabulary_.size() + 31) / 32, 0);
     walk(*fragment);
-    if (overflow_ || broken_) return std::make_shared<Fragment>();
-    finish(*fragment);
+    if (overflow_ || broken_ || !finish(*fragment)) return std::make_shared<Fragment>();
     fragment->usable = true;
     return fragment;
   }
@@ -81,7 +81,8 @@ class FragmentBuilder {
     if (split_.counted) completed_.push_back(completed);
   }
 
-  void finish(Fragment& fragment) {
+  // Whether the fragment is worth its memory.
+  bool finish(Fragment& fragment) {
     for (const Inside& inside : inside_) fragment.row[inside.token >> 5] |= 1u << (inside.token & 31);
     std::vector<uint32_t> order(suffixes_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -94,7 +95,7 @@ class FragmentBuilder {
       fragment.representatives.push_back(inside.token);
       fragment.representative_iterations.push_back(inside.iterations);
     }
-    if (!split_.counted) return;
+    if (!split_.counted) return true;
     std::ranges::stable_sort(inside_, [](const Inside& a, const Inside& b) { return a.iterations > b.iterations; });
     size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
     while (exceptions > 0 && exceptions < inside_.size() && inside_[exceptions - 1].iterations == inside_[exceptions].iterations) --exceptions;
@@ -106,10 +107,12 @@ class FragmentBuilder {
     std::vector<uint32_t> row((vocabulary_.size() + 31) / 32, 0);
     size_t last = inside_.size();
     const uint16_t most = exceptions < inside_.size() ? inside_[exceptions].iterations : 0;
+    if (most > kMaxNested) return false;
     for (uint16_t bound = 0; bound < most; ++bound) {
       for (; last > exceptions && inside_[last - 1].iterations <= bound; --last) row[inside_[last - 1].token >> 5] |= 1u << (inside_[last - 1].token & 31);
       fragment.nested.push_back(row);
     }
+    return true;
   }
 
   // The terminator cannot begin an iteration. That each text is cut into iterations in one way only is checked state

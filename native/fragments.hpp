@@ -92,8 +92,9 @@ inline Split split(Arena& arena, NodeId id) {
 }
 
 // A description of a closed expression that means the same in every arena: equal keys, equal expressions. Empty for
-// recursive expressions, which are not shared.
+// what is not shared: recursive expressions, and large machines, whose tables every key would repeat.
 inline std::string canonical_key(const Arena& arena, NodeId root) {
+  constexpr size_t kLargeMachine = 4096;
   std::string key;
   std::unordered_map<NodeId, uint32_t> number;
   std::vector<std::pair<NodeId, bool>> stack{{root, false}};
@@ -113,6 +114,9 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       case Kind::And:
       case Kind::Scoped: operands.assign(arena.list(id).begin(), arena.list(id).end()); break;
       case Kind::Var: return {};
+      case Kind::Machine:
+        if (arena.machine(id).table.size() > kLargeMachine) return {};
+        break;
       default: break;
     }
     if (!ready) {
@@ -121,12 +125,15 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       continue;
     }
     put(static_cast<uint32_t>(node.kind));
+    put(static_cast<uint32_t>(operands.size()));
     for (NodeId operand : operands) put(number.at(operand));
     if (node.kind == Kind::Repeat) put(node.low), put(node.high);
     if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), 32);
     if (node.kind == Kind::Machine) {
       const Machine& machine = arena.machine(id);
       put(node.b);
+      put(machine.num_classes);
+      put(static_cast<uint32_t>(machine.accepting.size()));
       key.append(reinterpret_cast<const char*>(machine.classes.data()), 256);
       key.append(reinterpret_cast<const char*>(machine.table.data()), machine.table.size() * 4);
       key.append(reinterpret_cast<const char*>(machine.accepting.data()), machine.accepting.size());

@@ -49,20 +49,18 @@ class Matcher {
   }
   bool accept_tokens(const std::vector<uint32_t>& tokens) {
     for (uint32_t token : tokens) check(token);
-    size_t before = tokens_.size();
+    Trial trial(*this);
     for (uint32_t token : tokens) {
-      if (terminated_ || !push(token)) {
-        rollback(tokens_.size() - before);
-        return false;
-      }
+      if (terminated_ || !push(token)) return false;
     }
+    trial.keep();
     return true;
   }
   size_t validate_tokens(const std::vector<uint32_t>& tokens) {
     for (uint32_t token : tokens) check(token);
-    size_t before = tokens_.size(), accepted = 0;
+    Trial trial(*this);
+    size_t accepted = 0;
     while (accepted < tokens.size() && !terminated_ && push(tokens[accepted])) ++accepted;
-    rollback(tokens_.size() - before);
     return accepted;
   }
 
@@ -85,19 +83,18 @@ class Matcher {
   // O(nodes); the matcher ends where it began.
   void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::span<const int64_t> draft_tokens,
                            uint32_t* out, ptrdiff_t stride) {
-    const size_t before = tokens_.size();
+    Trial trial(*this);
     struct Visit {
       int64_t node;
       size_t depth;  // tokens accepted before this node's own
     };
     std::vector<bool> seen(draft_tokens.size());
-    std::vector<Visit> stack{{0, before}};
+    std::vector<Visit> stack{{0, tokens_.size()}};
     while (!stack.empty()) {
       auto [node, depth] = stack.back();
       stack.pop_back();
       if (node < 0) continue;
       if (static_cast<size_t>(node) >= seen.size() || seen[node]) {
-        rollback(tokens_.size() - before);
         throw Error(Fault::TokenId, "node " + std::to_string(node) + " of the draft tree does not exist or has two parents");
       }
       seen[node] = true;
@@ -112,14 +109,13 @@ class Matcher {
       fill(out + node * stride);
       stack.push_back({next_token[node], tokens_.size()});
     }
-    rollback(tokens_.size() - before);
   }
 
   // The tokens that have no alternative, up to the next choice or the end.
   std::vector<uint32_t> forced_tokens() {
     std::vector<uint32_t> forced;
     if (terminated_) return forced;
-    size_t before = tokens_.size();
+    Trial trial(*this);
     std::vector<uint32_t> row(automaton_->masks().words());
     while (forced.size() < kMaxForced) {
       automaton_->fill(state(), left(), row.data());
@@ -133,7 +129,6 @@ class Matcher {
       if (count != 1 || automaton_->vocabulary().is_eos(*only) || !push(*only)) break;
       forced.push_back(*only);
     }
-    rollback(tokens_.size() - before);
     return forced;
   }
 
@@ -175,6 +170,18 @@ class Matcher {
  private:
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
   static constexpr size_t kMaxForced = 1 << 20;
+
+  // Takes back what is accepted from here on when its scope ends, by an exception too.
+  class Trial {
+   public:
+    explicit Trial(Matcher& matcher) : matcher_(matcher), before_(matcher.tokens_.size()) {}
+    ~Trial() { matcher_.rollback(matcher_.tokens_.size() - before_); }
+    void keep() { before_ = matcher_.tokens_.size(); }
+
+   private:
+    Matcher& matcher_;
+    size_t before_;
+  };
 
   uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : static_cast<uint32_t>(limit_ - tokens_.size()); }
   void check(uint32_t token) const {

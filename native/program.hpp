@@ -24,8 +24,8 @@ struct Program {
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
 };
 
-// Cuts the states that reach no acceptance out of a table: they become state 0.
-inline void trim(Machine& machine) {
+// Cuts the states that reach no acceptance out of a table: they become state 0. So does `start` if it is one of them.
+inline void trim(Machine& machine, uint32_t& start) {
   const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
   std::vector<std::vector<uint32_t>> sources(states);
   for (uint32_t q = 1; q < states; ++q) {
@@ -45,6 +45,7 @@ inline void trim(Machine& machine) {
   }
   for (uint32_t& next : machine.table) next = live[next] ? next : 0;
   for (uint32_t q = 0; q < states; ++q) machine.accepting[q] &= live[q];
+  if (!live[start]) start = 0;
 }
 
 // The expression a program stands for, and the labels its author gave to nodes (a label on a counted repetition names
@@ -60,22 +61,24 @@ class ProgramReader {
 
   Loaded read(Program program) {
     std::vector<uint32_t> machines;
-    for (Machine& machine : program.machines) {
-      trim(machine);
-      machines.push_back(arena_.add_machine(std::move(machine)));
+    for (size_t k = 0; k < program.machines.size(); ++k) {
+      trim(program.machines[k], program.machine_starts[k]);
+      machines.push_back(arena_.add_machine(std::move(program.machines[k])));
     }
-    std::vector<NodeId> nodes = reserve_variables(program);
-    size_t number = 0;
-    for (size_t at = 0; at < program.code.size(); at += 2 + program.code[at + 1], ++number) {
-      auto operands = program.code.subspan(at + 2, program.code[at + 1]);
-      auto node = [&](size_t k) { return nodes.at(operands[k]); };
+    const std::vector<Instruction> instructions = decode(program);
+    check(program, instructions);
+    std::vector<NodeId> nodes;
+    for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
+    for (size_t number = 0; number < nodes.size(); ++number) {
+      const auto& [op, operands] = instructions[number];
+      auto node = [&](size_t k) { return nodes[operands[k]]; };
       auto all = [&] {
         std::vector<NodeId> parts;
-        for (int32_t operand : operands) parts.push_back(nodes.at(operand));
+        for (int32_t operand : operands) parts.push_back(nodes[operand]);
         return parts;
       };
       NodeId& made = nodes[number];
-      switch (static_cast<Op>(program.code[at])) {
+      switch (op) {
         case Op::Empty: made = kEmpty; break;
         case Op::Epsilon: made = kEpsilon; break;
         case Op::Bytes: made = arena_.bytes(ByteSet::from_bytes(program.sets.data() + 32 * operands[0])); break;
@@ -95,7 +98,7 @@ class ProgramReader {
         case Op::Intersect: made = arena_.all_of(all()); break;
         case Op::Complement: made = arena_.negate(node(0)); break;
         case Op::Repeat: made = arena_.repeat(node(0), operands[1], operands[2] < 0 ? kUnbounded : operands[2]); break;
-        case Op::Machine: made = arena_.state_of(machines.at(operands[0]), program.machine_starts.at(operands[0])); break;
+        case Op::Machine: made = arena_.state_of(machines[operands[0]], program.machine_starts[operands[0]]); break;
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
@@ -106,25 +109,93 @@ class ProgramReader {
       }
     }
     Loaded loaded{nodes.empty() ? kEmpty : nodes.back(), {}};
+    if (arena_[loaded.root].has_behind) fail("a look-behind stands in no scope");
     for (auto& [k, text] : program.labels) {
-      const Node& labelled = arena_[nodes.at(k)];
+      if (k >= nodes.size()) fail("a label belongs to no instruction");
+      const Node& labelled = arena_[nodes[k]];
       loaded.labels.emplace_back(labelled.kind == Kind::Repeat ? labelled.a : nodes[k], text);
     }
     return loaded;
   }
 
  private:
-  // Checks the instruction stream and gives every variable its number, for bodies name it before it is defined.
-  std::vector<NodeId> reserve_variables(const Program& program) {
-    std::vector<NodeId> nodes;
-    const auto& code = program.code;
-    for (size_t at = 0; at < code.size(); at += 2 + code[at + 1]) {
-      if (at + 1 >= code.size() || code[at + 1] < 0 || at + 2 + code[at + 1] > code.size()) {
-        throw Error(Fault::Constraint, "the expression program is cut off");
-      }
-      nodes.push_back(static_cast<Op>(code[at]) == Op::Variable ? arena_.new_variable() : kEmpty);
+  struct Instruction {
+    Op op;
+    std::span<const int32_t> operands;
+  };
+
+  [[noreturn]] static void fail(const char* reason) { throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason); }
+
+  static std::vector<Instruction> decode(const Program& program) {
+    std::vector<Instruction> found;
+    for (auto code = program.code; !code.empty();) {
+      if (code.size() < 2 || code[1] < 0 || code.size() - 2 < static_cast<size_t>(code[1])) fail("it is cut off");
+      found.push_back({static_cast<Op>(code[0]), code.subspan(2, code[1])});
+      code = code.subspan(2 + code[1]);
     }
-    return nodes;
+    return found;
+  }
+
+  // Refuses what an author can get wrong: operands that do not exist, and recursion out of tail position. A node is
+  // open while it names a variable that only a later instruction closes.
+  static void check(const Program& program, const std::vector<Instruction>& instructions) {
+    std::vector<size_t> closed_at(instructions.size(), 0);  // the last variable that a node names
+    for (size_t number = 0; number < instructions.size(); ++number) {
+      const auto& [op, operands] = instructions[number];
+      auto count = [&](size_t wanted) {
+        if (operands.size() != wanted) fail("an instruction has the wrong number of operands");
+      };
+      auto part = [&](size_t k, bool tail) {
+        size_t operand = static_cast<size_t>(operands[k]);
+        if (operands[k] < 0 || operand >= instructions.size()) fail("an operand does not exist");
+        bool forward = operand >= number;
+        if (forward && instructions[operand].op != Op::Variable) fail("an operand comes after its user");
+        size_t closed = forward ? operand : closed_at[operand];
+        if (!tail && closed > number) {
+          throw Error(Fault::Constraint, "a recursion stands out of tail position: it may only come last in a concatenation, and never under a complement, a "
+                                         "repetition, a look-behind or a scope");
+        }
+        closed_at[number] = std::max(closed_at[number], closed);
+      };
+      auto parts = [&](bool any_place) {
+        for (size_t k = 0; k < operands.size(); ++k) part(k, any_place || k + 1 == operands.size());
+      };
+      switch (op) {
+        case Op::Empty:
+        case Op::Epsilon: count(0); break;
+        case Op::Bytes:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.sets.size() / 32) fail("a byte set does not exist");
+          break;
+        case Op::Literal:
+          count(2);
+          if (operands[0] < 0 || operands[1] < 0 || int64_t{operands[0]} + operands[1] > static_cast<int64_t>(program.blob.size())) fail("a literal does not exist");
+          break;
+        case Op::Concat: parts(false); break;
+        case Op::Union:
+        case Op::Intersect: parts(true); break;
+        case Op::Repeat:
+          count(3);
+          part(0, false);
+          if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1])) fail("the bounds of a repetition are no range");
+          break;
+        case Op::Machine:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.machine_starts.size()) fail("a machine does not exist");
+          break;
+        case Op::Variable:
+          count(1);
+          part(0, true);
+          break;
+        case Op::Complement:
+        case Op::Behind:
+        case Op::Scope:
+          count(1);
+          part(0, false);
+          break;
+        default: fail("an instruction is unknown");
+      }
+    }
   }
 
   Arena& arena_;

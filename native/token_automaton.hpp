@@ -135,7 +135,9 @@ class TokenAutomaton {
     };
     if (spellable(start())) visit(start());
     std::lock_guard lock(mutex_);
+    Deadline deadline(bytes_->budget().seconds);
     for (size_t i = 1; i < order.size(); ++i) {
+      if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
       for (State end : successors(order[i]).next) {
         if (alive(end)) visit(end);
       }
@@ -150,7 +152,7 @@ class TokenAutomaton {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
     uint32_t worst = 0;
-    enum : uint8_t { kNotAsked, kAlive, kDeadEnd } life = kNotAsked;
+    Life life = Life::Unknown;
   };
   struct Successors {
     std::vector<State> next;   // one token away
@@ -166,7 +168,7 @@ class TokenAutomaton {
     std::vector<uint32_t> tokens;
   };
 
-  size_t bytes_held() const { return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info); }
+  size_t bytes_held() const { return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info) + fragment_bytes_; }
 
   // Where a token leads whose initial form is empty.
   State after_empty() const { return vocabulary_->start_absorbs() ? bytes_->start() : bytes_->inner_start(); }
@@ -196,39 +198,53 @@ class TokenAutomaton {
     return id;
   }
 
-  void gather(State state, Gathered& out) {
-    if (state == kDead) return;
-    NodeId node = bytes_->node(state);
-    Split at = bytes_->with_arena([&](Arena& arena) { return split(arena, node); });
-    if (at) {
-      if (auto fragment = known_fragment(at); fragment && fragment->usable) return gather_split(at, *fragment, out);
+  // The mask of a state is the union of what its members and the rests behind its fragments give, each gathered once.
+  void gather(State start, Gathered& out) {
+    std::vector<State> pending{start};
+    std::set<State> seen{kDead};
+    while (!pending.empty()) {
+      State state = pending.back();
+      pending.pop_back();
+      if (!seen.insert(state).second) continue;
+      NodeId node = bytes_->node(state);
+      Split at = bytes_->with_arena([&](Arena& arena) { return split(arena, node); });
+      std::shared_ptr<const Fragment> fragment = at ? known_fragment(at) : nullptr;
+      if (!fragment || !fragment->usable) {
+        if (gather_walk(state, narrow_, out)) continue;
+        if (auto members = members_of(node); !members.empty()) {
+          for (NodeId member : members) pending.push_back(bytes_->intern(member));
+          continue;
+        }
+        if (at) fragment = make_fragment(at);
+      }
+      if (fragment && fragment->usable) {
+        gather_split(at, *fragment, out);
+        if (exits_at_once(at)) pending.push_back(bytes_->intern(at.rest));
+      } else {
+        gather_walk(state, UINT32_MAX, out);
+      }
     }
-    size_t before = out.tokens.size();
+  }
+
+  // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
+  bool gather_walk(State state, uint32_t limit, Gathered& out) {
+    const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_->trie();
     auto take = [&](uint32_t index, State) {
       uint32_t last = trie.node(index + 1).first;
       for (uint32_t k = trie.node(index).first; k < last; ++k) out.tokens.push_back(trie.string_at(k));
     };
-    auto skip = [](uint32_t) {};
-    if (trie.walk(*bytes_, state, path_, take, skip, narrow_)) return;
-    out.tokens.resize(before);
-    std::vector<NodeId> members = members_of(node);
-    if (!members.empty()) {
-      for (NodeId member : members) gather(bytes_->intern(member), out);
-      return;
-    }
-    if (at) {
-      if (auto fragment = make_fragment(at); fragment->usable) return gather_split(at, *fragment, out);
-    }
-    trie.walk(*bytes_, state, path_, take, skip);
+    bool whole = trie.walk(*bytes_, state, path_, take, [](uint32_t) {}, limit);
+    if (!whole) out.tokens.resize(before);
+    return whole;
   }
 
+  // What a fragment and the rest behind it give, an exit before the first byte apart.
   void gather_split(const Split& at, const Fragment& fragment, Gathered& out) {
     Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
     for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
     for_residuals(at, fragment, [&](uint32_t token, State) { out.tokens.push_back(token); });
-    if (exits_at_once(at)) gather(bytes_->intern(at.rest), out);
   }
 
   // Calls f(token, state of the rest) for each token that leaves the fragment and is read on by the rest.
@@ -267,6 +283,7 @@ class TokenAutomaton {
     if (fresh) {
       std::string key = fragment_key(at);
       if (!key.empty()) it->second = vocabulary_->fragments().find(key);
+      if (it->second) fragment_bytes_ += it->second->memory();
     }
     return it->second;
   }
@@ -274,6 +291,7 @@ class TokenAutomaton {
     auto& slot = fragments_[uint64_t{at.fragment} << 1 | at.counted];
     if (!slot) {
       slot = FragmentBuilder(*bytes_, *vocabulary_, at).build();
+      fragment_bytes_ += slot->memory();
       if (std::string key = fragment_key(at); !key.empty()) vocabulary_->fragments().insert(key, slot);
     }
     return slot;
@@ -317,28 +335,21 @@ class TokenAutomaton {
     return tokens;
   }
 
-  // Whether tokens lead from `state` to acceptance: a breadth-first search that stops at the first state known to be
-  // alive and remembers its outcome for all it met, as ByteAutomaton::alive does for bytes.
+  // Whether tokens lead from `state` to acceptance.
   bool alive(State state) {
-    if (state == kDead) return false;
-    if (uint32_t known = info(state).distance.load(); known != kUnknown) return known != kUnreachable;
-    if (info(state).life != Info::kNotAsked) return info(state).life == Info::kAlive;
+    auto life = [&](State q) {
+      if (q == kDead) return Life::Dead;
+      if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
+      return bytes_->accepting(q) ? Life::Alive : info(q).life;
+    };
+    if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
     Deadline deadline(bytes_->budget().seconds);
-    std::vector<std::pair<State, uint32_t>> queue{{state, kNone}};
-    std::set<State> seen{state};
-    for (uint32_t i = 0; i < queue.size(); ++i) {
-      State q = queue[i].first;
-      if (bytes_->accepting(q) || info(q).life == Info::kAlive) {
-        for (uint32_t k = i; k != kNone; k = queue[k].second) info(queue[k].first).life = Info::kAlive;
-        return true;
-      }
-      if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
-      for (State next : successors(q).next) {
-        if (info(next).life != Info::kDeadEnd && seen.insert(next).second) queue.emplace_back(next, i);
-      }
-    }
-    for (auto& [q, parent] : queue) info(q).life = Info::kDeadEnd;
-    return false;
+    return leads_to_acceptance(
+        state, life, [&](State q, Life found) { info(q).life = found; },
+        [&](State q, auto&& visit) {
+          if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
+          for (State next : successors(q).next) visit(next);
+        });
   }
 
   MaskId intern(Gathered& gathered) {
@@ -425,9 +436,12 @@ class TokenAutomaton {
     std::vector<State> found{state};
     std::unordered_map<State, size_t> number{{state, 0}};
     std::vector<Successors> edges;
+    size_t edge_bytes = 0;
     for (size_t i = 0; i < found.size(); ++i) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "distances");
       edges.push_back(successors(found[i]));
+      edge_bytes += (edges.back().next.capacity() + edges.back().same.capacity()) * sizeof(State);
+      if (edge_bytes > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "distances");
       for (auto* list : {&edges.back().next, &edges.back().same}) {
         for (State next : *list) {
           if (info(next).distance.load() == kUnknown && number.try_emplace(next, found.size()).second) found.push_back(next);
@@ -493,6 +507,7 @@ class TokenAutomaton {
   MaskPool masks_;
   StableVector<Info> infos_;
   std::unordered_map<uint64_t, std::shared_ptr<const Fragment>> fragments_;
+  size_t fragment_bytes_ = 0;
   std::unordered_map<const std::vector<uint32_t>*, uint32_t> bases_;  // pool rows of fragments' rows
   std::vector<State> path_, residual_path_;
   std::vector<uint32_t> scratch_, row_scratch_;

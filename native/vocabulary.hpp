@@ -45,6 +45,7 @@ class Vocabulary {
  public:
   Vocabulary(TokenBytes tokens, std::unique_ptr<TokenBytes> initial, std::vector<uint32_t> eos, bool start_absorbs)
       : tokens_(std::move(tokens)), initial_(std::move(initial)), eos_(std::move(eos)), start_absorbs_(start_absorbs) {
+    if (size() == 0) throw Error(Fault::Vocabulary, "a vocabulary has at least one token");
     if (initial_ && initial_->size() != tokens_.size()) throw Error(Fault::Vocabulary, "initial forms and tokens differ in number");
     for (uint32_t token : eos_) {
       if (token >= size()) throw Error(Fault::Vocabulary, "end token " + std::to_string(token) + " lies outside the vocabulary");
