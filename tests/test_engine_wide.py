@@ -85,10 +85,7 @@ def check_masks(seed: int, count: int, shared: bool = False) -> None:
         if vocabulary is None or not shared:
             generator = Generator(rng)
             vocabulary = wide_vocabulary(rng, generator)
-        if rng.random() < 0.5:
-            expr = generator.fragment_like(2)
-        else:
-            expr = generator.expression(rng.randint(1, 3))
+        expr = generator.fragment_like(2) if rng.random() < 0.5 else generator.expression(rng.randint(1, 3))
         try:
             byte_automaton(expr).determinize()
             slow = brute_force(expr, vocabulary)
