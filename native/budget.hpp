@@ -52,7 +52,7 @@ class Deadline {
 // this first. Throws while there is still room to unwind. O(1) after a thread's first call.
 inline void check_stack() {
 #ifdef __linux__
-  static constexpr size_t kReserve = 48 << 10;
+  static constexpr size_t kReserve = 64 << 10;
   struct Stack {
     void* base = nullptr;
     size_t size = 0;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <tuple>
@@ -112,7 +113,7 @@ class Arena {
   }
 
   NodeId any_of(std::span<const NodeId> parts) {
-    NestingGuard guard(nesting_);
+    NestingGuard guard(*this);
     tick();
     std::vector<NodeId> args;
     ByteSet set;
@@ -128,13 +129,10 @@ class Arena {
     if (!set.empty()) args.push_back(bytes(set));
     sort_unique(args);
     if (std::binary_search(args.begin(), args.end(), kUniverse)) return kUniverse;
-    join_heads(args);
-    absorb(args, Kind::And);
-    if (args.size() > 1 && args[0] == kEpsilon) {
-      if (std::any_of(args.begin() + 1, args.end(), [&](NodeId arg) { return surely_nullable(arg); })) args.erase(args.begin());
-    }
     if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
-    return intern_list(Kind::Or, args, false);
+    auto [made, fresh] = unions_.try_emplace(args, kEmpty);
+    if (fresh) made->second = normal_union(std::move(args));
+    return made->second;
   }
   NodeId either(NodeId a, NodeId b) {
     if (a == b || b == kEmpty) return a;
@@ -144,7 +142,7 @@ class Arena {
   }
 
   NodeId all_of(std::span<const NodeId> parts) {
-    NestingGuard guard(nesting_);
+    NestingGuard guard(*this);
     tick();
     std::vector<NodeId> args;
     for (NodeId part : parts) {
@@ -267,13 +265,15 @@ class Arena {
  private:
   static constexpr uint16_t kMaxDepth = 2000;
   struct NestingGuard {
-    explicit NestingGuard(uint32_t& level) : level_(level) {
+    explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();
-      if (level_ >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
-      ++level_;
+      if (arena_.nesting_ >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+      ++arena_.nesting_;
     }
-    ~NestingGuard() { --level_; }
-    uint32_t& level_;
+    ~NestingGuard() {
+      if (--arena_.nesting_ == 0) arena_.unions_.clear();
+    }
+    Arena& arena_;
   };
   uint16_t deeper(uint16_t depth) const {
     if (depth >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
@@ -301,6 +301,17 @@ class Arena {
     const Node &x = nodes_[a], &y = nodes_[b];
     return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, x.has_var || y.has_var,
                    x.has_behind || y.has_behind, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
+  }
+
+  // The union of flat, sorted, distinct members, at least two.
+  NodeId normal_union(std::vector<NodeId> args) {
+    join_heads(args);
+    absorb(args, Kind::And);
+    if (args.size() > 1 && args[0] == kEpsilon) {
+      if (std::any_of(args.begin() + 1, args.end(), [&](NodeId arg) { return surely_nullable(arg); })) args.erase(args.begin());
+    }
+    if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
+    return intern_list(Kind::Or, args, false);
   }
 
   // x·a | x·b = x·(a | b), and x{i,j}·r | x{k,l}·r = x{i..l}·r where the ranges touch.
@@ -434,6 +445,7 @@ class Arena {
   std::vector<uint32_t> index_, pool_, spine_;
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
+  std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
   std::vector<Machine> machines_;

@@ -24,9 +24,12 @@ struct Program {
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
 };
 
-// Cuts the states that reach no acceptance out of a table: they become state 0. So does `start` if it is one of them.
+// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too.
 inline void trim(Machine& machine, uint32_t& start) {
   const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
+  for (size_t i = 0; i < machine.table.size(); ++i) {
+    if (machine.class_bytes[i % width].empty()) machine.table[i] = 0;
+  }
   std::vector<std::vector<uint32_t>> sources(states);
   for (uint32_t q = 1; q < states; ++q) {
     for (uint32_t c = 0; c < width; ++c) sources[machine.table[q * width + c]].push_back(q);
