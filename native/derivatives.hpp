@@ -6,7 +6,6 @@
 // size of the alphabet.
 #pragma once
 
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,7 +29,7 @@ class Derivatives {
     return {pool_.data() + memo_[id].first, memo_[id].second};
   }
 
-  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8; }
+  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8; }
 
   // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
   NodeId scope(NodeId inner) {
@@ -284,12 +283,13 @@ class Derivatives {
   // The past expressions of the look-behinds in `id` that no inner scope closes, ascending.
   std::vector<NodeId> free_behinds(NodeId id) {
     std::vector<NodeId> found, stack{id};
-    std::unordered_set<NodeId> seen;
+    seen_.resize(std::max(seen_.size(), arena_.size()));
+    ++search_;
     while (!stack.empty()) {
       NodeId top = stack.back();
       stack.pop_back();
       const Node& node = arena_[top];
-      if (!node.has_behind || !seen.insert(top).second) continue;
+      if (!node.has_behind || std::exchange(seen_[top], search_) == search_) continue;
       arena_.tick();
       switch (node.kind) {
         case Kind::Behind: found.push_back(node.a); break;
@@ -325,6 +325,8 @@ class Derivatives {
   Arena& arena_;
   Moves pool_;
   std::vector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
+  std::vector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it
+  uint64_t search_ = 0;
   std::vector<NodeId> unfolding_;                    // variables, outermost first
   size_t outermost_cut_ = kNone;                     // the outermost of them that was met again
 };

@@ -130,6 +130,7 @@ class Arena {
     sort_unique(args);
     if (std::binary_search(args.begin(), args.end(), kUniverse)) return kUniverse;
     if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
+    if (nesting_ == 1) return normal_union(std::move(args));
     auto [made, fresh] = unions_.try_emplace(args, kEmpty);
     if (fresh) made->second = normal_union(std::move(args));
     return made->second;

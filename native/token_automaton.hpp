@@ -16,15 +16,11 @@
 // is the least of its members': shortest paths with unit weights (0 for such membership).
 #pragma once
 
-#include <functional>
-#include <queue>
-
+#include "distances.hpp"
 #include "fragment_builder.hpp"
 #include "masks.hpp"
 
 namespace tokenfst {
-
-constexpr uint32_t kUnreachable = UINT32_MAX;
 
 class TokenAutomaton {
  public:
@@ -153,10 +149,6 @@ class TokenAutomaton {
     std::atomic<uint32_t> distance{kUnknown};
     uint32_t worst = 0;
     Life life = Life::Unknown;
-  };
-  struct Successors {
-    std::vector<State> next;   // one token away
-    std::vector<State> same;   // members whose language is part of this one
   };
   // What a mask is gathered from: fragment rows with exceptions, and single tokens.
   struct Gathered {
@@ -425,80 +417,25 @@ class TokenAutomaton {
     states.erase(std::unique(states.begin(), states.end()), states.end());
   }
 
-  // Distances of `state` and of all that is below it and not known yet.
+  // The distance of `state`; what is below it and not known yet is found with it.
   uint32_t solve(State state) {
     if (uint32_t known = info(state).distance.load(std::memory_order_acquire); known != kUnknown) return known;
-    if (state == kDead) {
-      info(state).distance.store(kUnreachable);
-      return kUnreachable;
-    }
-    Deadline deadline(bytes_->budget().seconds);
-    std::vector<State> found{state};
-    std::unordered_map<State, size_t> number{{state, 0}};
-    std::vector<Successors> edges;
-    size_t edge_bytes = 0;
-    for (size_t i = 0; i < found.size(); ++i) {
-      if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "distances");
-      edges.push_back(successors(found[i]));
-      edge_bytes += (edges.back().next.capacity() + edges.back().same.capacity()) * sizeof(State);
-      if (edge_bytes > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "distances");
-      for (auto* list : {&edges.back().next, &edges.back().same}) {
-        for (State next : *list) {
-          if (info(next).distance.load() == kUnknown && number.try_emplace(next, found.size()).second) found.push_back(next);
-        }
-      }
-    }
-    std::vector<std::vector<std::pair<size_t, uint32_t>>> sources(found.size());
-    std::vector<uint32_t> best(found.size(), kUnreachable);
-    using Item = std::pair<uint32_t, size_t>;
-    std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
-    auto improve = [&](size_t i, uint32_t length) {
-      if (length < best[i]) best[i] = length, queue.emplace(length, i);
+    Distances::Entry entry;
+    auto known = [&](State q) -> const Distances::Entry* {
+      const Info& kept = info(q);
+      uint32_t distance = q == kDead ? kUnreachable : kept.distance.load();
+      if (distance == kUnknown) return nullptr;
+      entry = {q, distance, kept.worst};
+      return &entry;
     };
-    auto each_edge = [&](size_t i, auto&& f) {
-      for (State next : edges[i].next) f(next, 1u);
-      for (State next : edges[i].same) f(next, 0u);
-    };
-    for (size_t i = 0; i < found.size(); ++i) {
-      if (bytes_->accepting(found[i])) improve(i, 0);
-      each_edge(i, [&](State next, uint32_t weight) {
-        if (auto it = number.find(next); it != number.end()) sources[it->second].emplace_back(i, weight);
-        else if (uint32_t known = info(next).distance.load(); known != kUnreachable) improve(i, known + weight);
-      });
+    if (const Distances::Entry* dead = known(state)) return dead->distance;
+    auto found = Distances(bytes_->budget()).solve(
+        state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
+    for (const auto& [q, distance, worst] : found) {
+      info(q).worst = worst;
+      info(q).distance.store(distance, std::memory_order_release);
     }
-    while (!queue.empty()) {
-      auto [length, i] = queue.top();
-      queue.pop();
-      if (length > best[i]) continue;
-      for (auto& [source, weight] : sources[i]) improve(source, length + weight);
-    }
-    // Bounds for what follows a token: of members they are the members' own bounds.
-    std::vector<uint32_t> worst(found.size(), 0);
-    auto distance_of = [&](State q) {
-      auto it = number.find(q);
-      return it != number.end() ? best[it->second] : info(q).distance.load();
-    };
-    for (size_t i = 0; i < found.size(); ++i) {
-      for (State next : edges[i].next) {
-        if (uint32_t length = distance_of(next); length != kUnreachable) worst[i] = std::max(worst[i], length);
-      }
-    }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t i = found.size(); i-- > 0;) {
-        for (State member : edges[i].same) {
-          auto it = number.find(member);
-          uint32_t bound = it != number.end() ? worst[it->second] : info(member).worst;
-          if (bound > worst[i]) worst[i] = bound, changed = true;
-        }
-      }
-    }
-    for (size_t i = 0; i < found.size(); ++i) {
-      Info& entry = info(found[i]);
-      entry.worst = worst[i];
-      entry.distance.store(best[i], std::memory_order_release);
-    }
-    return best[0];
+    return found[0].distance;
   }
 
   std::shared_ptr<ByteAutomaton> bytes_;

@@ -1,0 +1,117 @@
+// Shortest distances to acceptance on a graph that is explored on demand: what is below a state and not known yet.
+//
+// An edge costs one token, or nothing where the target's language is part of the source's (a member of a union): the
+// distance of a union is the least of its members'. With each distance comes `worst`, an upper bound for the distance
+// after any one token; a member's bound holds for the union too. O((states + edges) log states).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "budget.hpp"
+
+namespace tokenfst {
+
+constexpr uint32_t kUnreachable = UINT32_MAX;
+
+struct Successors {
+  std::vector<uint32_t> next;  // states one token away
+  std::vector<uint32_t> same;  // members: states whose language is part of this one's
+};
+
+class Distances {
+ public:
+  struct Entry {
+    uint32_t state, distance, worst;
+  };
+
+  explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
+
+  // `known(q)` is a pointer to what is known of q, or null; `successors(q)` and `accepting(q)` describe the graph.
+  // Returns an entry for `start` and for every unknown state below it.
+  template <class Known, class Next, class Accepting>
+  std::vector<Entry> solve(uint32_t start, Known&& known, Next&& successors, Accepting&& accepting) {
+    explore(start, known, successors);
+    relax(known, accepting);
+    bound(known);
+    return std::move(found_);
+  }
+
+ private:
+  template <class Known, class Next>
+  void explore(uint32_t start, Known&& known, Next&& successors) {
+    auto visit = [&](uint32_t state) {
+      if (!known(state) && number_.try_emplace(state, found_.size()).second) found_.push_back({state, kUnreachable, 0});
+    };
+    visit(start);
+    size_t bytes = 0;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
+      edges_.push_back(successors(found_[i].state));
+      bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);
+      if (bytes > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "distances");
+      for (uint32_t state : edges_.back().next) visit(state);
+      for (uint32_t state : edges_.back().same) visit(state);
+    }
+  }
+
+  // Dijkstra's algorithm, backwards from acceptance and from what is known.
+  template <class Known, class Accepting>
+  void relax(Known&& known, Accepting&& accepting) {
+    std::vector<std::vector<std::pair<size_t, uint32_t>>> sources(found_.size());
+    using Item = std::pair<uint32_t, size_t>;
+    std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
+    auto improve = [&](size_t i, uint32_t length) {
+      if (length < found_[i].distance) found_[i].distance = length, queue.emplace(length, i);
+    };
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (accepting(found_[i].state)) improve(i, 0);
+      auto edge = [&](uint32_t target, uint32_t cost) {
+        if (auto it = number_.find(target); it != number_.end()) sources[it->second].emplace_back(i, cost);
+        else if (uint32_t length = known(target)->distance; length != kUnreachable) improve(i, length + cost);
+      };
+      for (uint32_t target : edges_[i].next) edge(target, 1);
+      for (uint32_t target : edges_[i].same) edge(target, 0);
+    }
+    while (!queue.empty()) {
+      auto [length, i] = queue.top();
+      queue.pop();
+      if (length > found_[i].distance) continue;
+      for (auto& [source, cost] : sources[i]) improve(source, length + cost);
+    }
+  }
+
+  template <class Known>
+  void bound(Known&& known) {
+    auto entry = [&](uint32_t state) {
+      auto it = number_.find(state);
+      return it != number_.end() ? found_[it->second] : *known(state);
+    };
+    for (size_t i = 0; i < found_.size(); ++i) {
+      for (uint32_t target : edges_[i].next) {
+        if (uint32_t length = entry(target).distance; length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = found_.size(); i-- > 0;) {
+        for (uint32_t member : edges_[i].same) {
+          if (uint32_t worst = entry(member).worst; worst > found_[i].worst) found_[i].worst = worst, changed = true;
+        }
+      }
+    }
+  }
+
+  const Budget& budget_;
+  Deadline deadline_;
+  std::vector<Entry> found_;
+  std::unordered_map<uint32_t, size_t> number_;  // of each state in found_
+  std::vector<Successors> edges_;
+};
+
+}  // namespace tokenfst
