@@ -149,7 +149,6 @@ class LoadedAutomaton : public TokenAutomaton {
       return values.empty() || largest < bound;
     };
     const size_t states = view.accepting.size(), words = (vocabulary.size() + 31) / 32;
-    require(words >= 1, "the vocabulary has tokens");
     require(view.num_classes >= 1 && view.num_classes <= 256, "there are 1 to 256 byte classes");
     require(states >= 1, "state 0 is there");
     require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");

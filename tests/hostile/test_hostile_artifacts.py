@@ -29,6 +29,7 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     EmptyLanguageError,
     TokenBudgetError,
+    VocabularyError,
     TokenfstError,
 )
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -528,9 +529,6 @@ def test_a_false_fingerprint(tmp_path: Path) -> None:
     assert 0 < refused < 120
 
 
-def test_an_empty_vocabulary_in_the_core(tmp_path: Path) -> None:
-    (tmp_path / "it").write_bytes(GOOD)
-    arrays = artifact.read(tmp_path / "it").arrays
-    nothing = _native.Vocabulary(b"", np.zeros(1, np.uint32), None, None, [])
-    with pytest.raises(ArtifactCorruptError, match="the vocabulary has tokens"):
-        _native.TokenAutomaton.from_arrays(nothing, arrays, 1, 1)
+def test_the_core_refuses_an_empty_vocabulary() -> None:
+    with pytest.raises(VocabularyError, match="at least one token"):
+        _native.Vocabulary(b"", np.zeros(1, np.uint64), None, None, [])
