@@ -29,8 +29,8 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     EmptyLanguageError,
     TokenBudgetError,
-    VocabularyError,
     TokenfstError,
+    VocabularyError,
 )
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
