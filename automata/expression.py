@@ -24,6 +24,7 @@ Meaning, with a word w of bytes:
 ``behind(x)``      the empty word, at a place where the text so far is in x: the text from the beginning of
                    the innermost enclosing ``scope``
 ``scope(x)``       x; ``behind`` inside of it counts from where this scope begins. It must enclose every ``behind``
+``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 =================  ======================================================================================
 """
 
@@ -35,6 +36,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
 
@@ -55,6 +58,7 @@ class Op(enum.IntEnum):
     VARIABLE = 10
     BEHIND = 11
     SCOPE = 12
+    CALL = 13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,11 +81,11 @@ class Dfa:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
-    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, bounds or a table)."""
+    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table)."""
 
     op: Op
     args: tuple[Expr, ...] = ()
-    value: int | bytes | tuple[int, int] | Dfa | None = None
+    value: int | bytes | str | tuple[int, int] | Dfa | None = None
     source: str | None = None
     """What the user wrote for this node, so that errors can name it."""
 
@@ -184,6 +188,11 @@ def scope(part: Expr) -> Expr:
     return Expr(Op.SCOPE, (part,))
 
 
+def call(name: str) -> Expr:
+    """The words of the rule ``name``. Belongs in the rules of a ``Grammar``: no program can hold it."""
+    return Expr(Op.CALL, value=name)
+
+
 UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
@@ -239,6 +248,10 @@ def linearize(root: Expr) -> Program:
             operands.append(machines.setdefault(id(value), (len(machines), value))[0])
         elif isinstance(value, tuple):
             operands += value
+        elif isinstance(value, str):
+            raise ConstraintError(
+                f"the rule {value!r} is called outside of a Grammar; use its truncate(depth)"
+            )
         if node.source is not None:
             labels.append((order[id(node)], node.source))
         code += (int(node.op), len(operands), *operands)

@@ -1,0 +1,159 @@
+"""What is suspicious about a grammar, as values that a program can act on.
+
+Every finding is about a rule and true of the language as it stands, not of a parser: rules that nothing
+reaches, rules without a single word, rules that begin with themselves, and rules that derive themselves and
+nothing else, so that one text has infinitely many derivations. None of them is an error. Linear in the
+grammar, apart from terminals made with ``&``, ``~`` or look-around, whose words are searched for.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tokenfst.automata.expression import Dfa, Expr, Op
+from tokenfst.automata.language import Language
+from tokenfst.automata.rule_graph import (
+    COMPOSED,
+    called,
+    cycles,
+    inner_nodes,
+    least_true,
+    name_of,
+    reachable,
+    shortest_cycle,
+)
+from tokenfst.budget import Budget
+
+
+class FindingKind(enum.Enum):
+    """What a finding is about."""
+
+    UNREACHABLE = "unreachable"
+    UNPRODUCTIVE = "unproductive"
+    LEFT_RECURSION = "left-recursion"
+    CYCLE = "cycle"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One observation about ``rule``; ``path`` is the cycle of rules that shows it, where there is one.
+
+    ``line`` and ``column`` (from 1) say where the rule is defined; 0 where the grammar has no text.
+    """
+
+    kind: FindingKind
+    rule: str
+    message: str
+    path: tuple[str, ...] = ()
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.line}:{self.column}: " if self.line else ""
+        return f"{place}{self.message} [{self.kind.value}]"
+
+
+def productive(rules: Mapping[str, Expr], budget: Budget | None) -> set[int]:
+    """The ids of the nodes that have a word."""
+
+    def leaf(node: Expr) -> bool:
+        if node.op in (Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.SCOPE):
+            return not Language(node, budget=budget).is_empty()
+        return node.value.start != 0 if isinstance(node.value, Dfa) else node.op is not Op.EMPTY
+
+    return least_true(rules, leaf)
+
+
+def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> set[int]:
+    """The ids of the nodes that have the empty word."""
+
+    def leaf(node: Expr) -> bool:
+        if isinstance(node.value, Dfa):
+            return bool(node.value.accepting[node.value.start])
+        if node.op in (Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.SCOPE):
+            return Language(node, budget=budget).accepts(b"")
+        return node.op is Op.EPSILON
+
+    return least_true(rules, leaf)
+
+
+def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[Finding]:
+    """All findings, in the order of the rules; without places."""
+    found: list[Finding] = []
+    reached = set(reachable({name: called(body) for name, body in rules.items()}, start))
+    alive = productive(rules, budget)
+    empty = nullable(rules, budget)
+    for name, body in rules.items():
+        if id(body) not in alive:
+            message = (
+                f"the rule {name!r} has no word: every one of its alternatives needs a word of a rule without"
+            )
+            found.append(Finding(FindingKind.UNPRODUCTIVE, name, message))
+        if name not in reached:
+            message = f"the rule {name!r} is not used: no way leads to it from {start!r}"
+            found.append(Finding(FindingKind.UNREACHABLE, name, message))
+    kinds = (
+        (FindingKind.LEFT_RECURSION, _beginnings, "begins with itself"),
+        (
+            FindingKind.CYCLE,
+            _alone,
+            "derives itself and nothing else, so a text has infinitely many derivations",
+        ),
+    )
+    for kind, edges, what in kinds:
+        graph = {name: edges(body, empty) for name, body in rules.items()}
+        for part in cycles(graph):
+            first = min(part, key=list(rules).index) if len(part) < 100 else part[0]
+            path = tuple(shortest_cycle(graph, first, part))
+            message = f"the rule {first!r} {what}: {' → '.join(path)}"
+            found.append(Finding(kind, first, message, path))
+    order = {name: number for number, name in enumerate(rules)}
+    return sorted(found, key=lambda finding: order[finding.rule])
+
+
+def _beginnings(body: Expr, empty: set[int]) -> list[str]:
+    """The rules that a word of ``body`` can begin with."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.op is Op.CALL:
+            found[name_of(node)] = None
+        elif node.op is Op.CONCAT:
+            for arg in node.args:
+                stack.append(arg)
+                if id(arg) not in empty:
+                    break
+        elif node.op in COMPOSED:
+            stack.extend(node.args)
+    return list(found)
+
+
+def _alone(body: Expr, empty: set[int]) -> list[str]:
+    """The rules whose words are words of ``body`` as they are, all else around them being empty."""
+    alone = {id(body)}
+    found: dict[str, None] = {}
+    for node in reversed(inner_nodes(body)):  # users before operands
+        if id(node) not in alone:
+            continue
+        if node.op is Op.CALL:
+            found[name_of(node)] = None
+        elif node.op is Op.CONCAT:
+            needed = [arg for arg in node.args if id(arg) not in empty]
+            if len(needed) == 0:
+                alone.update(id(arg) for arg in node.args)
+            elif len(needed) == 1:
+                alone.add(id(needed[0]))
+        elif node.op is Op.UNION:
+            alone.update(id(arg) for arg in node.args)
+        elif node.op is Op.REPEAT and isinstance(node.value, tuple):
+            arg = node.args[0]
+            if node.value[0] <= 1 or id(arg) in empty:
+                alone.add(id(arg))
+    return list(found)

@@ -1,0 +1,312 @@
+"""Grammars in the notation of Lark, the parsing library.
+
+The idea: rules become expressions as they stand, ``*`` a repetition and not a rule; a template becomes a rule
+for each list of arguments; a named terminal is a rule without calls. The meaning is Lark's *scannerless* one
+(its Earley parser with the dynamic lexer): a text belongs to the language if it can be cut into terminals in
+any way at all. So priorities, which choose among ways, and ``?``, ``!``, ``_`` and aliases, which shape
+trees, have no effect. ``docs/grammars.md`` has the table.
+
+``%ignore``: what is ignored may stand before every terminal of a rule and at the end of the text.
+
+Linear in the text, apart from templates, whose instances are counted, and terminals, which are written into
+those that name them (``BudgetExceeded``).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tokenfst.automata import lark_terminals as terminals
+from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, optional, repeat, union
+from tokenfst.automata.grammar import Grammar, refuse_empty
+from tokenfst.automata.lark_source import Definition, File, Source, is_terminal, kind_of
+from tokenfst.automata.notation import fold
+from tokenfst.automata.pattern import Pattern
+from tokenfst.automata.rule_graph import called
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+_MAX_INSTANCES = 10_000
+_IGNORED, _START = "%ignore", "%start"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_Value = tuple[Expr, str]
+"""An expression and, for what can be an argument of a template, a name for it."""
+
+
+def lark_grammar(text: str, start: str = "start", budget: Budget | None = None) -> Grammar:
+    """The grammar of a text in Lark's notation; its words are those of the rule ``start``.
+
+    ``%import`` finds the grammars that lark ships (``common``, ``python``, ``unicode``). Raises
+    PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined
+    names and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references,
+    and terminals that are lazy and greedy at once; EmptyLanguageError if ``start`` has no word;
+    BudgetExceeded("positions"); MissingDependencyError without lark.
+    """
+    if not isinstance(text, str):
+        raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
+    return _Builder(text, budget).build(start)
+
+
+class _Builder:
+    def __init__(self, text: str, budget: Budget | None) -> None:
+        self.text, self.budget = text, budget
+        self.source = Source(text)
+        self.patterns: dict[int, list[str]] = {}
+        self.named: set[int] = set()
+        self.rules: dict[str, Expr] = {}
+        self.positions: dict[str, int] = {}
+        self.waiting: list[tuple[str, Definition, dict[str, _Value]]] = []
+        self.known: set[str] = set()
+        self.leaves: dict[str, Expr] = {}
+        self.ignore: Expr = EPSILON
+
+    def build(self, start: str) -> Grammar:
+        main = self.source.main
+        first = main.scope.get(start)
+        if first is None or start[:1].isupper() or first.params:
+            self.source.fail(f"there is no rule {start!r} to start with", 0)
+        if main.ignored:
+            self.ignore = call(_IGNORED)
+            self.rules[_IGNORED] = repeat(union(*(self.ignored_part(tree, main) for tree in main.ignored)))
+        self.reference(first)
+        for definition in main.scope.values():
+            if definition.own and not definition.params and not is_terminal(definition.name):
+                self.reference(definition)
+        self.translate()
+        for definition in main.scope.values():
+            if definition.own and is_terminal(definition.name) and id(definition) not in self.named:
+                self.reference(definition)
+        self.translate()
+        if self.ignore is not EPSILON:
+            start = self.with_ignored_end(first.name)
+        shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
+        order = sorted(self.rules, key=lambda name: self.positions.get(name, len(self.text)))
+        return refuse_empty(
+            Grammar(
+                {name: self.rules[name] for name in order},
+                start,
+                source=f"lark_grammar({shown})",
+                text=self.text,
+                positions=self.positions,
+                budget=self.budget,
+            )
+        )
+
+    def with_ignored_end(self, start: str) -> str:
+        """The rule for whole texts: what is ignored may stand at their end as well."""
+        if not any(start in called(body) for body in self.rules.values()):
+            self.rules[start] = concat(self.rules[start], self.ignore)
+            return start
+        self.rules[_START] = concat(call(start), self.ignore)
+        self.positions[_START] = self.positions[start]
+        return _START
+
+    # --- rules ----------------------------------------------------------------------------------------
+
+    def reference(
+        self, definition: Definition, name: str = "", bound: dict[str, _Value] | None = None
+    ) -> Expr:
+        """A call of a definition (of a template under ``name``), which is translated in its turn."""
+        name = name or definition.name
+        if name not in self.known:
+            self.known.add(name)
+            self.waiting.append((name, definition, bound or {}))
+        return call(name)
+
+    def translate(self) -> None:
+        instances = 0
+        while self.waiting:
+            name, definition, bound = self.waiting.pop()
+            self.positions[name] = definition.position
+            if is_terminal(definition.name.split(".")[-1]):
+                self.rules[name] = self.terminal(definition)
+                continue
+            instances += bool(bound)
+            if instances > _MAX_INSTANCES or len(name) > 10 * _MAX_INSTANCES:
+                budget = self.budget or Budget()
+                raise BudgetExceeded("positions", budget.positions, f"the template {definition.name!r}")
+            bodies = [
+                fold(tree, partial(self.part, file=file, bound=bound))[0] for tree, file in definition.bodies
+            ]
+            self.rules[name] = union(*bodies)
+
+    def part(self, kind: str, children: list[Any], file: File, bound: dict[str, _Value]) -> _Value:
+        """One node of a rule's body."""
+        if kind == "expansions":
+            return union(*(expr for expr, _ in children)), ""
+        if kind == "alternative":
+            return concat(*(expr for expr, _ in children)), ""
+        if kind == "alias":
+            return EPSILON, ""
+        if kind == "maybe":
+            return optional(children[0][0]), ""
+        if kind in ("quantified", "counted"):
+            low, high = self.bounds(kind, children[1:], file)
+            shown = f"the repetition ~{low}..{high}" if kind == "counted" and (high or 0) > 8 else None
+            return repeat(children[0][0], low, high, shown), ""
+        token = children[0]
+        if kind == "nonterminal" and token in bound:
+            return bound[str(token)]
+        if kind in ("nonterminal", "usage"):
+            if token in bound:
+                self.source.fail(
+                    f"{str(token)!r} is a parameter and takes no arguments", file.position(token)
+                )
+            return self.rule_value(token, children[1:], file)
+        if kind == "terminal":
+            definition = self.source.look_up(token, file)
+            return concat(self.ignore, self.reference(definition)), definition.name
+        key = "..".join(children)
+        if key not in self.leaves:
+            self.leaves[key] = self.leaf(kind, children, file)
+        return concat(self.ignore, self.leaves[key]), key
+
+    def rule_value(self, token: Token, arguments: list[_Value], file: File) -> _Value:
+        definition = self.source.look_up(token, file)
+        if len(definition.params) != len(arguments):
+            wanted = f"takes {len(definition.params)} arguments, not {len(arguments)}"
+            self.source.fail(f"{str(token)!r} {wanted}", file.position(token))
+        name = definition.name
+        if arguments:
+            name = f"{name}{{{','.join(key for _, key in arguments)}}}"
+        return self.reference(definition, name, dict(zip(definition.params, arguments, strict=True))), name
+
+    def bounds(self, kind: str, tokens: list[Token], file: File) -> tuple[int, int | None]:
+        if kind == "quantified":
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(tokens[0])]
+        low, high = (int(token) if len(token) < 11 else 2**31 for token in (tokens[0], tokens[-1]))
+        if not 0 <= low <= high < 2**31 - 1:
+            self.source.fail(
+                f"a repetition of {tokens[0]} to {tokens[-1]} is empty or too large", file.position(tokens[0])
+            )
+        return low, high
+
+    # --- terminals ------------------------------------------------------------------------------------
+
+    def ignored_part(self, tree: Tree[Token], file: File) -> Expr:
+        """What one %ignore names, or spells out."""
+        alternative = tree.children[0]
+        inner = getattr(alternative, "children", [])
+        if len(tree.children) == 1 and len(inner) == 1 and kind_of(inner[0]) == "terminal":
+            return self.reference(self.source.look_up(inner[0].children[0], file))
+        return self.compiled(self.pattern_of([(tree, file)]), 0)
+
+    def terminal(self, definition: Definition) -> Expr:
+        return self.compiled(self.pattern(definition), definition.position)
+
+    def leaf(self, kind: str, tokens: list[Token], file: File) -> Expr:
+        """An anonymous terminal in a rule."""
+        if kind == "string" and not tokens[0].endswith("i"):
+            return literal(self.spelled(tokens[0], file).encode())
+        return self.compiled(self.terminal_part(kind, tokens, file), file.position(tokens[0]))
+
+    def compiled(self, alternatives: list[str], position: int) -> Expr:
+        try:
+            return terminals.expression_of(alternatives, self.budget)
+        except PatternError as error:
+            self.source.fail(error.message, position, type(error))
+
+    def pattern(self, wanted: Definition) -> list[str]:
+        """The alternatives of a terminal as patterns; the terminals it names come first."""
+        stack, entered = [wanted], {id(wanted)}
+        while stack:
+            definition = stack[-1]
+            if id(definition) in self.patterns:
+                stack.pop()
+                continue
+            missing: list[Definition] = []
+            for tree, file in definition.bodies:
+                for node in tree.find_data("terminal"):
+                    token: Any = node.children[0]
+                    needed = self.source.look_up(token, file)
+                    self.named.add(id(needed))
+                    if id(needed) not in self.patterns:
+                        if id(needed) in entered:
+                            self.source.fail(
+                                f"the terminal {str(token)!r} names itself", file.position(token)
+                            )
+                        missing.append(needed)
+            if missing:
+                stack.append(missing[0])
+                entered.add(id(missing[0]))
+                continue
+            self.patterns[id(definition)] = self.pattern_of(definition.bodies)
+            entered.discard(id(definition))
+        return self.patterns[id(wanted)]
+
+    def pattern_of(self, bodies: list[tuple[Tree[Token], File]]) -> list[str]:
+        found: list[str] = []
+        for tree, file in bodies:
+            for node in tree.find_data("terminal"):
+                token: Any = node.children[0]
+                self.pattern(self.source.look_up(token, file))
+            found += fold(tree, partial(self.terminal_part, file=file))
+        if sum(map(len, found)) > terminals.MAX_PATTERN:
+            budget = self.budget or Budget()
+            raise BudgetExceeded("positions", budget.positions, f"a terminal that begins {found[0][:40]!r}")
+        return found
+
+    def terminal_part(self, kind: str, children: list[Any], file: File) -> list[str]:
+        """One node of a terminal's body: its alternatives as patterns."""
+        if kind == "expansions":
+            return [pattern for part in children for pattern in part]
+        if kind == "alternative":
+            return children[0] if len(children) == 1 else ["".join(map(terminals.grouped, children))]
+        if kind == "maybe":
+            return [*children[0], ""]
+        if kind in ("quantified", "counted"):
+            low, high = self.bounds(kind, children[1:], file)
+            times = f"{{{low},{high}}}" if kind == "counted" else str(children[1])
+            return [terminals.grouped(children[0]) + times]
+        token = children[0]
+        position = file.position(token)
+        if kind == "terminal":
+            return self.patterns[id(self.source.look_up(token, file))]
+        if kind == "alias":
+            self.source.fail("a terminal has no aliases", position)
+        if kind in ("nonterminal", "usage"):
+            self.source.fail(f"{str(token)!r} is a rule, and terminals are made of terminals only", position)
+        if kind == "regexp":
+            return [self.regular(token, file)]
+        words = [self.spelled(each, file) for each in children]
+        if kind == "string":
+            return [terminals.with_flags(re.escape(words[0]), "i" if token.endswith("i") else "")]
+        if any(len(word) != 1 for word in words) or words[1] < words[0]:
+            self.source.fail("a range goes from one character up to another", position)
+        return [f"[{re.escape(words[0])}-{re.escape(words[1])}]"]
+
+    def spelled(self, token: Token, file: File) -> str:
+        word = terminals.unescape(token[1 : token.rindex('"')])
+        if isinstance(word, int):
+            self.source.fail("this escape is incomplete or no character", file.position(token) + 1 + word)
+        if _SURROGATE.search(word):
+            self.source.fail("this holds a surrogate, which no UTF-8 text holds", file.position(token))
+        if not word:
+            self.source.fail("an empty string is no terminal; leave it out", file.position(token))
+        return word
+
+    def regular(self, token: Token, file: File) -> str:
+        """A regular expression, checked where it stands."""
+        end = token.rindex("/")
+        body, flags = str(token[1:end]), str(token[end + 1 :])
+        position = file.position(token)
+        if "\n" in body and "x" not in flags:
+            self.source.fail("a regular expression goes over a line break only under the flag x", position)
+        pattern = terminals.with_flags(body, flags)
+        try:
+            Pattern(pattern, 0, self.budget or Budget())
+        except PatternError as error:
+            shift = len(set(flags)) + 3 if flags else 0
+            inside = max(error.position - shift, 0) + 1 if file.at is None else 0
+            self.source.fail(error.message, min(position + inside, position + end), type(error))
+        except RecursionError:
+            message = "groups are nested too deeply in this regular expression"
+        else:
+            return pattern
+        return self.source.fail(message, position, UnsupportedPatternError)

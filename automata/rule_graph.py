@@ -1,0 +1,206 @@
+"""What calls what, and where: the graph questions that grammars are analysed by.
+
+The idea: rules are vertices, calls are edges, and everything asked of a grammar before it is walked (is it
+recursive, what does a rule begin with, does it have a word at all) is a strongly connected component or a
+least fixed point. All of it runs on explicit stacks and worklists: grammars nest deeper than Python's stack.
+
+Cost: linear in nodes and edges, each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tokenfst.automata.expression import Expr, Op
+
+Graph = Mapping[str, Iterable[str]]
+
+COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT)
+"""The operators that calls may stand under; every other node is a leaf here."""
+
+
+def inner_nodes(body: Expr) -> list[Expr]:
+    """The nodes of a rule body, operands first, down to its leaves (what is below a leaf holds no calls)."""
+    found: list[Expr] = []
+    seen: set[int] = set()
+    stack: list[tuple[Expr, bool]] = [(body, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            found.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            if node.op in COMPOSED:
+                stack.extend((arg, False) for arg in reversed(node.args))
+    return found
+
+
+def name_of(node: Expr) -> str:
+    """The rule that a CALL names."""
+    assert isinstance(node.value, str)
+    return node.value
+
+
+def called(body: Expr) -> list[str]:
+    """The rules that a body calls, each once, in the order in which they stand."""
+    return list(dict.fromkeys(name_of(node) for node in inner_nodes(body) if node.op is Op.CALL))
+
+
+def called_at_edge(body: Expr, place: int) -> list[str]:
+    """The rules called as the first part (``place`` 0) or the last part (-1) of an alternative."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.op is Op.CALL:
+            found[name_of(node)] = None
+        elif node.op is Op.UNION:
+            stack.extend(reversed(node.args))
+        elif node.op is Op.CONCAT:
+            stack.append(node.args[place])
+    return list(found)
+
+
+def holding(body: Expr, names: Iterable[str] | None = None) -> set[int]:
+    """The ids of the nodes that hold a call (to one of ``names``, if given)."""
+    wanted = None if names is None else set(names)
+    found: set[int] = set()
+    for node in inner_nodes(body):
+        if node.op is Op.CALL:
+            inside = wanted is None or node.value in wanted
+        else:
+            inside = node.op in COMPOSED and any(id(arg) in found for arg in node.args)
+        if inside:
+            found.add(id(node))
+    return found
+
+
+def reachable(graph: Graph, start: str) -> list[str]:
+    """Every vertex that ``start`` leads to, itself included, in depth-first order."""
+    found: dict[str, None] = {}
+    stack = [start]
+    while stack:
+        vertex = stack.pop()
+        if vertex not in found:
+            found[vertex] = None
+            stack.extend(reversed(list(graph[vertex])))
+    return list(found)
+
+
+def components(graph: Graph) -> list[list[str]]:
+    """The strongly connected components, each before those that lead to it (Tarjan, without recursion).
+
+    Edges that lead out of the graph's vertices are ignored.
+    """
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_vertices: list[str] = []
+    is_open: set[str] = set()
+    found: list[list[str]] = []
+    for root in graph:
+        if root in order:
+            continue
+        order[root] = lowest[root] = len(order)
+        open_vertices.append(root)
+        is_open.add(root)
+        work = [(root, iter(graph[root]))]
+        while work:
+            vertex, targets = work[-1]
+            for target in targets:
+                if target not in graph:
+                    continue
+                if target not in order:
+                    order[target] = lowest[target] = len(order)
+                    open_vertices.append(target)
+                    is_open.add(target)
+                    work.append((target, iter(graph[target])))
+                    break
+                if target in is_open:
+                    lowest[vertex] = min(lowest[vertex], order[target])
+            else:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[vertex])
+                if lowest[vertex] == order[vertex]:
+                    cut = _last(open_vertices, vertex)
+                    found.append(open_vertices[cut:])
+                    is_open.difference_update(open_vertices[cut:])
+                    del open_vertices[cut:]
+    return found
+
+
+def _last(vertices: list[str], wanted: str) -> int:
+    position = len(vertices) - 1
+    while vertices[position] != wanted:
+        position -= 1
+    return position
+
+
+def cycles(graph: Graph) -> list[list[str]]:
+    """The components that hold a cycle: two vertices or more, or one with an edge to itself."""
+    return [part for part in components(graph) if len(part) > 1 or part[0] in graph[part[0]]]
+
+
+def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]:
+    """A shortest way from ``start`` back to itself among the vertices ``inside``, both ends included."""
+    allowed = set(inside)
+    came_from: dict[str, str] = {}
+    frontier = [start]
+    for vertex in frontier:
+        for target in graph[vertex]:
+            if target == start:
+                way = [start, vertex]
+                while way[-1] != start:
+                    way.append(came_from[way[-1]])
+                return way[::-1] if vertex != start else [start, start]
+            if target in allowed and target not in came_from:
+                came_from[target] = vertex
+                frontier.append(target)
+    raise ValueError(f"{start!r} lies on no cycle")
+
+
+def least_true(rules: Mapping[str, Expr], leaf: Callable[[Expr], bool]) -> set[int]:
+    """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
+    of a union if of one, of a repetition if of its body or if it may be left out, of a call if of the rule,
+    and of any other node as ``leaf`` says: the least solution, by propagation along users.
+    """
+    users: dict[int, list[Expr]] = {}
+    missing: dict[int, int] = {}
+    callers: dict[str, list[Expr]] = {}
+    holds: set[int] = set()
+    ready: list[Expr] = []
+    seen: set[int] = set()
+    roots: dict[int, list[str]] = {}
+    for name, body in rules.items():
+        roots.setdefault(id(body), []).append(name)
+        for node in inner_nodes(body):
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node.op is Op.CALL:
+                callers.setdefault(name_of(node), []).append(node)
+            elif node.op in COMPOSED:
+                missing[id(node)] = len(node.args) if node.op is Op.CONCAT else 1
+                for arg in node.args:
+                    users.setdefault(id(arg), []).append(node)
+                if node.op is Op.REPEAT and isinstance(node.value, tuple) and node.value[0] == 0:
+                    ready.append(node)
+            elif leaf(node):
+                ready.append(node)
+    while ready:
+        node = ready.pop()
+        if id(node) in holds:
+            continue
+        holds.add(id(node))
+        for user in users.get(id(node), ()):
+            missing[id(user)] -= 1
+            if missing[id(user)] == 0:
+                ready.append(user)
+        for name in roots.get(id(node), ()):
+            ready.extend(callers.get(name, ()))
+    return holds

@@ -1,0 +1,222 @@
+"""GBNF, EBNF and Lark's notation: what each form means, and errors with their exact places."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tokenfst import regex
+from tokenfst.automata import notation
+from tokenfst.automata.ebnf import ebnf
+from tokenfst.automata.gbnf import gbnf
+from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    MissingDependencyError,
+    PatternError,
+    PatternSyntaxError,
+    TokenfstError,
+    UnsupportedPatternError,
+)
+
+BNF = {
+    'root ::= "a" "b" | "c"': "ab|c",
+    'root ::= ("a" | "b")* "c"+ "d"?': "[ab]*c+d?",
+    'root ::= "a"{3} "b"{2,} "c"{1,2} "d"{ 0 , 1 }': "a{3}b{2,}c{1,2}d?",
+    'root ::= [a-c_] [^a-z"] [-x] [x-] [a-]': r'(?s)[a-c_][^a-z"][-x][x-][a-]',
+    r'root ::= "\x41\u00e9\U0001F600\t\n\r\"\\"': 'Aé😀\t\n\r"\\\\',
+    r"root ::= [\x41-\x43\u00e9-\u00ff\]\\]": r"[A-Cé-ÿ\]\\]",
+    'root ::= "é" [à-ü😀-😂]': "é[à-ü😀-😂]",
+    'root ::= a-b # comment "\n a-b ::= (\n "x" # more\n | "y"\n )\n': "x|y",
+    'root ::= | "a"': "a?",
+    'root ::= "" "a"': "a",
+    'root ::=\n  "a"\n  | "b"\n': "a|b",
+    'a_1 ::= "x"\nroot ::= a_1 a_1*': "x+",
+    'root ::= "a"*?': "a*",
+    'root ::= ((("a")))': "a",
+    'root ::= "a" root | "b"': "a*b",
+    'root::="a"|b b::="c"': "a|c",
+}
+
+
+@pytest.mark.parametrize("front_end", [gbnf, ebnf])
+@pytest.mark.parametrize("text", BNF)
+def test_what_bnf_means(text: str, front_end: Callable[[str], Grammar]) -> None:
+    assert front_end(text).to_language().equivalent(regex(BNF[text]))
+
+
+def test_what_only_one_notation_has() -> None:
+    assert gbnf("root ::= . [^x]").to_language().equivalent(regex("(?s).[^x]"))
+    assert gbnf('root ::= "a\nb"').to_language().accepts("a\nb")
+    assert gbnf('root ::= 1-a\n1-a ::= "x"').to_language().accepts("x")
+    assert ebnf(r"""root ::= 'a"' "'" '\'' [\-\]\^]""").to_language().accepts("a\"''-")
+    assert ebnf('a.b ::= "x"', "a.b").to_language().accepts("x")
+
+
+def test_bodies_stay_as_written() -> None:
+    found = gbnf('root ::= item{2,1000}\nitem ::= [a-z]+ ","')
+    assert list(found.rules) == ["root", "item"] and dict(found.positions) == {"root": 0, "item": 22}
+    assert sum(1 for body in found.rules.values() for _ in body.walk()) < 10
+    assert "gbnf('root" in repr(found)
+
+
+def both(text: str, position: int, message: str) -> list[tuple[Callable[[str], Grammar], str, int, str]]:
+    return [(gbnf, text, position, message), (ebnf, text, position, message)]
+
+
+ERRORS: list[tuple[Callable[[str], Grammar], str, int, str]] = [
+    *both('root ::= "a', 9, "this string does not end"),
+    *both("root ::= [a", 9, "this character class does not end"),
+    *both('root ::= ("a"', 13, "unexpected the end of the grammar; expected "),
+    *both('root ::= "a" )', 13, "unexpected ')'"),
+    *both("root ::= b", 9, "there is no rule 'b'"),
+    *both('root ::= "a"\nroot ::= "b"', 13, "the rule 'root' is defined twice, first in line 1"),
+    *both('x ::= "a"', 0, "there is no rule 'root' to start with"),
+    *both("", 0, "there is no rule 'root' to start with"),
+    *both('root ::= "a" "\\q"', 14, "the escape \\q is unknown or incomplete"),
+    *both('root ::= "a" "\\x4"', 14, "the escape \\x is unknown or incomplete"),
+    *both('root ::= "a"{3,2}', 12, "a repetition of 3 to 2 is empty"),
+    *both('root ::= "a"{99999999999}', 12, "too large"),
+    *both('root ::= "a"{,2}', 12, "a repetition is written {m}, {m,} or {m,n}"),
+    *both("root = b", 0, "unexpected 'root'; expected a rule (name ::=)"),
+    *both("root ::= [z-a]", 10, "the range begins after its end"),
+    *both("root ::=\n [^]", 10, "a character class needs a character"),
+    *both('root ::= "\\ud800"', 10, "U+D800 is a surrogate"),
+    *both('root ::= "\\U00110000"', 10, "there is no code point 0x110000"),
+    *both('root ::= (= "a") "b"', 9, "look-ahead"),
+    *both("root ::= @", 9, "unexpected '@'"),
+    *both("::= x", 0, "unexpected '::='"),
+    (gbnf, "root ::= 'a'", 9, "strings are written with double quotes"),
+    (ebnf, "root ::= .", 9, "'.' has no meaning here"),
+    (ebnf, "root ::= [a#x20]", 11, "#x20 is five characters here"),
+    (ebnf, 'root ::= "a\nb"', 9, "this string does not end"),
+    (lark_grammar, 'start: "a', 7, "this string does not end in its line"),
+    (lark_grammar, "start: /a", 7, "this regular expression does not end"),
+    (lark_grammar, "start: (A", 9, "unexpected a line break; expected ')'"),
+    (lark_grammar, "start: b", 7, "there is no rule 'b'"),
+    (lark_grammar, 'start: "a" B', 11, "there is no terminal 'B'"),
+    (lark_grammar, 'start: "a"\nstart: "b"', 11, "'start' is defined twice, first in line 1"),
+    (lark_grammar, 'start: A\nA: "a"\nA: "b"', 16, "'A' is defined twice, first in line 2"),
+    (lark_grammar, 'x: "a"', 0, "there is no rule 'start' to start with"),
+    (lark_grammar, 'start: "\\xq"', 8, "this escape is incomplete"),
+    (lark_grammar, 'start: "a"~3..2', 11, "a repetition of 3 to 2"),
+    (lark_grammar, 'start: "a" )', 11, "unexpected ')'"),
+    (lark_grammar, 'start: "a"\n%declare B', 11, "%declare needs a lexer of your own"),
+    (lark_grammar, "%import foo.B\nstart: B", 0, "only the grammars that lark ships"),
+    (lark_grammar, "%import .foo.B\nstart: B", 0, "only the grammars that lark ships"),
+    (lark_grammar, "%import common.B\nstart: B", 0, "the grammar 'common' has no 'B'"),
+    (lark_grammar, "%import common\nstart: B", 0, "this imports nothing"),
+    (lark_grammar, "start: /[z-a]/", 9, "bad character range z-a"),
+    (lark_grammar, "start: /[z-a]/i", 9, "bad character range z-a"),
+    (lark_grammar, "start: A\nA: /(b/", 13, "missing ), unterminated subpattern"),
+    (lark_grammar, r"start: /(a)\1/", 11, "a back-reference makes the language irregular"),
+    (lark_grammar, "start: /a\nb/", 7, "only under the flag x"),
+    (lark_grammar, "start: A\nA: B\nB: A", 17, "the terminal 'A' names itself"),
+    (lark_grammar, 'start: A\nA: b\nb: "a"', 12, "'b' is a rule, and terminals are made of terminals only"),
+    (lark_grammar, 'start: A\nA: "a" -> x', 19, "a terminal has no aliases"),
+    (lark_grammar, 'start: s{"a"}\ns{x,y}: x', 7, "'s' takes 2 arguments, not 1"),
+    (lark_grammar, 'start: "a"\ns{x,x}: x', 15, "the parameter 'x' is named twice"),
+    (lark_grammar, 'start: ""', 7, "an empty string is no terminal"),
+    (lark_grammar, 'start: "b".."a"', 7, "a range goes from one character up"),
+    (lark_grammar, "start: /a*?b*/", 7, "lazy quantifier"),
+    (lark_grammar, '%override x: "a"\nstart: "a"', 10, "there is no rule 'x'"),
+    (lark_grammar, 'start: "a"\n%ignore B', 19, "there is no terminal 'B'"),
+    (lark_grammar, 'start: "a" @', 11, "unexpected '@'"),
+]
+
+
+@pytest.mark.parametrize(("front_end", "text", "position", "message"), ERRORS)
+def test_errors_and_their_places(
+    front_end: Callable[[str], Grammar], text: str, position: int, message: str
+) -> None:
+    with pytest.raises(PatternError) as caught:
+        front_end(text)
+    assert message in str(caught.value)
+    assert caught.value.position == position
+    line = text.count("\n", 0, position) + 1
+    assert f"line {line}, column {position - text.rfind(chr(10), 0, position)}: " in str(caught.value)
+    refused = "look-ahead", "%declare", "only the grammars", "five characters", "back-reference", "lazy"
+    kind = UnsupportedPatternError if any(word in message for word in refused) else PatternSyntaxError
+    assert isinstance(caught.value, kind)
+
+
+@pytest.mark.parametrize(
+    ("front_end", "text"),
+    [(gbnf, 'root ::= root "a"'), (ebnf, 'root ::= b\nb ::= "x" root'), (lark_grammar, "start: start")],
+)
+def test_grammars_without_words(front_end: Callable[[str], Grammar], text: str) -> None:
+    with pytest.raises(EmptyLanguageError, match=r"line 1, column 1: .* has no word(.|\n)*\n  \^"):
+        front_end(text)
+
+
+def test_cycles_are_fine_where_there_is_a_way_out() -> None:
+    assert gbnf('root ::= root | "a"').to_language().equivalent(regex("a"))
+    assert lark_grammar('start: a\na: b | \nb: a "x"?').to_language().equivalent(regex("x*"))
+
+
+@pytest.mark.parametrize("front_end", [gbnf, ebnf, lark_grammar])
+def test_other_types_are_refused(front_end: Callable[[object], Grammar]) -> None:
+    with pytest.raises(ConstraintError, match="a grammar is a str, not bytes"):
+        front_end(b'root ::= "a"')
+
+
+DEEP = 10_000
+
+
+@pytest.mark.parametrize(
+    ("front_end", "text"),
+    [
+        (gbnf, "root ::= " + "(" * DEEP + '"a"' + ")" * DEEP),
+        (gbnf, "root ::= " + '("a" ' * DEEP + '"a"' + ' "b")?' * DEEP),
+        (ebnf, "root ::= " + "(" * DEEP),
+        (lark_grammar, "start: " + "[" * DEEP + '"a"' + "]" * DEEP),
+        (lark_grammar, "start: A\nA: " + "(" * DEEP + '"a"' + ")" * DEEP),
+        (lark_grammar, "start: A\nA: " + '("x" ' * DEEP + '"a"' + ")*" * DEEP),
+        (lark_grammar, "start: /" + "(" * DEEP + "a" + ")" * DEEP + "/"),
+        (lark_grammar, 'start: A0\nA600: "x"\n' + "".join(f"A{k}: A{k + 1} A{k + 1}\n" for k in range(600))),
+        (lark_grammar, 'start: a{"x"}\na{x}: "a" a{a{x}} | x'),
+        (lark_grammar, "start: " + '"a"\n | ' * DEEP + '"b"'),
+    ],
+)
+def test_deep_texts_end_inside_of_the_budget(front_end: Callable[[str], Grammar], text: str) -> None:
+    begin = time.monotonic()
+    with contextlib.suppress(TokenfstError):
+        front_end(text).truncate(2).accepts("a")
+    assert time.monotonic() - begin < 20
+
+
+@pytest.mark.parametrize(
+    ("front_end", "line", "last"),
+    [
+        (gbnf, 'r{} ::= "x{}" r{} | [a-z]+ "y"\n', 'root ::= r0\nr{} ::= "z"\n'),
+        (lark_grammar, 'r{}: "x{}" r{} | /[a-z]+/ "y"\n', 'start: r0\nr{}: "z"\n'),
+    ],
+)
+def test_large_texts(front_end: Callable[[str], Grammar], line: str, last: str) -> None:
+    size = 8_000  # about 250 KB; four times that takes four times as long
+    text = "".join(line.format(k, k, k + 1) for k in range(size)) + last.format(size)
+    grammar = front_end(text)
+    assert len(grammar.rules) == size + 2 and grammar.is_regular()
+    with pytest.raises(BudgetExceeded):  # a chain of 8,000 rules is more than the core nests
+        grammar.truncate(0).accepts("x0y")
+
+
+def test_lark_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_lark(name: str, *args: object, **kwargs: object) -> object:
+        if name.split(".")[0] == "lark":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)  # type: ignore[arg-type]
+
+    notation._parser.cache_clear()
+    monkeypatch.setattr(builtins, "__import__", without_lark)
+    with pytest.raises(MissingDependencyError, match=r'pip install "tokenfst\[grammars\]"'):
+        gbnf('root ::= "a"')

@@ -1,0 +1,63 @@
+"""Truncation against the definitions: random small grammars, all short words."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from reference import grammars as slow
+from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, optional, repeat, union
+from tokenfst.automata.grammar import Grammar
+
+WORDS = [bytes(word) for n in range(8) for word in itertools.product(b"ab", repeat=n)]
+
+
+def random_body(rng: random.Random, names: list[str], depth: int) -> Expr:
+    if depth == 0:
+        leaves = [literal(b"a"), literal(b"b"), literal(b"ab"), EPSILON, *map(call, names), *map(call, names)]
+        return rng.choice(leaves)
+    parts = [random_body(rng, names, depth - 1) for _ in range(rng.randint(2, 3))]
+    kind = rng.randrange(8)
+    if kind < 3:
+        return concat(*parts)
+    if kind < 6:
+        return union(*parts)
+    return optional(parts[0]) if kind == 6 else repeat(parts[0], rng.randint(0, 2), rng.choice([None, 2, 3]))
+
+
+def random_grammar(rng: random.Random) -> Grammar:
+    names = ["s", "t", "u"][: rng.randint(1, 3)]
+    return Grammar.from_rules({name: random_body(rng, names, rng.randint(1, 3)) for name in names}, "s")
+
+
+def check(seed: int, words: list[bytes]) -> bool:
+    rng = random.Random(seed)
+    grammar = random_grammar(rng)
+    languages = [grammar.truncate(depth) for depth in range(3)]
+    regular = grammar.is_regular()
+    for word in words:
+        whole = slow.accepts(grammar.rules, "s", word)
+        found = [language.accepts(word) for language in languages]
+        assert found == sorted(found), (seed, word, "deeper is more")
+        assert whole or not any(found), (seed, word, "only words of the grammar")
+        for depth, inside in enumerate(found):
+            if not inside:
+                assert not slow.nested(grammar.rules, "s", word, depth), (seed, word, depth)
+        assert not regular or all(inside == whole for inside in found), (seed, word, "regular is exact")
+    assert grammar.is_empty() == languages[0].is_empty()
+    return regular and grammar.is_recursive()
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_random_grammars(block: int) -> None:
+    found = [check(block * 1000 + seed, WORDS[:31]) for seed in range(20)]
+    assert any(found) and not all(found)  # some are recursive and regular nevertheless
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(40))
+def test_random_grammars_soak(block: int) -> None:
+    for seed in range(100):
+        check(100_000 + block * 1000 + seed, WORDS)
