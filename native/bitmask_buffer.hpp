@@ -1,5 +1,5 @@
-// A Python object that masks are written into: numpy arrays through the buffer protocol (about 70 ns), torch tensors
-// and others through DLPack (microseconds). Checked on every call; nothing is remembered about the object.
+// A Python object that masks are written into: numpy arrays through the buffer protocol, torch tensors and others
+// through DLPack, which is slower. Checked on every call; nothing is remembered about the object.
 #pragma once
 
 #include <nanobind/nanobind.h>
