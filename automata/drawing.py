@@ -18,6 +18,13 @@ from tokenfst.automata.expression import ALL_BYTES, Dfa
 from tokenfst.errors import DrawingError, MissingDependencyError
 
 FORMATS = ("svg", "png", "dot")
+HEADER = (
+    "digraph {",
+    "  rankdir=LR;",
+    '  node [shape=circle, fontname="Helvetica", fontsize=11, width=0.35, fixedsize=false];',
+    '  edge [fontname="Helvetica", fontsize=11];',
+)
+"""How every picture begins."""
 _LABEL_WIDTH = 48
 _ESCAPES = {0x09: r"\t", 0x0A: r"\n", 0x0D: r"\r", 0x20: "␣"}
 
@@ -85,17 +92,12 @@ def draw_graph(start: int, accepting: Iterable[int], edges: Iterable[Edge], titl
     final = set(accepting)
     arrows = list(edges)
     states = sorted({start, *final, *(e.source for e in arrows), *(e.target for e in arrows)})
-    lines = [
-        "digraph {",
-        "  rankdir=LR;",
-        '  node [shape=circle, fontname="Helvetica", fontsize=11, width=0.35, fixedsize=false];',
-        '  edge [fontname="Helvetica", fontsize=11];',
-    ]
+    lines = list(HEADER)
     if title:
-        lines.append(f'  label={_quoted(title)}; labelloc=t; fontname="Helvetica";')
+        lines.append(f'  label={quoted(title)}; labelloc=t; fontname="Helvetica";')
     lines += ['  "" [shape=point, style=invis];', f'  "" -> {start};']
     lines += [f"  {state} [shape=doublecircle];" if state in final else f"  {state};" for state in states]
-    lines += [f"  {edge.source} -> {edge.target} [label={_quoted(edge.label)}];" for edge in arrows]
+    lines += [f"  {edge.source} -> {edge.target} [label={quoted(edge.label)}];" for edge in arrows]
     return Drawing("\n".join([*lines, "}", ""]))
 
 
@@ -172,7 +174,7 @@ def _shown(byte: int) -> str:
     return f"\\{chr(byte)}" if chr(byte) in "\\[]^-" else chr(byte)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """``text`` as a string of the dot language, in which backslashes of ``text`` stand for themselves."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -31,8 +31,8 @@ Meaning, with a word w of bytes:
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -199,7 +199,14 @@ UNIVERSE = repeat(ANY_BYTE)
 
 NativeMachine = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int]
 NativeArgs = tuple[
-    npt.NDArray[np.int32], npt.NDArray[np.uint8], bytes, list[NativeMachine], list[tuple[int, str]]
+    npt.NDArray[np.int32],
+    npt.NDArray[np.uint8],
+    bytes,
+    list[NativeMachine],
+    list[tuple[int, str]],
+    list[tuple[int, bool]],
+    npt.NDArray[np.int32],
+    bool,
 ]
 
 
@@ -211,7 +218,9 @@ class Program:
     k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
     after its body, which names it. Other operands index the side tables. The last instruction is the root.
     ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels``
-    pairs a node's number with the text its author wrote.
+    pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
+    the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
+    surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
     """
 
     code: npt.NDArray[np.int32]
@@ -219,23 +228,41 @@ class Program:
     blob: bytes
     machines: tuple[Dfa, ...]
     labels: tuple[tuple[int, str], ...]
+    rules: tuple[tuple[int, bool], ...] = ()
+    rule_names: tuple[str, ...] = ()
+    assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    labelled: bool = False
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
         machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
-        return self.code, self.sets, self.blob, machines, list(self.labels)
+        labels, rules = list(self.labels), list(self.rules)
+        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled
 
 
-def linearize(root: Expr) -> Program:
-    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands."""
-    nodes = list(root.walk())
-    order = {id(node): number for number, node in enumerate(nodes)}
+def linearize(
+    root: Expr,
+    rules: Mapping[str, tuple[Expr, bool]] | None = None,
+    *,
+    assured: Container[int] = (),
+    labelled: bool = False,
+) -> Program:
+    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
+
+    ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
+    read, and ``root`` must be no part of one. ``assured``: ids of nodes that are known to have a word.
+    """
+    nodes: dict[int, Expr] = {}
+    for body in (*(body for body, _ in (rules or {}).values()), root):
+        nodes.update((id(node), node) for node in body.walk())
+    order = {key: number for number, key in enumerate(nodes)}
+    rule_numbers = {name: number for number, name in enumerate(rules or {})}
     code: list[int] = []
     sets: dict[int, int] = {}
     machines: dict[int, tuple[int, Dfa]] = {}
     blob = bytearray()
     labels: list[tuple[int, str]] = []
-    for node in nodes:
+    for node in nodes.values():
         operands = [order[id(arg)] for arg in node.args]
         value = node.value
         if node.op is Op.BYTES:
@@ -249,12 +276,15 @@ def linearize(root: Expr) -> Program:
         elif isinstance(value, tuple):
             operands += value
         elif isinstance(value, str):
-            raise ConstraintError(
-                f"the rule {value!r} is called outside of a Grammar; use its truncate(depth)"
-            )
+            if value not in rule_numbers:
+                raise ConstraintError(
+                    f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
+                )
+            operands.append(rule_numbers[value])
         if node.source is not None:
             labels.append((order[id(node)], node.source))
         code += (int(node.op), len(operands), *operands)
+    bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
     rows = b"".join(bits.to_bytes(32, "little") for bits in sets)
     return Program(
         code=np.array(code, np.int32),
@@ -262,4 +292,8 @@ def linearize(root: Expr) -> Program:
         blob=bytes(blob),
         machines=tuple(dfa for _, dfa in machines.values()),
         labels=tuple(labels),
+        rules=bodies,
+        rule_names=tuple(rule_numbers),
+        assured=np.array([order[key] for key in nodes if key in assured], np.int32),
+        labelled=labelled,
     )

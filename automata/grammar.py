@@ -14,18 +14,32 @@ regular, and ``x~1..1000`` would be a thousand alternatives.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tokenfst.automata.expression import EMPTY, Expr, Op
-from tokenfst.automata.grammar_lint import Finding, lint, productive
-from tokenfst.automata.language import Language
+from tokenfst import _native
+from tokenfst.automata.conflict import Conflict, make_conflict
+from tokenfst.automata.drawing import Drawing
+from tokenfst.automata.expression import EMPTY, Expr, Op, Program, call, linearize
+from tokenfst.automata.grammar_lint import Finding, lint, nullable, productive
+from tokenfst.automata.language import Language, encode, widest
+from tokenfst.automata.lazy import run_program
+from tokenfst.automata.left_recursion import rewrite_left_recursion, without_left_recursion
+from tokenfst.automata.network import draw_rules
 from tokenfst.automata.notation import place
+from tokenfst.automata.product import intersect
+from tokenfst.automata.pushdown import pushdown_rules
+from tokenfst.automata.readable import shorten
 from tokenfst.automata.rule_graph import COMPOSED, called, cycles, inner_nodes, reachable, shortest_cycle
+from tokenfst.automata.shortest_word import shortest_words
 from tokenfst.automata.truncation import hard_cycle, inline, rebuilt, size
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, caret
+
+_SOURCE_LENGTH = 110
+"""Characters of each operand's description in that of a combination."""
 
 
 class Grammar:
@@ -36,7 +50,7 @@ class Grammar:
     words is undecidable.
     """
 
-    __slots__ = ("_budget", "_positions", "_rules", "_source", "_start", "_text", "_usable")
+    __slots__ = ("_automaton", "_budget", "_positions", "_rules", "_source", "_start", "_text", "_usable")
 
     def __init__(
         self,
@@ -59,6 +73,7 @@ class Grammar:
         self._positions = MappingProxyType(dict(positions or {}))
         self._budget = budget
         self._usable: Mapping[str, Expr] | None = None
+        self._automaton: _native.ByteAutomaton | None = None
         if start not in self._rules:
             raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
         for name, body in self._rules.items():
@@ -127,6 +142,50 @@ class Grammar:
         """Whether the grammar has no word at all."""
         return self._start not in self._productive()
 
+    def accepts(self, word: str | bytes) -> bool:
+        """Whether ``word`` (text in UTF-8) is a word of the grammar. Text with a lone surrogate never is.
+
+        Linear in the word where the grammar is deterministic; at worst cubic, on a graph-structured stack.
+        """
+        data = encode(word)
+        return data is not None and self.automaton.accepts(data)
+
+    def viable_prefix(self, data: bytes) -> int:
+        """How many bytes of ``data`` some word of the grammar begins with; -1 if there is no word."""
+        return self.automaton.viable_prefix(data)
+
+    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
+        """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a
+        word."""
+        return self.automaton.next_bytes(prefix)
+
+    def witness(self) -> bytes | None:
+        """A shortest word, the least of them in byte order; ``None`` if there is none."""
+        return shortest_words(self._rules, self._budget).get(self._start)
+
+    def rule_stack(self, prefix: bytes) -> tuple[str, ...]:
+        """The rules that ``prefix`` is inside of where it ends, or where it first leaves the grammar: the start
+        first, the innermost last.
+
+        Of several ways to read the text, one. A rule that calls itself last (``list: item list``) stands there
+        once, and rules that call themselves first may stand under names made from theirs.
+        """
+        return self._rule_stacks(prefix)[0]
+
+    def is_deterministic(self) -> bool:
+        """Whether one stack is enough for every text: see ``conflict``."""
+        return self.conflict() is None
+
+    def conflict(self) -> Conflict | None:
+        """A shortest text after which one stack is not enough, and why; ``None`` for deterministic grammars.
+
+        Exact for the push-down automaton that is walked, in which calls that need no stack are inlined: it may be
+        deterministic where other automata for the same rules are not. Goes through all states that can be
+        reached, so BudgetExceeded("states" or "seconds") for grammars whose terminals combine in very many ways.
+        """
+        prefix = self.automaton.conflict()
+        return None if prefix is None else make_conflict(prefix, self._rule_stacks(prefix), self._place)
+
     def is_recursive(self) -> bool:
         """Whether a rule that the start reaches calls itself, at once or through others."""
         graph = {name: called(body) for name, body in self._rules.items()}
@@ -177,16 +236,111 @@ class Grammar:
             return Language(EMPTY, source, self._budget)
         return Language(inline(self._productive(), self._start, depth, self.budget), source, self._budget)
 
+    # --- algebra --------------------------------------------------------------------------------------
+
+    def __and__(self, other: Language) -> Grammar:
+        """Words of this grammar that are also in a language, as a grammar again.
+
+        Its rules are named after rules of this one and states of ``other.determinize()``: ``value[2→5]`` has
+        the words of ``value`` that lead from state 2 to state 5, and ``value#1[2→5]`` is a part of it. Only
+        what has a word and is used is made: at worst rules × states² of them, of states alternatives each. (So
+        a bound on the length, a state for each byte, costs much; a token budget is cheaper.)
+
+        Raises ConstraintError for two grammars, BudgetExceeded naming the rule that grew.
+        """
+        if isinstance(other, Grammar):
+            raise ConstraintError(
+                "the words that two grammars share need not be context-free, and whether there are any is "
+                "undecidable: intersect one grammar with the other's truncate(depth)"
+            )
+        if not isinstance(other, Language):
+            return NotImplemented
+        source = f"({shorten(self._source, _SOURCE_LENGTH)}) & ({shorten(other.source, _SOURCE_LENGTH)})"
+        budget = widest(self._budget, other._budget)
+        bounded = other if budget in (None, other.budget) else other.with_budget(budget)
+        made = intersect(self._productive(), self._start, bounded.determinize(), budget or Budget())
+        positions = {
+            name: self._positions[rule] for name, rule in made.origins.items() if rule in self._positions
+        }
+        return Grammar(
+            made.rules, self._start, source=source, text=self._text, positions=positions, budget=budget
+        )
+
+    def __rand__(self, other: Language) -> Grammar:
+        """The same: ``language & grammar``."""
+        return self & other
+
+    # --- out ------------------------------------------------------------------------------------------
+
+    def draw(
+        self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
+    ) -> Drawing:
+        """A picture of the rules as a recursive transition network, one frame for each; with ``path`` also
+        written there. Arguments and errors as in ``Language.draw``."""
+        picture = draw_rules(
+            self._rules, self._start, self._source, max_states, text=self._text, positions=self._positions
+        )
+        if path is not None:
+            picture.save(path, format)
+        return picture
+
+    # --- the push-down automaton ----------------------------------------------------------------------
+
+    @property
+    def automaton(self) -> _native.ByteAutomaton:
+        """The push-down automaton in the native core, whose states are made when they are first met; made
+        once, shared by threads. Without recursion that needs a stack it is finite."""
+        automaton = self._automaton
+        if automaton is None:
+            automaton = self._automaton = run_program(self.program(), self.budget)
+        return automaton
+
+    def program(self) -> Program:
+        """The rules as the native core reads them; without any that need a stack, the expression they are."""
+        if self.is_empty():
+            return linearize(EMPTY)
+        plain = without_left_recursion(self._productive(), self._start, self.budget)
+        rules = pushdown_rules(plain, self._start, self.budget)
+        if any(node.op is Op.CALL for body in rules.values() for node in body.walk()):
+            return self._program(plain, rules)
+        return linearize(rules[self._start])
+
     # --- details --------------------------------------------------------------------------------------
+
+    def _rule_stacks(self, prefix: bytes) -> list[tuple[str, ...]]:
+        """The rules around the end of ``prefix``, outermost first: for each of some ways to read it."""
+        if self.is_empty():
+            return [()]
+        plain, origins = rewrite_left_recursion(self._productive(), self._start, self.budget)
+        program = self._program(plain, plain, labelled=True)
+        found: dict[tuple[str, ...], None] = {}
+        for around in run_program(program, self.budget).rules_around(prefix):
+            names = [program.rule_names[number] for number in reversed(around)]
+            path = [self._start, *(origins.get(name, name) for name in names)]
+            found[tuple(name for name, before in zip(path, ["", *path], strict=False) if name != before)] = (
+                None
+            )
+        return list(found) or [(self._start,)]
+
+    def _place(self, rule: str) -> tuple[int, int]:
+        position = self._positions.get(rule)
+        return (0, 0) if position is None else place(self._text, position)
+
+    def _program(
+        self, plain: Mapping[str, Expr], rules: Mapping[str, Expr], *, labelled: bool = False
+    ) -> Program:
+        """``rules``, inlined from ``plain``, as a program."""
+        empty = nullable(plain, self._budget)
+        bodies = {name: (body, id(plain[name]) in empty) for name, body in rules.items()}
+        assured = _with_words(plain, rules, productive(plain, self._budget))
+        return linearize(call(self._start), bodies, assured=assured, labelled=labelled)
 
     def _productive(self) -> Mapping[str, Expr]:
         """The rules that have a word, without the alternatives that have none."""
         if self._usable is None:
             alive = productive(self._rules, self._budget)
             kept = {name: body for name, body in self._rules.items() if id(body) in alive}
-            if len(kept) < len(self._rules):
-                kept = {name: _pruned(body, alive) for name, body in kept.items()}
-            self._usable = kept
+            self._usable = {name: _pruned(body, alive) for name, body in kept.items()}
         return self._usable
 
     def _check(self, name: str, body: Expr) -> None:
@@ -213,6 +367,17 @@ class Grammar:
         return replace(finding, line=line, column=column)
 
 
+def _with_words(plain: Mapping[str, Expr], rules: Mapping[str, Expr], alive: set[int]) -> set[int]:
+    """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
+    among ``alive``, and the variables that rules became."""
+    leaves = [node for body in plain.values() for node in inner_nodes(body) if node.op not in COMPOSED]
+    inside = {id(node) for leaf in leaves for node in leaf.walk()}
+    made = (node for body in rules.values() for node in body.walk() if node.op is Op.VARIABLE)
+    return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
+        id(node) for node in made if id(node) not in inside
+    }
+
+
 def refuse_empty(grammar: Grammar) -> Grammar:
     """``grammar``, or EmptyLanguageError with the place of its start if it has no word."""
     if not grammar.is_empty():
@@ -233,7 +398,7 @@ def _below_leaf(node: Expr) -> list[Expr]:
 
 
 def _pruned(body: Expr, alive: set[int]) -> Expr:
-    """``body`` with what has no word made EMPTY."""
+    """``body`` with what has no word made EMPTY; itself where nothing is."""
     done: dict[int, Expr] = {}
     for node in inner_nodes(body):
         if id(node) not in alive:

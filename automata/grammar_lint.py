@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from tokenfst.automata.expression import Dfa, Expr, Op
 from tokenfst.automata.language import Language
 from tokenfst.automata.rule_graph import (
-    COMPOSED,
     called,
     cycles,
     inner_nodes,
     least_true,
+    left_edge,
     name_of,
     reachable,
     shortest_cycle,
@@ -95,7 +95,7 @@ def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[F
             message = f"the rule {name!r} is not used: no way leads to it from {start!r}"
             found.append(Finding(FindingKind.UNREACHABLE, name, message))
     kinds = (
-        (FindingKind.LEFT_RECURSION, _beginnings, "begins with itself"),
+        (FindingKind.LEFT_RECURSION, left_edge, "begins with itself"),
         (
             FindingKind.CYCLE,
             _alone,
@@ -111,28 +111,6 @@ def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[F
             found.append(Finding(kind, first, message, path))
     order = {name: number for number, name in enumerate(rules)}
     return sorted(found, key=lambda finding: order[finding.rule])
-
-
-def _beginnings(body: Expr, empty: set[int]) -> list[str]:
-    """The rules that a word of ``body`` can begin with."""
-    found: dict[str, None] = {}
-    seen: set[int] = set()
-    stack = [body]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node.op is Op.CALL:
-            found[name_of(node)] = None
-        elif node.op is Op.CONCAT:
-            for arg in node.args:
-                stack.append(arg)
-                if id(arg) not in empty:
-                    break
-        elif node.op in COMPOSED:
-            stack.extend(node.args)
-    return list(found)
 
 
 def _alone(body: Expr, empty: set[int]) -> list[str]:

@@ -78,7 +78,7 @@ class Language:
     @classmethod
     def literal(cls, word: str | bytes) -> Language:
         """The one word ``word`` (text in UTF-8). ``ConstraintError`` if it holds a lone surrogate."""
-        data = _encode(word)
+        data = encode(word)
         if data is None:
             raise ConstraintError(f"{word!r} holds a lone surrogate, which has no UTF-8 encoding")
         return cls(expression.literal(data), f"literal({_shorten(repr(word), _SOURCE_LENGTH - 10)})")
@@ -115,7 +115,7 @@ class Language:
         """The union of any number of languages; of none, the empty language."""
         parts = list(languages)
         source = _shorten(" | ".join(f"({part.source})" for part in parts), _SOURCE_LENGTH)
-        budget = _widest(*(part._budget for part in parts))
+        budget = widest(*(part._budget for part in parts))
         return cls(expression.union(*(part.expr for part in parts)), source or "empty()", budget)
 
     @classmethod
@@ -169,6 +169,10 @@ class Language:
         if automaton is None:
             automaton = self._automaton = make_automaton(self._expr, self.budget)
         return automaton
+
+    def program(self) -> expression.Program:
+        """The expression as the native core reads it."""
+        return expression.linearize(self._expr)
 
     def determinize(self) -> Dfa:
         """All states as tables, trim (convention 3); made once."""
@@ -243,7 +247,7 @@ class Language:
 
     def accepts(self, word: str | bytes) -> bool:
         """Whether ``word`` (text in UTF-8) is in the language. Text with a lone surrogate never is."""
-        data = _encode(word)
+        data = encode(word)
         return data is not None and self._ask(lambda automaton: automaton.accepts(data))
 
     def viable_prefix(self, data: bytes) -> int:
@@ -343,7 +347,7 @@ class Language:
             return NotImplemented
         half = (_SOURCE_LENGTH - 7) // 2
         source = f"({_shorten(self._source, half)}) {sign} ({_shorten(other._source, half)})"
-        return Language(operation(self._expr, other._expr), source, _widest(self._budget, other._budget))
+        return Language(operation(self._expr, other._expr), source, widest(self._budget, other._budget))
 
     def _derived(self, expr: Expr, source: str) -> Language:
         return Language(expr, source.format(self._source), self._budget)
@@ -368,7 +372,7 @@ def _any_text() -> Expr:
     return expression.repeat(expression.machine(utf8_dfa(((0, MAX_CODE_POINT),))))
 
 
-def _encode(word: str | bytes) -> bytes | None:
+def encode(word: str | bytes) -> bytes | None:
     """Text as UTF-8; ``None`` if it has no encoding."""
     try:
         return word.encode() if isinstance(word, str) else bytes(word)
@@ -382,8 +386,8 @@ def _shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
 
 
-def _widest(*budgets: Budget | None) -> Budget | None:
-    """The field-wise maximum of those given."""
+def widest(*budgets: Budget | None) -> Budget | None:
+    """The field-wise maximum of those given: what something combined of several may cost."""
     given = [budget for budget in budgets if budget is not None]
     if not given:
         return None

@@ -6,7 +6,8 @@ for each list of arguments; a named terminal is a rule without calls. The meanin
 any way at all. So priorities, which choose among ways, and ``?``, ``!``, ``_`` and aliases, which shape
 trees, have no effect. ``docs/grammars.md`` has the table.
 
-``%ignore``: what is ignored may stand before every terminal of a rule and at the end of the text.
+``%ignore``: what is ignored may stand at the beginning of the text and behind every terminal of a rule; behind and not
+before, so that a rule's first byte tells that the rule has begun.
 
 Linear in the text, apart from templates, whose instances are counted, and terminals, which are written into
 those that name them (``BudgetExceeded``).
@@ -84,7 +85,7 @@ class _Builder:
                 self.reference(definition)
         self.translate()
         if self.ignore is not EPSILON:
-            start = self.with_ignored_end(first.name)
+            start = self.with_ignored_beginning(first.name)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
         order = sorted(self.rules, key=lambda name: self.positions.get(name, len(self.text)))
         return refuse_empty(
@@ -98,12 +99,12 @@ class _Builder:
             )
         )
 
-    def with_ignored_end(self, start: str) -> str:
-        """The rule for whole texts: what is ignored may stand at their end as well."""
+    def with_ignored_beginning(self, start: str) -> str:
+        """The rule for whole texts: what is ignored may stand at their beginning as well."""
         if not any(start in called(body) for body in self.rules.values()):
-            self.rules[start] = concat(self.rules[start], self.ignore)
+            self.rules[start] = concat(self.ignore, self.rules[start])
             return start
-        self.rules[_START] = concat(call(start), self.ignore)
+        self.rules[_START] = concat(self.ignore, call(start))
         self.positions[_START] = self.positions[start]
         return _START
 
@@ -161,11 +162,11 @@ class _Builder:
             return self.rule_value(token, children[1:], file)
         if kind == "terminal":
             definition = self.source.look_up(token, file)
-            return concat(self.ignore, self.reference(definition)), definition.name
+            return concat(self.reference(definition), self.ignore), definition.name
         key = "..".join(children)
         if key not in self.leaves:
             self.leaves[key] = self.leaf(kind, children, file)
-        return concat(self.ignore, self.leaves[key]), key
+        return concat(self.leaves[key], self.ignore), key
 
     def rule_value(self, token: Token, arguments: list[_Value], file: File) -> _Value:
         definition = self.source.look_up(token, file)

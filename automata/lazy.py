@@ -10,7 +10,17 @@ from functools import lru_cache
 import numpy as np
 
 from tokenfst import _native
-from tokenfst.automata.expression import ANY_BYTE, Dfa, Expr, byte_set, intersect, linearize, machine, repeat
+from tokenfst.automata.expression import (
+    ANY_BYTE,
+    Dfa,
+    Expr,
+    Program,
+    byte_set,
+    intersect,
+    linearize,
+    machine,
+    repeat,
+)
 from tokenfst.automata.tables import frozen_dfa
 from tokenfst.automata.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.budget import Budget
@@ -23,7 +33,12 @@ _READABLE_LENGTH = 1_000
 
 def make_automaton(expr: Expr, budget: Budget) -> _native.ByteAutomaton:
     """The automaton of an expression; its states are made when they are looked at."""
-    return _native.ByteAutomaton(*linearize(expr).native_args(), budget.states, budget.bytes, budget.seconds)
+    return run_program(linearize(expr), budget)
+
+
+def run_program(program: Program, budget: Budget) -> _native.ByteAutomaton:
+    """The automaton of a program; with rules, a push-down automaton."""
+    return _native.ByteAutomaton(*program.native_args(), budget.states, budget.bytes, budget.seconds)
 
 
 def make_tables(automaton: _native.ByteAutomaton) -> Dfa:

@@ -9,7 +9,7 @@ Cost: linear in nodes and edges, each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from tokenfst.automata.expression import Expr, Op
 
@@ -47,8 +47,11 @@ def called(body: Expr) -> list[str]:
     return list(dict.fromkeys(name_of(node) for node in inner_nodes(body) if node.op is Op.CALL))
 
 
-def called_at_edge(body: Expr, place: int) -> list[str]:
-    """The rules called as the first part (``place`` 0) or the last part (-1) of an alternative."""
+def left_edge(body: Expr, empty: Container[int]) -> list[str]:
+    """The rules that a body can call with nothing but empty words in front.
+
+    ``empty`` holds the ids of the nodes that have the empty word (``grammar_lint.nullable``).
+    """
     found: dict[str, None] = {}
     seen: set[int] = set()
     stack = [body]
@@ -59,10 +62,13 @@ def called_at_edge(body: Expr, place: int) -> list[str]:
         seen.add(id(node))
         if node.op is Op.CALL:
             found[name_of(node)] = None
-        elif node.op is Op.UNION:
-            stack.extend(reversed(node.args))
         elif node.op is Op.CONCAT:
-            stack.append(node.args[place])
+            for arg in node.args:
+                stack.append(arg)
+                if id(arg) not in empty:
+                    break
+        elif node.op in COMPOSED:
+            stack.extend(node.args)
     return list(found)
 
 
@@ -144,6 +150,23 @@ def _last(vertices: list[str], wanted: str) -> int:
 def cycles(graph: Graph) -> list[list[str]]:
     """The components that hold a cycle: two vertices or more, or one with an edge to itself."""
     return [part for part in components(graph) if len(part) > 1 or part[0] in graph[part[0]]]
+
+
+def nested_heads(graph: Graph, order: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
+    """A weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings", 1993).
+
+    Of every strongly connected component that holds a cycle the vertex that is first in ``order`` is the head.
+    Without it the component falls apart into smaller ones, with heads of their own, and so on: every cycle goes
+    through a head. Yields heads with their components, outer components before those inside of them.
+
+    Linear for every level of nesting.
+    """
+    work = [list(graph)]
+    while work:
+        for part in cycles({name: graph[name] for name in work.pop()}):
+            head = min(part, key=order.__getitem__)
+            yield head, part
+            work.append([name for name in part if name != head])
 
 
 def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from tokenfst import _native
 from tokenfst._native import Matcher
 from tokenfst.automata import expression as ex
+from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
@@ -32,6 +33,7 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     BudgetExceeded,
     EmptyLanguageError,
+    NondeterministicError,
     UnspellableWarning,
     VocabularyMismatchError,
 )
@@ -62,6 +64,9 @@ class Stats:
     ``states``: byte-level states made. ``masks_made``: states whose mask is known. ``distinct_masks``: different
     masks among them. ``dense_rows``: how many of those are stored in full (ceil(V / 32) words each).
     ``fragments``: parts of the constraint whose masks are shared across contexts. ``expanded``: whether all is made.
+
+    Of push-down automata: ``frames``, the stack's symbols; ``leaves``, the masks by what was looked at of the stack;
+    ``deepest_look``, the most symbols that one of them looks at.
     """
 
     states: int
@@ -70,6 +75,9 @@ class Stats:
     dense_rows: int
     fragments: int
     expanded: bool
+    frames: int = 0
+    leaves: int = 0
+    deepest_look: int = 0
 
 
 class TokenAutomaton:
@@ -239,22 +247,33 @@ class MaskTable:
         return found
 
 
-def compile(language: Language, vocabulary: Vocabulary, budget: Budget | None = None) -> TokenAutomaton:
-    """Compose ``language`` with the detokenizing transducer of ``vocabulary``, lazily.
+def compile(
+    constraint: Language | Grammar,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    deterministic: bool = False,
+) -> TokenAutomaton:
+    """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
+    automaton over tokens, a grammar to a push-down automaton.
 
-    The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for an empty language and
-    ``BudgetExceeded``. Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot spell
-    all of the language.
+    The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
+    and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
+    for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
+    spell all of the constraint.
     """
-    if not isinstance(language, Language):
+    if not isinstance(constraint, Language | Grammar):
         raise TypeError(
-            f"compile() takes a Language, such as regex(...) returns, not {type(language).__name__}"
+            "compile() takes a Language, such as regex(...) returns, or a Grammar, not "
+            f"{type(constraint).__name__}"
         )
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
+    if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
+        raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
     native = _native.TokenAutomaton.compose(
-        *ex.linearize(language.expr).native_args(),
+        *constraint.program().native_args(),
         vocabulary.native,
         budget.states,
         budget.bytes,
@@ -262,30 +281,32 @@ def compile(language: Language, vocabulary: Vocabulary, budget: Budget | None = 
     )
     if native.is_empty:
         raise EmptyLanguageError(
-            f"no string satisfies {language.source}: the language is empty. Look for parts that contradict each "
+            f"no string satisfies {constraint.source}: the language is empty. Look for parts that contradict each "
             "other, such as the two sides of an intersection"
         )
     if not vocabulary.native.complete:
-        _warn_unspellable(language, vocabulary, native)
-    return TokenAutomaton(native, vocabulary, language.source, budget)
+        _warn_unspellable(constraint, vocabulary, native)
+    return TokenAutomaton(native, vocabulary, constraint.source, budget)
 
 
-def _warn_unspellable(language: Language, vocabulary: Vocabulary, native: _native.TokenAutomaton) -> None:
+def _warn_unspellable(
+    constraint: Language | Grammar, vocabulary: Vocabulary, native: _native.TokenAutomaton
+) -> None:
     """Strings that no token sequence spells vanish from the token language: say so, with a witness. Whether there are
     any beside spelled ones is looked for within ``_GLANCE`` only: a courtesy must not cost more than the work."""
     if not native.spellable:
-        witness, part = language.witness(), "none"
+        witness, part = constraint.witness(), "none"
     else:
         missing = sum(1 << byte for byte in census(vocabulary).missing_bytes)
-        holds_missing = ex.concat(ex.UNIVERSE, ex.byte_set(missing), ex.UNIVERSE)
+        holds_missing = Language(ex.concat(ex.UNIVERSE, ex.byte_set(missing), ex.UNIVERSE))
         part = "not all"
         try:
-            witness = Language(ex.intersect(language.expr, holds_missing), budget=_GLANCE).witness()
+            witness = (constraint & holds_missing).with_budget(_GLANCE).witness()
         except BudgetExceeded:
             witness = None
     if witness is not None:
         warnings.warn(
-            f"the vocabulary spells {part} of the strings of {language.source}: for example, no token sequence "
+            f"the vocabulary spells {part} of the strings of {constraint.source}: for example, no token sequence "
             f"gives {witness!r}",
             UnspellableWarning,
             stacklevel=3,

@@ -77,6 +77,8 @@ inline Arrays expand(TokenAutomaton& automaton) {
   Arrays out;
   std::copy_n(bytes.classes(), 256, out.classes.begin());
   out.num_classes = bytes.num_classes();
+  if (bytes.is_pushdown()) throw Error(Fault::Constraint, "a push-down automaton has no finite table of states");
+  Stacks stacks;
   std::vector<State> order = bytes.reachable();
   std::vector<State> number = bytes.numbering(order);
   std::vector<bool> token_state(bytes.num_states());
@@ -94,15 +96,15 @@ inline Arrays expand(TokenAutomaton& automaton) {
     State q = order[k];
     bool reached = q != kDead && q < token_state.size() && token_state[q];
     out.accepting.push_back(q != kDead && bytes.accepting(q));
-    out.mask.push_back(reached ? masks.number(automaton.mask(q)) : 0);
-    out.distance.push_back(q == kDead ? kUnreachable : reached ? automaton.distance(q) : kUnreachable);
-    out.worst.push_back(reached ? automaton.worst(q) : 0);
+    out.mask.push_back(reached ? masks.number(automaton.mask({q}, stacks)) : 0);
+    out.distance.push_back(q == kDead ? kUnreachable : reached ? automaton.distance({q}, stacks) : kUnreachable);
+    out.worst.push_back(reached ? automaton.worst({q}, stacks) : 0);
     if (q == kDead) continue;
     const State* row = bytes.row(q);
     for (uint32_t c = 0; c < out.num_classes; ++c) out.table[k * out.num_classes + c] = number[row[c]];
   }
   masks.write(out);
-  out.start = number[automaton.start()];
+  out.start = number[automaton.start().state];
   out.inner_start = number[bytes.inner_start()];
   return out;
 }

@@ -14,6 +14,7 @@
 
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
+#include "levels.hpp"
 #include "logits_bindings.hpp"
 #include "matcher.hpp"
 
@@ -29,6 +30,7 @@ template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Machines = std::vector<std::tuple<Vector<uint8_t>, nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>, Vector<bool>, uint32_t>>;
 using Labels = std::vector<std::pair<uint32_t, std::string>>;
+using Rules = std::vector<std::pair<uint32_t, bool>>;
 
 const char* class_of(Fault fault) {
   switch (fault) {
@@ -64,8 +66,12 @@ nb::ndarray<nb::numpy, const T> to_numpy(std::vector<T>&& values, std::vector<si
   return nb::ndarray<nb::numpy, const T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
-Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels) {
+Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
+                     Vector<int32_t> assured, bool labelled) {
   Program program;
+  program.rules = rules;
+  program.assured = {assured.data(), assured.size()};
+  program.labelled = labelled;
   program.code = {code.data(), code.size()};
   program.sets = view(sets);
   program.blob = {blob.c_str(), blob.size()};
@@ -216,27 +222,31 @@ void bind_automata(nb::module_& m) {
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
           "__init__",
-          [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, uint64_t states,
-             uint64_t bytes, double seconds) {
-            Program program = make_program(code, sets, blob, machines, labels);
+          [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
+             const Rules& rules, Vector<int32_t> assured, bool labelled, uint64_t states, uint64_t bytes, double seconds) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled);
             nb::gil_scoped_release nogil;
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "states"_a, "bytes"_a, "seconds"_a)
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "states"_a, "bytes"_a, "seconds"_a)
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
-            return self.accepting(self.run(self.start(), text));
+            Stacks stacks;
+            Walker walker(self, stacks);
+            return self.accepting(walker.run(walker.start(), text).state);
           }, "data"_a)
       .def(
           "viable_prefix",
           [](ByteAutomaton& self, nb::bytes data) -> int64_t {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
-            State q = self.start();
-            if (q == kDead) return -1;
+            Stacks stacks;
+            Walker walker(self, stacks);
+            Config at = walker.start();
+            if (is_dead(at)) return -1;
             for (size_t i = 0; i < text.size(); ++i) {
-              if ((q = self.step(q, static_cast<uint8_t>(text[i]))) == kDead) return static_cast<int64_t>(i);
+              if (is_dead(at = walker.step(at, static_cast<uint8_t>(text[i])))) return static_cast<int64_t>(i);
             }
             return static_cast<int64_t>(text.size());
           },
@@ -244,7 +254,9 @@ void bind_automata(nb::module_& m) {
       .def(
           "next_bytes",
           [](ByteAutomaton& self, nb::bytes prefix) {
-            State q = self.run(self.start(), from_bytes(prefix));
+            Stacks stacks;
+            Walker walker(self, stacks);
+            State q = walker.run(walker.start(), from_bytes(prefix)).state;
             std::string next;
             for (int byte = 0; q != kDead && byte < 256; ++byte) {
               if (self.step(q, static_cast<uint8_t>(byte)) != kDead) next += static_cast<char>(byte);
@@ -252,6 +264,21 @@ void bind_automata(nb::module_& m) {
             return nb::make_tuple(to_bytes(next), self.accepting(q));
           },
           "prefix"_a)
+      .def("rules_around", [](ByteAutomaton& self, nb::bytes prefix) {
+            std::string_view text = from_bytes(prefix);
+            nb::gil_scoped_release nogil;
+            return rules_around(self, text);
+          }, "prefix"_a)
+      .def("conflict",
+           [](ByteAutomaton& self) -> std::optional<nb::bytes> {
+             std::optional<std::string> text;
+             {
+               nb::gil_scoped_release nogil;
+               text = Levels(self).conflict();
+             }
+             if (!text) return std::nullopt;
+             return to_bytes(*text);
+           })
       .def("shortest",
            [](ByteAutomaton& self) -> std::optional<nb::bytes> {
              std::optional<std::string> word;
@@ -298,26 +325,29 @@ void bind_automata(nb::module_& m) {
   nb::class_<TokenAutomaton>(m, "TokenAutomaton", "A vocabulary composed with a byte automaton, determinized on demand.")
       .def_static(
           "compose",
-          [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, std::shared_ptr<Vocabulary> vocabulary,
-             uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
-            Program program = make_program(code, sets, blob, machines, labels);
+          [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
+             Vector<int32_t> assured, bool labelled, std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled);
             nb::gil_scoped_release nogil;
             auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
             return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), narrow);
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
           "narrow"_a = TokenAutomaton::kNarrowWalk)
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)
-      .def_prop_ro("start", &TokenAutomaton::start)
-      .def_prop_ro("is_empty", [](TokenAutomaton& self) { return self.start() == kDead; })
+      .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
+      .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
+      .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
         nb::gil_scoped_release nogil;
-        return self.spellable(self.start());
+        Stacks stacks;
+        return self.spellable(self.start(), stacks);
       })
       .def("advance", [](TokenAutomaton& self, State state, uint32_t token) {
         if (token >= self.vocabulary().size()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
-        return self.advance(state_of(self, state), token);
+        Stacks stacks;
+        return self.advance({state_of(self, state)}, token, stacks).state;
       }, "state"_a, "token"_a)
       .def("arcs", [](TokenAutomaton& self, State state) {
         std::vector<uint32_t> tokens, targets;
@@ -330,7 +360,8 @@ void bind_automata(nb::module_& m) {
       }, "state"_a)
       .def("distance", [](TokenAutomaton& self, State state) {
         nb::gil_scoped_release nogil;
-        return self.distance(state_of(self, state));
+        Stacks stacks;
+        return self.distance({state_of(self, state)}, stacks);
       }, "state"_a)
       .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("stats", [](TokenAutomaton& self) {
@@ -345,6 +376,9 @@ void bind_automata(nb::module_& m) {
         result["distinct_masks"] = stats.distinct_masks;
         result["dense_rows"] = stats.dense_rows;
         result["fragments"] = stats.fragments;
+        result["frames"] = stats.frames;
+        result["leaves"] = stats.leaves;
+        result["deepest_look"] = stats.deepest_look;
         return result;
       });
 }
@@ -377,9 +411,9 @@ buffer does not fit. A mask that was made before costs one copy of the row.)")
 int64 arrays with one entry a node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
 is the last one accepted. Rows behind a token that is not allowed are all zero. The matcher does not change.)")
       .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<nb::gil_scoped_release>(), "The token ids that have no alternative, up to the next choice or the end of the text.")
-      .def("forced_bytes", [](const Matcher& self) { return to_bytes(self.forced_bytes()); },
+      .def("forced_bytes", [](Matcher& self) { return to_bytes(self.forced_bytes()); },
            "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
-      .def("find_jump_forward_string", [](const Matcher& self) {
+      .def("find_jump_forward_string", [](Matcher& self) {
             std::string text = self.forced_bytes();
             return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "ignore"));
           },
@@ -392,7 +426,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
       .def("reset", &Matcher::reset, "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")
-      .def("distance", [](const Matcher& self) {
+      .def("distance", [](Matcher& self) {
             nb::gil_scoped_release nogil;
             return self.distance();
           }, "The least number of tokens, the end token not counted, that complete the text. The first call explores what is below this state.")
@@ -401,7 +435,9 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
 the text can be completed by n - 1 more. Setting it raises TokenBudgetError where no accepted text fits.)")
       .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
-      .def_prop_ro("state", &Matcher::state, "The state of the token automaton; equal states have equal futures.");
+      .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
+      .def_prop_ro("state", [](const Matcher& self) { return uint64_t{self.config().stack} << 32 | self.config().state; },
+                   "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
 }
 

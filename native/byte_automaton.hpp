@@ -17,7 +17,7 @@
 #include "derivatives.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
-#include "stable_vector.hpp"
+#include "pushdown.hpp"
 
 namespace tokenfst {
 
@@ -40,6 +40,7 @@ class ByteAutomaton {
     arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
+    if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
     make_classes();
     new_state(kEmpty);
     start_ = state_of(loaded.root);
@@ -79,12 +80,64 @@ class ByteAutomaton {
     const State* known = states_[state].row.load(std::memory_order_acquire);
     return known ? known : make_row(state);
   }
+  State next(State state, uint32_t byte_class) { return row(state)[byte_class]; }
   State step(State state, uint8_t byte) { return row(state)[classes_[byte]]; }
   State run(State state, std::string_view bytes) {
     for (unsigned char byte : bytes) {
       if ((state = step(state, byte)) == kDead) break;
     }
     return state;
+  }
+
+  // --- push-down automata: what a step does to stacks (see walker.hpp) ---
+
+  bool is_pushdown() const { return pushdown_ != nullptr; }
+  // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
+  bool keeps_stacks(State from, State raw) {
+    if (!pushdown_) return true;
+    uint8_t arrival = states_[raw].arrival.load(std::memory_order_acquire);
+    if (arrival == PushDown::kUnknown) arrival = prepare(raw);
+    return arrival == states_[from].stacks;
+  }
+  uint32_t num_stacks(State state) const { return states_[state].stacks; }
+  // Null: none.
+  const Effect* effect(State raw) const {
+    uint32_t index = states_[raw].effect;
+    return index ? &pushdown_->effect(index) : nullptr;
+  }
+  const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape); }
+  uint32_t to_reveal(State state) const { return shape(state).reveal; }
+  size_t num_frames() const { return pushdown_ ? pushdown_->settler().num_frames() : 0; }
+  const Settler::Frame& frame(uint32_t id) const { return pushdown_->settler().frame(id); }
+  // The frame that a nullable frame makes with the frame it is put on; kNone: they stay apart.
+  uint32_t chain(uint32_t upper, uint32_t lower) {
+    uint32_t frame;
+    if (pushdown_->chained(upper, lower, frame)) return frame;
+    auto lock = enter();
+    return pushdown_->make_chain(upper, lower);
+  }
+  // The frame that is either of two.
+  uint32_t unite(uint32_t a, uint32_t b) {
+    if (a == b) return a;
+    if (uint32_t known = pushdown_->united(a, b)) return known - 1;
+    auto lock = enter();
+    return pushdown_->make_union(a, b) - 1;
+  }
+  // The effect of looking into the stack `to_reveal(state)` where its top edges are these.
+  const Effect& revealed(State state, std::span<const Edge> edges) {
+    if (PushDown::is_single(edges)) {
+      if (uint32_t known = pushdown_->revealed(state, PushDown::single_signature(edges[0]))) return pushdown_->effect(known);
+    }
+    auto lock = enter();
+    uint32_t signature = PushDown::is_single(edges) ? PushDown::single_signature(edges[0]) : pushdown_->signature(edges);
+    if (uint32_t known = pushdown_->revealed(state, signature)) return pushdown_->effect(known);
+    std::vector<std::pair<uint32_t, bool>> shown;
+    for (const Edge& edge : edges) shown.emplace_back(edge.frame, edge.below != kBottom);
+    const Shape& from = shape(state);
+    Settled settled = pushdown_->settler().reveal(from.members, from.stacks, from.reveal, shown);
+    uint32_t effect = pushdown_->add_effect(shaped(settled), settled);
+    pushdown_->keep_revealed(state, signature, effect);
+    return pushdown_->effect(effect);
   }
 
   // The expression of a state (lazy automata only), and exclusive use of the arena.
@@ -187,6 +240,11 @@ class ByteAutomaton {
     NodeId node = kEmpty;
     uint8_t accepting = 0;
     std::atomic<Life> life{Life::Unknown};
+    // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
+    // and its effect. As a shape: its stacks.
+    std::atomic<uint8_t> arrival{PushDown::kUnknown};
+    uint8_t stacks = 0;
+    uint32_t effect = 0, shape = 0;
   };
 
   // Bytes that no set of the program tells apart share a class.
@@ -276,9 +334,39 @@ class ByteAutomaton {
     return row;
   }
 
+  // Finds out how a target of steps settles, when someone first steps there.
+  uint8_t prepare(State raw) {
+    auto lock = enter();
+    StateInfo& info = states_[raw];
+    if (uint8_t known = info.arrival.load(std::memory_order_relaxed); known != PushDown::kUnknown) return known;
+    Settled settled = pushdown_->settler().settle(states_[raw].node);
+    uint8_t arrival = static_cast<uint8_t>(settled.holes.size());
+    const bool stays = settled.shape == states_[raw].node && settled.ops.empty() && settled.keeps_stacks();
+    State state = shaped(settled);
+    if (!stays || shape(state).reveal != kNone) {
+      arrival = PushDown::kPasses;
+      info.effect = pushdown_->add_effect(state, settled);
+    }
+    info.arrival.store(arrival, std::memory_order_release);
+    return arrival;
+  }
+  // The state of a settled expression.
+  State shaped(const Settled& settled) {
+    State state = state_of(settled.shape);
+    StateInfo& info = states_[state];
+    if (info.shape == 0 && !settled.holes.empty()) {
+      info.shape = pushdown_->add_shape(settled);
+      info.stacks = static_cast<uint8_t>(settled.holes.size());
+    }
+    return state;
+  }
+
   // Whether a state reaches acceptance: a search over derivatives. Most states are certain to, and cost a look.
   bool alive(State state) {
-    auto life = [&](State q) { return states_[q].accepting ? Life::Alive : states_[q].life.load(std::memory_order_relaxed); };
+    auto life = [&](State q) {
+      Life known = states_[q].life.load(std::memory_order_relaxed);
+      return known == Life::Unknown && has_word(states_[q].node) ? Life::Alive : known;
+    };
     if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
     std::vector<State> row(num_classes_);
     size_t looked_at = 0;
@@ -292,7 +380,17 @@ class ByteAutomaton {
         });
   }
 
-  size_t bytes_held() const { return arena_.memory() + derivatives_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
+  // Whether an expression has a word by its form: parts that need a search but may be left out are no hindrance.
+  bool has_word(NodeId id) const {
+    for (;; id = arena_[id].b) {
+      const Node& node = arena_[id];
+      if (node.certain || node.nullable) return id != kEmpty;
+      if (node.kind == Kind::Or) return std::ranges::any_of(arena_.list(id), [&](NodeId arg) { return has_word(arg); });
+      if (node.kind != Kind::Concat || !has_word(node.a)) return false;
+    }
+  }
+
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
 
   // Exclusive use of the arena for one call, whose clock starts here.
   std::unique_lock<std::mutex> enter() {
@@ -337,6 +435,7 @@ class ByteAutomaton {
   Budget budget_;
   Arena arena_;
   Derivatives derivatives_;
+  std::unique_ptr<PushDown> pushdown_;  // where rules are called
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};
   uint32_t num_classes_ = 0;

@@ -45,7 +45,7 @@ class Derivatives {
     check_stack();
     arena_.tick();
     const Node& node = arena_[id];
-    if (!node.has_behind) return node.nullable;
+    if (!node.has(kHasBehind)) return node.nullable;
     switch (node.kind) {
       case Kind::Behind:
         for (auto& [past, left] : *pasts) {
@@ -78,7 +78,7 @@ class Derivatives {
   bool known(NodeId id) const { return id < memo_.size() && memo_[id].first != kNone; }
 
   Moves get(NodeId id, const Pasts* pasts) {
-    if (arena_[id].has_behind) return compute(id, pasts);
+    if (arena_[id].has(kHasBehind)) return compute(id, pasts);
     if (known(id)) return {pool_.begin() + memo_[id].first, pool_.begin() + memo_[id].first + memo_[id].second};
     size_t outer = std::exchange(outermost_cut_, kNone);
     Moves result = compute(id, nullptr);
@@ -109,6 +109,10 @@ class Derivatives {
       case Kind::Empty:
       case Kind::Epsilon:
       case Kind::Behind:
+      case Kind::Return:
+      case Kind::Hole:
+      case Kind::Open:
+      case Kind::Label:
         return {};
       case Kind::Set:
         return {{arena_.set(id), kEpsilon}};
@@ -176,6 +180,14 @@ class Derivatives {
         if (is_unfolding(id)) return {};
         Unfold guard(unfolding_, id);
         return compute(node.a, pasts);
+      }
+      case Kind::Call: {
+        // The rule's body, and a border behind it. Rules are not left-recursive, so this ends.
+        if (is_unfolding(id)) throw Error(Fault::Constraint, "a rule of the expression program calls itself before it reads a byte");
+        Unfold guard(unfolding_, id);
+        Moves result;
+        append(result, get(arena_.rule(node.a), nullptr), arena_.returning());
+        return result;
       }
       case Kind::Scoped: {
         std::vector<uint32_t> parts(arena_.list(id).begin(), arena_.list(id).end());
@@ -289,7 +301,7 @@ class Derivatives {
       NodeId top = stack.back();
       stack.pop_back();
       const Node& node = arena_[top];
-      if (!node.has_behind || std::exchange(seen_[top], search_) == search_) continue;
+      if (!node.has(kHasBehind) || std::exchange(seen_[top], search_) == search_) continue;
       arena_.tick();
       switch (node.kind) {
         case Kind::Behind: found.push_back(node.a); break;

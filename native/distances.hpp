@@ -1,8 +1,10 @@
 // Shortest distances to acceptance on a graph that is explored on demand: what is below a state and not known yet.
 //
 // An edge costs one token, or nothing where the target's language is part of the source's (a member of a union): the
-// distance of a union is the least of its members'. With each distance comes `worst`, an upper bound for the distance
-// after any one token; a member's bound holds for the union too. O((states + edges) log states).
+// distance of a union is the least of its members'. An edge may lead to several states that have to be completed one
+// after the other, the frames of a stack: their distances add up (Knuth, "A generalization of Dijkstra's algorithm",
+// 1977). With each distance comes `worst`, an upper bound for the distance after any one token; a member's bound holds
+// for the union too. O((states + edges) log states).
 #pragma once
 
 #include <algorithm>
@@ -18,10 +20,12 @@
 namespace tokenfst {
 
 constexpr uint32_t kUnreachable = UINT32_MAX;
+inline uint32_t plus(uint32_t a, uint32_t b) { return a == kUnreachable || b == kUnreachable ? kUnreachable : a + b; }
 
 struct Successors {
   std::vector<uint32_t> next;  // states one token away
   std::vector<uint32_t> same;  // members: states whose language is part of this one's
+  std::vector<std::vector<uint32_t>> sums;  // one token away, states to be completed one after the other
 };
 
 class Distances {
@@ -54,9 +58,13 @@ class Distances {
       if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
       edges_.push_back(successors(found_[i].state));
       bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);
+      for (auto& sum : edges_.back().sums) bytes += sum.capacity() * sizeof(uint32_t) + sizeof sum;
       if (bytes > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "distances");
       for (uint32_t state : edges_.back().next) visit(state);
       for (uint32_t state : edges_.back().same) visit(state);
+      for (auto& sum : edges_.back().sums) {
+        for (uint32_t state : sum) visit(state);
+      }
     }
   }
 
@@ -64,6 +72,13 @@ class Distances {
   template <class Known, class Accepting>
   void relax(Known&& known, Accepting&& accepting) {
     std::vector<std::vector<std::pair<size_t, uint32_t>>> sources(found_.size());
+    struct Sum {
+      size_t source;
+      uint32_t length;   // of the parts that are settled, and the token
+      size_t open;       // parts that are not
+    };
+    std::vector<Sum> sums;
+    std::vector<std::vector<size_t>> parts_of(found_.size());  // sums that a state is part of, once for each time
     using Item = std::pair<uint32_t, size_t>;
     std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
     auto improve = [&](size_t i, uint32_t length) {
@@ -77,12 +92,27 @@ class Distances {
       };
       for (uint32_t target : edges_[i].next) edge(target, 1);
       for (uint32_t target : edges_[i].same) edge(target, 0);
+      for (const auto& parts : edges_[i].sums) {
+        Sum sum{i, 1, 0};
+        for (uint32_t part : parts) {
+          if (auto it = number_.find(part); it != number_.end()) parts_of[it->second].push_back(sums.size()), ++sum.open;
+          else sum.length = plus(sum.length, known(part)->distance);
+        }
+        if (sum.open == 0) improve(i, sum.length);
+        sums.push_back(sum);
+      }
     }
+    std::vector<bool> settled(found_.size());
     while (!queue.empty()) {
       auto [length, i] = queue.top();
       queue.pop();
-      if (length > found_[i].distance) continue;
+      if (length > found_[i].distance || settled[i]) continue;
+      settled[i] = true;
       for (auto& [source, cost] : sources[i]) improve(source, length + cost);
+      for (size_t k : parts_of[i]) {
+        sums[k].length = plus(sums[k].length, length);
+        if (--sums[k].open == 0) improve(sums[k].source, sums[k].length);
+      }
     }
   }
 
@@ -95,6 +125,11 @@ class Distances {
     for (size_t i = 0; i < found_.size(); ++i) {
       for (uint32_t target : edges_[i].next) {
         if (uint32_t length = entry(target).distance; length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
+      }
+      for (const auto& parts : edges_[i].sums) {
+        uint32_t length = 0;
+        for (uint32_t part : parts) length = plus(length, entry(part).distance);
+        if (length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
       }
     }
     for (bool changed = true; changed;) {

@@ -24,22 +24,29 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kUnbounded = UINT32_MAX;
 
+// What a node holds somewhere inside.
+constexpr uint8_t kHasVar = 1;
+constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
+constexpr uint8_t kHasCall = 4;    // calls of rules
+constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
+
 struct Node {
   Kind kind;
-  bool nullable;    // without regard to look-behind; see Derivatives::nullable
-  bool certain;     // surely denotes a non-empty language (kEmpty apart)
-  bool has_var;
-  bool has_behind;  // free look-behind: not closed by a Scoped node
+  bool nullable;   // without regard to look-behind; see Derivatives::nullable
+  bool certain;    // surely denotes a non-empty language (kEmpty apart)
+  uint8_t traits;  // kHas...
   uint16_t depth;   // nesting, tails of concatenations not counted
   uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool
   uint32_t low, high;
+
+  bool has(uint8_t trait) const { return (traits & trait) != 0; }
 };
 
 // A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
@@ -56,12 +63,12 @@ class Arena {
   Arena() {
     nodes_.reserve(256);
     index_.assign(512, kNone);
-    intern({Kind::Empty, false, true, false, false, 0, 0, 0, 0, 0});
-    intern({Kind::Epsilon, true, true, false, false, 0, 0, 0, 0, 0});
+    intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
+    intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
     uint32_t any = add_set(ByteSet::all());
-    nodes_.push_back({Kind::Repeat, true, true, false, false, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
+    nodes_.push_back({Kind::Repeat, true, true, 0, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
     insert(kUniverse);
-    intern({Kind::Set, false, true, false, false, 0, any, 0, 0, 0});
+    intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
@@ -83,7 +90,7 @@ class Arena {
 
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
-    return intern({Kind::Set, false, true, false, false, 0, add_set(set), 0, 0, 0});
+    return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
   uint32_t add_machine(Machine machine) {
     machines_.push_back(std::move(machine));
@@ -91,13 +98,12 @@ class Arena {
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, false, false, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, 0, 0, machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
     if (b == kEpsilon) return a;
-    if (a == kUniverse && b == kUniverse) return a;
     // Nest to the right, without recursion.
     size_t base = spine_.size();
     while (nodes_[a].kind == Kind::Concat) {
@@ -158,7 +164,7 @@ class Arena {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has_behind || nodes_[arg].has_var; });
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -167,7 +173,7 @@ class Arena {
     }
     // Recursion is kept in disjunctive form: its unfoldings would nest without bound otherwise.
     for (size_t i = 0; i < args.size(); ++i) {
-      if (nodes_[args[i]].kind == Kind::Or && nodes_[args[i]].has_var) {
+      if (nodes_[args[i]].kind == Kind::Or && nodes_[args[i]].has(kHasVar)) {
         std::vector<NodeId> branches(list(args[i]).begin(), list(args[i]).end());
         for (NodeId& branch : branches) {
           std::vector<NodeId> conjunct = args;
@@ -181,12 +187,15 @@ class Arena {
     return args.size() == 1 ? args[0] : intern_list(Kind::And, args, true);
   }
 
+  // Says that a node made last has a word, so that nobody searches for one.
+  void assure(NodeId id) { nodes_[id].certain = true; }
+
   NodeId negate(NodeId a) {
     if (nodes_[a].kind == Kind::Not) return nodes_[a].a;
     if (a == kEmpty) return kUniverse;
     if (a == kUniverse) return kEmpty;
     const Node& node = nodes_[a];
-    return intern({Kind::Not, !node.nullable, false, node.has_var, node.has_behind, deeper(node.depth), a, 0, 0, 0});
+    return intern({Kind::Not, !node.nullable, false, node.traits, deeper(node.depth), a, 0, 0, 0});
   }
 
   NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
@@ -201,10 +210,10 @@ class Arena {
       if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
     }
     const Node& node = nodes_[a];
-    return intern({Kind::Repeat, low == 0, node.certain || low == 0, node.has_var, node.has_behind, deeper(node.depth), a, 0, low, high});
+    return intern({Kind::Repeat, low == 0, node.certain || low == 0, node.traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, true, false, 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -216,50 +225,94 @@ class Arena {
       for (NodeId id = 0; id < nodes_.size(); ++id) {
         if (id % 64 == 0) tick();
         Node& node = nodes_[id];
-        if (!node.has_var) continue;
-        bool nullable = node.nullable, behind = node.has_behind;
+        if (!node.has(kHasVar)) continue;
+        bool nullable = node.nullable, behind = node.has(kHasBehind);
         auto part = [&](NodeId arg) -> const Node& { return nodes_[arg]; };
         auto members = is_list(node.kind) ? list(id) : std::span<const uint32_t>{};
         switch (node.kind) {
           case Kind::Var:
             if (node.a == kNone) break;  // still to be defined
             nullable = part(node.a).nullable;
-            behind = part(node.a).has_behind;
+            behind = part(node.a).has(kHasBehind);
             break;
           case Kind::Concat:
             nullable = part(node.a).nullable && part(node.b).nullable;
-            behind = part(node.a).has_behind || part(node.b).has_behind;
+            behind = part(node.a).has(kHasBehind) || part(node.b).has(kHasBehind);
             break;
           case Kind::Or:
           case Kind::And:
             nullable = node.kind == Kind::And ? std::ranges::all_of(members, [&](NodeId arg) { return part(arg).nullable; })
                                               : std::ranges::any_of(members, [&](NodeId arg) { return part(arg).nullable; });
-            behind = std::ranges::any_of(members, [&](NodeId arg) { return part(arg).has_behind; });
+            behind = std::ranges::any_of(members, [&](NodeId arg) { return part(arg).has(kHasBehind); });
             break;
           case Kind::Not:
             nullable = !part(node.a).nullable;
-            behind = part(node.a).has_behind;
+            behind = part(node.a).has(kHasBehind);
             break;
           case Kind::Repeat:
             nullable = node.low == 0 || part(node.a).nullable;
-            behind = part(node.a).has_behind;
+            behind = part(node.a).has(kHasBehind);
             break;
           default:
             break;
         }
-        changed |= nullable != node.nullable || behind != node.has_behind;
+        changed |= nullable != node.nullable || behind != node.has(kHasBehind);
         node.nullable = nullable;
-        node.has_behind = behind;
+        node.traits = static_cast<uint8_t>(behind ? node.traits | kHasBehind : node.traits & ~kHasBehind);
       }
     }
   }
 
-  NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, false, true, deeper(nodes_[past].depth), past, 0, 0, 0}); }
+  // --- push-down: see settle.hpp ---
+
+  // Rule `k` may be called from now on; its body follows by define_rule().
+  void declare_rule(bool nullable) { rules_.push_back({kEmpty, nullable}); }
+  void define_rule(uint32_t rule, NodeId body) { rules_[rule].body = body; }
+  bool has_rules() const { return !rules_.empty(); }
+  size_t num_rules() const { return rules_.size(); }
+  NodeId rule(uint32_t rule) const { return rules_[rule].body; }
+  bool rule_nullable(uint32_t rule) const { return rules_[rule].nullable; }
+
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall, 0, rule, 0, 0, 0}); }
+  // The border behind a called rule's body.
+  NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
+  // The empty word, at the end of what is left of rule `k`: for showing stacks.
+  NodeId label(uint32_t rule) { return intern({Kind::Label, true, true, 0, 0, rule, 0, 0, 0}); }
+  // The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
+  std::vector<std::vector<uint32_t>> labels(NodeId list, size_t limit) const {
+    std::vector<std::vector<uint32_t>> found;
+    std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
+    while (!ways.empty() && found.size() < limit) {
+      auto [pending, labels] = std::move(ways.back());
+      ways.pop_back();
+      bool branched = false;
+      while (!pending.empty() && !branched) {
+        NodeId id = pending.back();
+        pending.pop_back();
+        const Node& node = nodes_[id];
+        if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
+        if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
+        if (node.kind != Kind::Or) continue;
+        for (NodeId branch : this->list(id)) {
+          ways.emplace_back(pending, labels);
+          ways.back().first.push_back(branch);
+        }
+        branched = true;
+      }
+      if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
+    }
+    return found;
+  }
+  // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
+  // was read: other members of the union begin with what is in it.
+  NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark, 0, index, 0, 0, 0}); }
+
+  NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
   // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
     uint32_t at = static_cast<uint32_t>(pool_.size());
     pool_.insert(pool_.end(), parts.begin(), parts.end());
-    return intern_pooled({Kind::Scoped, nullable, false, nodes_[parts[0]].has_var, false, deeper(nodes_[parts[0]].depth), at,
+    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint8_t>(nodes_[parts[0]].traits & ~kHasBehind), deeper(nodes_[parts[0]].depth), at,
                           static_cast<uint32_t>(parts.size()), 0, 0});
   }
 
@@ -291,7 +344,7 @@ class Arena {
   }
 
   // Nullable wherever it stands: no look-behind has a say.
-  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has_behind; }
+  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind); }
 
   static void sort_unique(std::vector<NodeId>& args) {
     std::sort(args.begin(), args.end());
@@ -300,8 +353,14 @@ class Arena {
 
   NodeId pair(NodeId a, NodeId b) {
     const Node &x = nodes_[a], &y = nodes_[b];
-    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, x.has_var || y.has_var,
-                   x.has_behind || y.has_behind, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
+    if (x.kind == Kind::Repeat && x.low == 0 && x.high == kUnbounded && (b == a || (y.kind == Kind::Concat && y.a == a))) return b;
+    if (x.kind == Kind::Return) {
+      // A border before a border: nothing is left to do in between.
+      Kind next = y.kind == Kind::Concat ? nodes_[y.a].kind : y.kind;
+      if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
+    }
+    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, static_cast<uint8_t>(x.traits | y.traits),
+                   std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
   // The union of flat, sorted, distinct members, at least two.
@@ -378,13 +437,12 @@ class Arena {
   }
 
   NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
-    Node node{kind, conjunction, false, false, false, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
+    Node node{kind, conjunction, false, 0, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
     for (NodeId arg : args) {
       const Node& part = nodes_[arg];
       node.nullable = conjunction ? node.nullable && part.nullable : node.nullable || part.nullable;
       node.certain |= !conjunction && part.certain;
-      node.has_var |= part.has_var;
-      node.has_behind |= part.has_behind;
+      node.traits |= part.traits;
       node.depth = std::max(node.depth, deeper(part.depth));
       pool_.push_back(arg);
     }
@@ -450,6 +508,11 @@ class Arena {
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
   std::vector<Machine> machines_;
+  struct Rule {
+    NodeId body;
+    bool nullable;
+  };
+  std::vector<Rule> rules_;
 };
 
 }  // namespace tokenfst

@@ -1,6 +1,7 @@
-// One decoding: a token automaton and the states that the accepted tokens led through.
+// One decoding: a token automaton and the configurations that the accepted tokens led through.
 //
-// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it.
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. A
+// configuration is 8 bytes, its stacks being numbers of shared nodes: going back never rebuilds one.
 #pragma once
 
 #include <limits>
@@ -15,19 +16,21 @@ namespace tokenfst {
 class Matcher {
  public:
   Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint32_t> max_tokens) : automaton_(std::move(automaton)) {
-    if (!automaton_->spellable(automaton_->start())) {
+    if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
     }
     set_max_tokens_left(max_tokens);
   }
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
-  State state() const { return states_.empty() ? automaton_->start() : states_.back(); }
+  Config config() const { return configs_.empty() ? automaton_->start() : configs_.back(); }
   size_t num_tokens() const { return tokens_.size(); }
   const std::vector<uint32_t>& tokens() const { return tokens_; }
   bool is_terminated() const { return terminated_; }
-  bool is_accepting() const { return automaton_->bytes().accepting(state()); }
-  uint32_t distance() const { return automaton_->distance(state()); }
+  bool is_accepting() const { return automaton_->accepting(config()); }
+  uint32_t distance() { return automaton_->distance(config(), stacks_); }
+  // Bytes that this sequence holds, the shared automaton apart.
+  size_t memory() const { return sizeof *this + stacks_.memory() + configs_.capacity() * sizeof(Config) + tokens_.capacity() * 4; }
 
   std::optional<uint32_t> max_tokens_left() const {
     if (limit_ == kNoLimit) return std::nullopt;
@@ -65,18 +68,16 @@ class Matcher {
   }
 
   // Writes the mask; returns whether anything is masked.
-  bool fill(uint32_t* out) const {
+  bool fill(uint32_t* out) {
     const Vocabulary& vocabulary = automaton_->vocabulary();
     if (terminated_) {
       std::memset(out, 0, automaton_->masks().words() * 4);
       for (uint32_t token : vocabulary.eos()) out[token >> 5] |= 1u << (token & 31);
       return true;
     }
-    automaton_->fill(state(), left(), out);
-    if (limit_ != kNoLimit) return true;
-    return automaton_->masks()[automaton_->mask(state())].count < vocabulary.size();
+    return automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
   }
-  bool is_cheap() const { return terminated_ || (limit_ == kNoLimit && automaton_->has_mask(state())); }
+  bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->quick_mask(config(), stacks_)); }
 
   // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
   // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
@@ -118,7 +119,7 @@ class Matcher {
     Trial trial(*this);
     std::vector<uint32_t> row(automaton_->masks().words());
     while (forced.size() < kMaxForced) {
-      automaton_->fill(state(), left(), row.data());
+      automaton_->fill(config(), left(), row.data(), stacks_);
       std::optional<uint32_t> only;
       int count = 0;
       for (size_t i = 0; i < row.size() && count < 2; ++i) {
@@ -133,7 +134,7 @@ class Matcher {
   }
 
   // The bytes that every accepted text goes on with.
-  std::string forced_bytes() const {
+  std::string forced_bytes() {
     std::string forced;
     if (terminated_) return forced;
     ByteAutomaton& bytes = automaton_->bytes();
@@ -143,15 +144,16 @@ class Matcher {
       ++size;
       last = static_cast<uint8_t>(byte);
     }
-    for (State q = state(); !bytes.accepting(q) && forced.size() < kMaxForced;) {
-      const State* row = bytes.row(q);
+    Walker walker(bytes, stacks_);
+    for (Config at = config(); !automaton_->accepting(at) && forced.size() < kMaxForced;) {
+      const State* row = bytes.row(at.state);
       uint32_t live = 0, chosen = 0;
       for (uint32_t c = 0; c < bytes.num_classes() && live < 2; ++c) {
         if (row[c] != kDead) live += size_and_byte[c].first, chosen = c;
       }
       if (live != 1) break;
       forced += static_cast<char>(size_and_byte[chosen].second);
-      q = row[chosen];
+      at = walker.next(at, chosen);
     }
     return forced;
   }
@@ -162,8 +164,9 @@ class Matcher {
     }
     if (count == 0) return;
     tokens_.resize(tokens_.size() - count);
-    states_.resize(tokens_.size());
+    configs_.resize(tokens_.size());
     terminated_ = false;
+    if (tokens_.empty()) stacks_.clear();
   }
   void reset() { rollback(tokens_.size()); }
 
@@ -205,22 +208,23 @@ class Matcher {
   }
   bool push(uint32_t token) {
     if (left() == 0) return false;
-    State next = state();
+    Config next = config();
     if (automaton_->vocabulary().is_eos(token)) {
-      if (!automaton_->bytes().accepting(next)) return false;
+      if (!automaton_->accepting(next)) return false;
       terminated_ = true;
     } else {
-      next = automaton_->advance(next, token);
-      if (!automaton_->spellable(next)) return false;
-      if (limit_ != kNoLimit && automaton_->distance(next) > left() - 1) return false;
+      next = automaton_->advance(next, token, stacks_);
+      if (!automaton_->spellable(next, stacks_)) return false;
+      if (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1) return false;
     }
-    states_.push_back(next);
+    configs_.push_back(next);
     tokens_.push_back(token);
     return true;
   }
 
   std::shared_ptr<TokenAutomaton> automaton_;
-  std::vector<State> states_;
+  Stacks stacks_;
+  std::vector<Config> configs_;
   std::vector<uint32_t> tokens_;
   size_t limit_ = kNoLimit;
   bool terminated_ = false;

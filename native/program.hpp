@@ -13,7 +13,7 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope };
+enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call };
 
 struct Program {
   std::span<const int32_t> code;
@@ -22,6 +22,9 @@ struct Program {
   std::vector<Machine> machines;
   std::vector<uint32_t> machine_starts;
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
+  std::vector<std::pair<uint32_t, bool>> rules;          // instruction number of the body, whether it has the empty word
+  std::span<const int32_t> assured;                      // instructions whose nodes have a word
+  bool labelled = false;                                 // whether what is left of a rule tells which rule it is
 };
 
 // Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too.
@@ -70,8 +73,15 @@ class ProgramReader {
     }
     const std::vector<Instruction> instructions = decode(program);
     check(program, instructions);
+    for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
     std::vector<NodeId> nodes;
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
+    std::vector<bool> assured(instructions.size());
+    for (int32_t k : program.assured) {
+      if (k < 0 || static_cast<size_t>(k) >= instructions.size()) fail("what is assured to have a word does not exist");
+      assured[k] = true;
+      if (instructions[k].op == Op::Variable) arena_.assure(nodes[k]);
+    }
     for (size_t number = 0; number < nodes.size(); ++number) {
       const auto& [op, operands] = instructions[number];
       auto node = [&](size_t k) { return nodes[operands[k]]; };
@@ -105,14 +115,21 @@ class ProgramReader {
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
-          made = arena_.behind(arena_[past].has_behind ? derivatives_.scope(past) : past);
+          made = arena_.behind(arena_[past].has(kHasBehind) ? derivatives_.scope(past) : past);
           break;
         }
         case Op::Scope: made = derivatives_.scope(node(0)); break;
+        case Op::Call: made = arena_.call(operands[0]); break;
       }
+      if (assured[number] && made != kEmpty) arena_.assure(made);
+    }
+    for (uint32_t k = 0; k < program.rules.size(); ++k) {
+      auto& [body, nullable] = program.rules[k];
+      if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable) fail("a rule has no body, or one that is not what is said of it");
+      arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
     Loaded loaded{nodes.empty() ? kEmpty : nodes.back(), {}};
-    if (arena_[loaded.root].has_behind) fail("a look-behind stands in no scope");
+    if (arena_[loaded.root].has(kHasBehind)) fail("a look-behind stands in no scope");
     for (auto& [k, text] : program.labels) {
       if (k >= nodes.size()) fail("a label belongs to no instruction");
       const Node& labelled = arena_[nodes[k]];
@@ -189,6 +206,10 @@ class ProgramReader {
         case Op::Variable:
           count(1);
           part(0, true);
+          break;
+        case Op::Call:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.rules.size()) fail("a rule does not exist");
           break;
         case Op::Complement:
         case Op::Behind:

@@ -1,23 +1,19 @@
-// The composition of a vocabulary's detokenizing transducer with a byte automaton, determinized: states are the byte
-// automaton's states at token boundaries, and a token's arc is its bytes run through the class table. No token arc is
-// stored.
+// The composition of a vocabulary's detokenizing transducer with a byte automaton, determinized: configurations are the
+// byte automaton's states and stacks at token boundaries, and a token's arc is its bytes run through the class table.
+// No token arc is stored.
 //
-// Masks and distances are made when first asked for and kept. A mask is found in this order, cheapest first:
-//   1. the state's expression splits at a fragment that is already known: its row and a walk of its residuals;
-//   2. a walk of the vocabulary's trie, given up when it grows wide;
-//   3. a union: the masks of its members;
-//   4. the fragment is built, once for this vocabulary;
-//   5. the whole walk.
-// All give the same mask. Where not every byte is a token, spelling matters: a token is allowed only if tokens lead on
-// from its end state to acceptance, which is searched for and remembered.
+// Masks and distances are made when first asked for and kept: by state where there are no stacks, else by the state and
+// what was looked at of the stacks (ask_tree.hpp). Where not every byte is a token, spelling matters: a token is allowed
+// only if tokens lead on from its end to acceptance, which is searched for and, without stacks, remembered.
 //
-// distance(q) is the least number of tokens, the end token not counted, that spell some word of q's language. It is
-// found on a graph whose vertices may also be members of unions and rests of fragments, since the distance of a union
-// is the least of its members': shortest paths with unit weights (0 for such membership).
+// distance(c) is the least number of tokens, the end token not counted, that spell some completion. It is found on a
+// graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
+// least of its members'. With stacks it is an upper bound: the distance of the top, and of each frame below on its own,
+// added up. It is sound, since a text may always be completed frame by frame with tokens that end where frames end.
 #pragma once
 
-#include "distances.hpp"
-#include "fragment_builder.hpp"
+#include "ask_tree.hpp"
+#include "composition.hpp"
 #include "masks.hpp"
 
 namespace tokenfst {
@@ -28,74 +24,102 @@ class TokenAutomaton {
   static constexpr uint32_t kNarrowWalk = 192;
 
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
-      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), narrow_(narrow), masks_(vocabulary_->size()) {}
+      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow), masks_(vocabulary_->size()) {}
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const MaskPool& masks() const { return masks_; }
-  State start() const { return bytes_->start(); }
+  Config start() const { return {bytes_->start()}; }
+  bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
-  // The state after `token`, or DEAD where the automaton has no such arc. O(bytes of the token).
-  State advance(State state, uint32_t token) const {
+  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
+  Config advance(Config config, uint32_t token, Stacks& stacks) const {
     std::string_view text = vocabulary_->tokens()[token];
-    if (state == bytes_->start() && vocabulary_->has_initial()) {
+    if (composition_.is_first(config)) {
       std::string_view first = vocabulary_->initial()[token];
-      if (first.empty()) return text.empty() ? kDead : after_empty();
+      if (first.empty()) return {text.empty() ? kDead : composition_.after_empty()};
       text = first;
     }
-    return text.empty() ? kDead : bytes_->run(state, text);
+    if (text.empty()) return {};
+    if (!bytes_->is_pushdown()) return {bytes_->run(config.state, text)};
+    return Walker(*bytes_, stacks).run(config, text);
+  }
+  // Calls f with what runs configurations here. `asked`, if given, takes down which stacks are looked into.
+  template <class F>
+  auto with_walk(Stacks& stacks, Asked* asked, F&& f) {
+    if (bytes_->is_pushdown()) {
+      Walker walk(*bytes_, stacks, asked);
+      return f(walk);
+    }
+    PlainWalk walk(*bytes_);
+    return f(walk);
   }
   // Whether some token sequence leads from here to acceptance.
-  bool spellable(State state) {
-    if (state == kDead || bytes_->accepting(state)) return state != kDead;
+  bool spellable(Config config, Stacks& stacks) {
+    if (is_dead(config) || accepting(config)) return !is_dead(config);
     if (!vocabulary_->complete()) {
       std::lock_guard lock(mutex_);
-      return alive(state);
+      return with_walk(stacks, nullptr, [&](auto& walk) { return alive(walk, config, stacks); });
     }
-    return !(vocabulary_->has_initial() && state == start()) || masks_[mask(state)].count > 0;
+    return !composition_.is_first(config) || masks_[mask(config, stacks)].count > 0;
   }
 
-  MaskId mask(State state) {
-    if (MaskId known = info(state).mask.load(std::memory_order_acquire)) return known;
+  MaskId mask(Config config, Stacks& stacks) {
+    if (MaskId known = quick_mask(config, stacks)) return known;
     std::lock_guard lock(mutex_);
-    return make_mask(state);
+    return make_mask(config, stacks);
   }
-  bool has_mask(State state) { return info(state).mask.load(std::memory_order_acquire) != 0; }
+  // A mask that a look-up finds without waiting for anyone; else 0.
+  MaskId quick_mask(Config config, Stacks& stacks) {
+    return bytes_->is_pushdown() && !vocabulary_->complete() ? 0 : known_mask(config, stacks);
+  }
 
-  uint32_t distance(State state) {
-    uint32_t known = info(state).distance.load(std::memory_order_acquire);
-    if (known != kUnknown) return known;
+  uint32_t distance(Config config, Stacks& stacks) {
+    if (!bytes_->is_pushdown()) {
+      uint32_t known = info(config.state).distance.load(std::memory_order_acquire);
+      if (known != kUnknown) return known;
+    }
     std::lock_guard lock(mutex_);
-    return solve(state);
+    return bound(config, stacks);
   }
   // An upper bound for the distance after any allowed token.
-  uint32_t worst(State state) {
-    distance(state);
-    return info(state).worst;
+  uint32_t worst(Config config, Stacks& stacks) {
+    distance(config, stacks);
+    if (bytes_->num_stacks(config.state) == 0) return info(config.state).worst;
+    std::lock_guard lock(mutex_);
+    return worst_with_stacks(config, stacks);
   }
 
-  // The arcs of a state: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
+  // The arcs of a state without stacks: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
   std::vector<std::pair<uint32_t, State>> arcs(State state) {
     std::lock_guard lock(mutex_);
-    auto found = ends(state);
-    if (!vocabulary_->complete()) std::erase_if(found, [&](const auto& arc) { return !alive(arc.second); });
+    Stacks stacks;
+    std::vector<std::pair<uint32_t, State>> found;
+    PlainWalk walk(*bytes_);
+    for (auto& [token, end] : composition_.ends(walk, {state})) {
+      if (vocabulary_->complete() || alive(walk, end, stacks)) found.emplace_back(token, end.state);
+    }
     return found;
   }
 
   // Fills `out` with the tokens after which acceptance is at most `left` - 1 tokens away (the end tokens need left >= 1).
-  void fill(State state, uint32_t left, uint32_t* out) {
-    if (left != kUnreachable && (left == 0 || distance(state) == kUnreachable)) {
+  // Returns whether there is anything that is not allowed.
+  bool fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks) {
+    if (left != kUnreachable && (left == 0 || distance(config, stacks) == kUnreachable)) {
       std::memset(out, 0, masks_.words() * 4);
-      return;
+      return true;
     }
-    if (left == kUnreachable || worst(state) <= left - 1) {
-      MaskId id = mask(state);
+    if (left == kUnreachable || worst(config, stacks) <= left - 1) {
+      MaskId id = mask(config, stacks);
       masks_.fill(id, out);
-      return;
+      return masks_[id].count < masks_.vocab_size();
     }
     std::lock_guard lock(mutex_);
     std::memset(out, 0, masks_.words() * 4);
-    for (uint32_t token : exact_tokens(state, left - 1)) out[token >> 5] |= 1u << (token & 31);
+    with_walk(stacks, nullptr, [&](auto& walk) {
+      for (uint32_t token : exact_tokens(walk, config, left - 1, stacks)) out[token >> 5] |= 1u << (token & 31);
+    });
+    return true;
   }
 
   size_t memory() {
@@ -103,13 +127,12 @@ class TokenAutomaton {
     return bytes_held();
   }
   struct Stats {
-    size_t states, masks_made, distinct_masks, dense_rows, fragments;
+    size_t states, masks_made, distinct_masks, dense_rows, fragments, frames, leaves, deepest_look;
   };
   Stats stats() {
     std::lock_guard lock(mutex_);
-    size_t made = 0;
-    for (size_t q = 0; q < infos_.size(); ++q) made += infos_[q].mask.load() != 0;
-    return {bytes_->num_states(), made, masks_.size() - 1, masks_.num_rows(), fragments_.size()};
+    size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
+    return {bytes_->num_states(), masks_made_, masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames, mask_leaves_, mask_tree_.deepest()};
   }
 
   // For finished artifacts.
@@ -119,9 +142,11 @@ class TokenAutomaton {
     entry.mask.store(mask);
     entry.worst = worst;
     entry.distance.store(distance);
+    ++masks_made_;
   }
 
-  // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after DEAD.
+  // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
+  // DEAD; of automata without stacks.
   std::vector<State> reachable() {
     if (vocabulary_->complete()) return bytes_->reachable();
     std::vector<State> order{kDead};
@@ -129,13 +154,15 @@ class TokenAutomaton {
     auto visit = [&](State q) {
       if (seen.insert(q).second) order.push_back(q);
     };
-    if (spellable(start())) visit(start());
+    Stacks stacks;
+    if (spellable(start(), stacks)) visit(start().state);
     std::lock_guard lock(mutex_);
     Deadline deadline(bytes_->budget().seconds);
+    PlainWalk walk(*bytes_);
     for (size_t i = 1; i < order.size(); ++i) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
-      for (State end : successors(order[i]).next) {
-        if (alive(end)) visit(end);
+      for (Config end : composition_.onward(walk, {order[i]}).next) {
+        if (alive(walk, end, stacks)) visit(end.state);
       }
     }
     return order;
@@ -144,26 +171,17 @@ class TokenAutomaton {
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
 
+  // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
   struct Info {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
-    uint32_t worst = 0;
+    uint32_t worst = 0;  // without stacks: the bound; with stacks: the root of its tree
     Life life = Life::Unknown;
   };
-  // What a mask is gathered from: fragment rows with exceptions, and single tokens.
-  struct Gathered {
-    struct Row {
-      const std::vector<uint32_t>* words;  // owned by a fragment that the automaton keeps
-      std::vector<uint32_t> removed;
-    };
-    std::vector<Row> rows;
-    std::vector<uint32_t> tokens;
-  };
 
-  size_t bytes_held() const { return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info) + fragment_bytes_; }
-
-  // Where a token leads whose initial form is empty.
-  State after_empty() const { return vocabulary_->start_absorbs() ? bytes_->start() : bytes_->inner_start(); }
+  size_t bytes_held() const {
+    return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info) + composition_.memory() + mask_tree_.memory() + worst_tree_.memory();
+  }
 
   Info& info(State state) {
     if (state >= infos_.size()) {
@@ -173,174 +191,83 @@ class TokenAutomaton {
     return infos_[state];
   }
 
-  // Whether the shortcuts by expression apply: they know bytes only, and no second context.
-  bool structural(State state) const {
-    return bytes_->is_lazy() && vocabulary_->complete() && !(vocabulary_->has_initial() && state == bytes_->start());
+  // Forgets what was put on stacks meanwhile.
+  struct Trial {
+    explicit Trial(Stacks& stacks) : stacks_(stacks), before_(stacks.size()) {}
+    ~Trial() { stacks_.shrink(before_); }
+    Stacks& stacks_;
+    size_t before_;
+  };
+
+  // 0: not made yet.
+  MaskId known_mask(Config config, Stacks& stacks) {
+    uint32_t root = info(config.state).mask.load(std::memory_order_acquire);
+    return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->num_stacks(config.state), stacks, flag(stacks)) : root;
   }
 
-  MaskId make_mask(State state) {
-    if (MaskId known = info(state).mask.load(std::memory_order_acquire)) return known;
+  MaskId make_mask(Config config, Stacks& stacks) {
+    if (MaskId known = known_mask(config, stacks)) return known;
     Gathered gathered;
-    if (structural(state)) gather(state, gathered);
-    else gathered.tokens = exact_tokens(state, kAtAll);
-    if (bytes_->accepting(state)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
+    Asked asked(config, bytes_->num_stacks(config.state), stacks);
+    {
+      Trial trial(stacks);
+      with_walk(stacks, &asked, [&](auto& walk) {
+        if (composition_.structural(config)) composition_.gather(walk, config, gathered);
+        else gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
+      });
+    }
+    if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     MaskId id = intern(gathered);
     if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
-    info(state).mask.store(id, std::memory_order_release);
+    Info& entry = info(config.state);
+    uint32_t value = id;
+    if (bytes_->is_pushdown()) {
+      value = mask_tree_.keep(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, flag(stacks), asked, id);
+      ++mask_leaves_;
+    }
+    if (entry.mask.load() == 0) ++masks_made_;
+    entry.mask.store(value, std::memory_order_release);
     return id;
   }
 
-  // The mask of a state is the union of what its members and the rests behind its fragments give, each gathered once.
-  void gather(State start, Gathered& out) {
-    std::vector<State> pending{start};
-    std::set<State> seen{kDead};
-    while (!pending.empty()) {
-      State state = pending.back();
-      pending.pop_back();
-      if (!seen.insert(state).second) continue;
-      NodeId node = bytes_->node(state);
-      Split at = bytes_->with_arena([&](Arena& arena) { return split(arena, node); });
-      std::shared_ptr<const Fragment> fragment = at ? known_fragment(at) : nullptr;
-      if (!fragment || !fragment->usable) {
-        if (gather_walk(state, narrow_, out)) continue;
-        if (auto members = members_of(node); !members.empty()) {
-          for (NodeId member : members) pending.push_back(bytes_->intern(member));
-          continue;
-        }
-        if (at) fragment = make_fragment(at);
-      }
-      if (fragment && fragment->usable) {
-        gather_split(at, *fragment, out);
-        if (exits_at_once(at)) pending.push_back(bytes_->intern(at.rest));
-      } else {
-        gather_walk(state, UINT32_MAX, out);
-      }
-    }
-  }
-
-  // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
-  bool gather_walk(State state, uint32_t limit, Gathered& out) {
-    const size_t before = out.tokens.size();
-    const Trie& trie = vocabulary_->trie();
-    auto take = [&](uint32_t index, State) {
-      uint32_t last = trie.node(index + 1).first;
-      for (uint32_t k = trie.node(index).first; k < last; ++k) out.tokens.push_back(trie.string_at(k));
-    };
-    bool whole = trie.walk(*bytes_, state, path_, take, [](uint32_t) {}, limit);
-    if (!whole) out.tokens.resize(before);
-    return whole;
-  }
-
-  // What a fragment and the rest behind it give, an exit before the first byte apart.
-  void gather_split(const Split& at, const Fragment& fragment, Gathered& out) {
-    Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
-    for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
-    out.rows.push_back(std::move(row));
-    for_residuals(at, fragment, [&](uint32_t token, State) { out.tokens.push_back(token); });
-  }
-
-  // Calls f(token, state of the rest) for each token that leaves the fragment and is read on by the rest.
-  template <class F>
-  void for_residuals(const Split& at, const Fragment& fragment, F&& f) {
-    State rest = bytes_->intern(at.rest);
-    const Trie& trie = *fragment.residuals;
-    auto entries = [&](uint32_t index, State state) {
-      uint32_t last = trie.node(index + 1).first;
-      for (uint32_t k = trie.node(index).first; k < last; ++k) {
-        uint32_t entry = trie.string_at(k);
-        if (at.counted && (fragment.completed[entry] < at.low || fragment.completed[entry] > at.high)) continue;
-        f(fragment.tokens[entry], state);
-      }
-    };
-    entries(0, rest);
-    trie.walk(*bytes_, rest, residual_path_, entries, [](uint32_t) {});
-  }
-
-  bool exits_at_once(const Split& at) {
-    return bytes_->with_arena([&](const Arena& arena) { return arena[at.fragment].nullable; });
-  }
-  // The members of a union, where going by members pays: where one of them splits.
-  std::vector<NodeId> members_of(NodeId node) {
-    return bytes_->with_arena([&](Arena& arena) {
-      std::vector<NodeId> members;
-      if (arena[node].kind == Kind::Or) members.assign(arena.list(node).begin(), arena.list(node).end());
-      if (std::ranges::none_of(members, [&](NodeId member) { return bool{split(arena, member)}; })) members.clear();
-      return members;
-    });
-  }
-
-  std::shared_ptr<const Fragment> known_fragment(const Split& at) {
-    uint64_t id = uint64_t{at.fragment} << 1 | at.counted;
-    auto [it, fresh] = fragments_.try_emplace(id, nullptr);
-    if (fresh) {
-      std::string key = fragment_key(at);
-      if (!key.empty()) it->second = vocabulary_->fragments().find(key);
-      if (it->second) fragment_bytes_ += it->second->memory();
-    }
-    return it->second;
-  }
-  std::shared_ptr<const Fragment> make_fragment(const Split& at) {
-    auto& slot = fragments_[uint64_t{at.fragment} << 1 | at.counted];
-    if (!slot) {
-      slot = FragmentBuilder(*bytes_, *vocabulary_, at).build();
-      fragment_bytes_ += slot->memory();
-      if (std::string key = fragment_key(at); !key.empty()) vocabulary_->fragments().insert(key, slot);
-    }
-    return slot;
-  }
-  std::string fragment_key(const Split& at) {
-    return bytes_->with_arena([&](const Arena& arena) {
-      std::string key = canonical_key(arena, at.fragment);
-      if (!key.empty()) key += at.counted ? 'c' : 'u';
-      return key;
-    });
-  }
-
-  // The pairs (token, state it leads to) of a state, by a whole walk; end tokens apart.
-  std::vector<std::pair<uint32_t, State>> ends(State state) {
-    std::vector<std::pair<uint32_t, State>> found;
-    if (state == kDead) return found;
-    bool first = vocabulary_->has_initial() && state == bytes_->start();
-    const Trie& trie = first ? vocabulary_->initial_trie() : vocabulary_->trie();
-    auto take = [&](uint32_t index, State end) {
-      uint32_t last = trie.node(index + 1).first;
-      for (uint32_t k = trie.node(index).first; k < last; ++k) found.emplace_back(trie.string_at(k), end);
-    };
-    trie.walk(*bytes_, state, path_, take, [](uint32_t) {});
-    // A loop at the start alone leads nowhere.
-    if (first && !(vocabulary_->start_absorbs() && found.empty() && !bytes_->accepting(state))) {
-      for (uint32_t token = 0; token < vocabulary_->size(); ++token) {
-        if (vocabulary_->initial()[token].empty() && !vocabulary_->tokens()[token].empty()) found.emplace_back(token, after_empty());
-      }
-    }
-    return found;
-  }
-
   // Tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end tokens where
-  // `farthest` is a budget and the state accepts.
-  std::vector<uint32_t> exact_tokens(State state, uint32_t farthest) {
+  // `farthest` is a budget and the configuration accepts.
+  template <class Walk>
+  std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks) {
     std::vector<uint32_t> tokens;
-    for (auto& [token, end] : ends(state)) {
-      if (farthest == kAtAll ? vocabulary_->complete() || alive(end) : solve(end) <= farthest) tokens.push_back(token);
+    Trial trial(stacks);
+    for (auto& [token, end] : composition_.ends(walk, config)) {
+      if (farthest == kAtAll ? vocabulary_->complete() || alive(walk, end, stacks) : bound(end, stacks) <= farthest) tokens.push_back(token);
     }
-    if (farthest != kAtAll && bytes_->accepting(state)) tokens.insert(tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
+    if (farthest != kAtAll && accepting(config)) tokens.insert(tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     return tokens;
   }
 
-  // Whether tokens lead from `state` to acceptance.
-  bool alive(State state) {
-    auto life = [&](State q) {
-      if (q == kDead) return Life::Dead;
-      if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
-      return bytes_->accepting(q) ? Life::Alive : info(q).life;
+  // Whether tokens lead from here to acceptance. Remembered for states without stacks.
+  template <class Walk>
+  bool alive(Walk& walk, Config start, Stacks& stacks) {
+    auto key = [](Config config) { return uint64_t{config.state} << 32 | config.stack; };
+    auto at = [](uint64_t key) { return Config{static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key)}; };
+    auto life = [&](uint64_t k) {
+      Config config = at(k);
+      if (is_dead(config)) return Life::Dead;
+      if (accepting(config)) return Life::Alive;
+      if (bytes_->num_stacks(config.state) > 0) return frame_by_frame(config, stacks) ? Life::Alive : Life::Unknown;
+      if (uint32_t known = info(config.state).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
+      return info(config.state).life;
     };
-    if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
+    if (Life known = life(key(start)); known != Life::Unknown) return known == Life::Alive;
     Deadline deadline(bytes_->budget().seconds);
     return leads_to_acceptance(
-        state, life, [&](State q, Life found) { info(q).life = found; },
-        [&](State q, auto&& visit) {
+        key(start), life,
+        [&](uint64_t k, Life found) {
+          if (bytes_->num_stacks(at(k).state) == 0) info(at(k).state).life = found;
+        },
+        [&](uint64_t k, auto&& visit) {
           if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
-          for (State next : successors(q).next) visit(next);
+          Onward onward = composition_.onward(walk, at(k));
+          for (Config config : onward.next) visit(key(config));
+          for (Config config : onward.same) visit(key(config));
         });
   }
 
@@ -373,51 +300,9 @@ class TokenAutomaton {
     return masks_.add_dense(scratch_.data());
   }
 
-  Successors successors(State state) {
-    Successors out;
-    if (structural(state)) {
-      // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
-      if (narrow_successors(state, out, narrow_)) return out;
-      NodeId node = bytes_->node(state);
-      if (auto members = members_of(node); !members.empty()) {
-        for (NodeId member : members) out.same.push_back(bytes_->intern(member));
-        return out;
-      }
-      Split at = bytes_->with_arena([&](Arena& arena) { return split(arena, node); });
-      auto fragment = at ? known_fragment(at) : nullptr;
-      if (at && !fragment) fragment = make_fragment(at);
-      if (fragment && fragment->usable && !fragment->ambiguous) {
-        for (size_t i = 0; i < fragment->representatives.size(); ++i) {
-          if (!at.counted || fragment->representative_iterations[i] <= at.high) out.next.push_back(advance(state, fragment->representatives[i]));
-        }
-        for_residuals(at, *fragment, [&](uint32_t, State end) { out.next.push_back(end); });
-        if (exits_at_once(at)) out.same.push_back(bytes_->intern(at.rest));
-        unique(out.next);
-        return out;
-      }
-      narrow_successors(state, out, UINT32_MAX);
-      return out;
-    }
-    for (auto& [token, end] : ends(state)) out.next.push_back(end);
-    unique(out.next);
-    return out;
-  }
-  bool narrow_successors(State state, Successors& out, uint32_t limit) {
-    const Trie& trie = vocabulary_->trie();
-    auto take = [&](uint32_t index, State end) {
-      if (trie.node(index).first != trie.node(index + 1).first && (out.next.empty() || out.next.back() != end)) out.next.push_back(end);
-    };
-    bool whole = trie.walk(*bytes_, state, path_, take, [](uint32_t) {}, limit);
-    if (whole) unique(out.next);
-    else out.next.clear();
-    return whole;
-  }
-  static void unique(std::vector<State>& states) {
-    std::ranges::sort(states);
-    states.erase(std::unique(states.begin(), states.end()), states.end());
-  }
+  // --- distances ---
 
-  // The distance of `state`; what is below it and not known yet is found with it.
+  // The distance of a state without stacks; what is below it and not known yet is found with it.
   uint32_t solve(State state) {
     if (uint32_t known = info(state).distance.load(std::memory_order_acquire); known != kUnknown) return known;
     Distances::Entry entry;
@@ -438,15 +323,136 @@ class TokenAutomaton {
     return found[0].distance;
   }
 
+  Successors successors(State state) {
+    Stacks stacks;
+    Onward onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
+    Successors out;
+    for (Config config : onward.next) {
+      if (bytes_->num_stacks(config.state) == 0) out.next.push_back(config.state);
+      else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back(std::move(parts)); });
+    }
+    for (Config config : onward.same) out.same.push_back(config.state);
+    return out;
+  }
+
+  // The bound of a configuration: of its members the least.
+  uint32_t bound(Config config, Stacks& stacks) {
+    if (bytes_->num_stacks(config.state) == 0) return solve(config.state);
+    uint32_t least = kUnreachable;
+    for (const Member& member : bytes_->shape(config.state).members) {
+      uint32_t below = member.hole == kNone ? 0 : stacks.least(stacks.member(config.stack, member.hole), [&](uint32_t frame) { return frame_distance(frame); });
+      least = std::min(least, plus(solve(alone(member.top)), below));
+    }
+    return least;
+  }
+  uint32_t frame_distance(uint32_t frame) { return solve(alone(bytes_->frame(frame).body)); }
+  // The state of a member's top, or of a frame, with nothing below.
+  State alone(NodeId node) {
+    Stacks none;
+    return Walker(*bytes_, none).arrive(start(), bytes_->intern(node)).state;
+  }
+  // Calls f with the states that complete a configuration one after the other, for each way down its stacks. Beyond
+  // kMaxWays others are left out, which only makes bounds larger.
+  template <class F>
+  void each_way(Config config, Stacks& stacks, F&& f) {
+    constexpr int kMaxWays = 64;
+    int ways = 0;
+    std::vector<std::pair<std::vector<State>, StackId>> pending;
+    for (const Member& member : bytes_->shape(config.state).members) {
+      pending.push_back({{alone(member.top)}, member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole)});
+    }
+    while (!pending.empty() && ways < kMaxWays) {
+      auto [parts, node] = std::move(pending.back());
+      pending.pop_back();
+      if (node == kBottom) {
+        f(std::move(parts));
+        ++ways;
+        continue;
+      }
+      for (const Edge& edge : stacks.edges(node)) {
+        pending.emplace_back(parts, edge.below);
+        pending.back().first.push_back(alone(bytes_->frame(edge.frame).body));
+      }
+    }
+  }
+
+  // Bounds after one token, in terms of the stacks that stay: kept by what was looked at of the stacks.
+  struct Rise {
+    uint32_t address;  // of the node that is below then; kNone: nothing is
+    uint32_t length;   // of what is above it
+  };
+  uint32_t worst_with_stacks(Config config, Stacks& stacks) {
+    const uint32_t count = bytes_->num_stacks(config.state);
+    Info& entry = info(config.state);
+    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks, flag(stacks));
+    if (!leaf) {
+      Asked asked(config, count, stacks);
+      Trial trial(stacks);
+      Walker walk(*bytes_, stacks, &asked);
+      std::vector<Config> pending{config}, next;
+      std::set<Config> seen;
+      for (size_t i = 0; i < pending.size(); ++i) {
+        if (!seen.insert(pending[i]).second) continue;
+        Onward onward = composition_.onward(walk, pending[i]);
+        pending.insert(pending.end(), onward.same.begin(), onward.same.end());
+        next.insert(next.end(), onward.next.begin(), onward.next.end());
+      }
+      leaf = static_cast<uint32_t>(worsts_.size() + 1);
+      entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, flag(stacks), asked, leaf);
+      const std::vector<StackId> known = stacks.known;
+      std::map<uint32_t, uint32_t> rises;
+      for (Config end : next) {
+        Rise found = rise(end, stacks, known);
+        if (found.length != kUnreachable) rises[found.address] = std::max(rises[found.address], found.length);
+      }
+      worsts_.emplace_back();
+      for (auto& [address, length] : rises) worsts_.back().push_back({address, length});
+      worst_tree_.find(entry.worst, config, count, stacks, flag(stacks));
+    }
+    uint32_t worst = 0;
+    const std::vector<StackId> known = stacks.known;
+    for (const Rise& rise : worsts_[leaf - 1]) {
+      uint32_t below = rise.address == kNone ? 0 : stacks.least(known[rise.address], [&](uint32_t frame) { return frame_distance(frame); });
+      worst = std::max(worst, plus(rise.length, below));
+    }
+    return worst;
+  }
+  // Of some way to complete a configuration: the first node on it that is known, and the bound of what is above it.
+  Rise rise(Config config, Stacks& stacks, const std::vector<StackId>& known) {
+    if (bytes_->num_stacks(config.state) == 0) return {kNone, solve(config.state)};
+    Rise best{kNone, kUnreachable};
+    for (const Member& member : bytes_->shape(config.state).members) {
+      StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
+      uint32_t length = solve(alone(member.top));
+      auto address = std::ranges::find(known, node);
+      for (; node != kBottom && address == known.end(); address = std::ranges::find(known, node)) {
+        Edge edge = stacks.edges(node)[0];
+        length = plus(length, frame_distance(edge.frame));
+        node = edge.below;
+      }
+      if (length < best.length) best = {node == kBottom ? kNone : static_cast<uint32_t>(address - known.begin()), length};
+    }
+    return best;
+  }
+
+  // Whether a configuration can surely be completed frame by frame. Where spelling matters, ask trees are keyed by this.
+  bool frame_by_frame(Config config, Stacks& stacks) { return bound(config, stacks) != kUnreachable; }
+  const AskTree::Flag* flag(Stacks& stacks) {
+    if (vocabulary_->complete()) return nullptr;
+    thread_local AskTree::Flag completes;
+    completes = [&](StackId node) { return stacks.least(node, [&](uint32_t frame) { return frame_distance(frame); }) != kUnreachable; };
+    return &completes;
+  }
+
   std::shared_ptr<ByteAutomaton> bytes_;
   std::shared_ptr<const Vocabulary> vocabulary_;
-  uint32_t narrow_;
+  Composition composition_;
   MaskPool masks_;
   StableVector<Info> infos_;
-  std::unordered_map<uint64_t, std::shared_ptr<const Fragment>> fragments_;
-  size_t fragment_bytes_ = 0;
+  AskTree mask_tree_, worst_tree_;
+  std::vector<std::vector<Rise>> worsts_;
+  size_t masks_made_ = 0, mask_leaves_ = 0;
   std::unordered_map<const std::vector<uint32_t>*, uint32_t> bases_;  // pool rows of fragments' rows
-  std::vector<State> path_, residual_path_;
   std::vector<uint32_t> scratch_, row_scratch_;
   std::mutex mutex_, grow_mutex_;
 };

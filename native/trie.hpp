@@ -57,8 +57,8 @@ class Trie {
   // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
   // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is
   // the state at depth d on the current path. Stops early, returning false, after `limit` nodes. O(nodes reached).
-  template <class Automaton, class Enter, class Leave>
-  bool walk(Automaton& automaton, uint32_t start, std::vector<uint32_t>& stack, Enter&& enter, Leave&& leave,
+  template <class Automaton, class Position, class Enter, class Leave>
+  bool walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave,
             uint32_t limit = UINT32_MAX) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
     stack[0] = start;
@@ -66,8 +66,8 @@ class Trie {
     const uint8_t* classes = automaton.classes();
     for (uint32_t i = 1; i < n;) {
       const TrieNode& node = nodes_[i];
-      uint32_t state = automaton.row(stack[node.depth - 1])[classes[node.byte]];
-      if (state == 0) {
+      Position state = automaton.next(stack[node.depth - 1], classes[node.byte]);
+      if (is_dead(state)) {
         leave(i);
         i = node.end;
         continue;

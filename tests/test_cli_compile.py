@@ -9,7 +9,7 @@ from support.command_line import TOY_END, tokenfst, toy, write_toy
 
 from tokenfst import Language, TokenAutomaton, Vocabulary, compile, regex
 from tokenfst.cli.compiling import Meter, make_estimate
-from tokenfst.cli.options import make_budget
+from tokenfst.cli.options import BudgetOptions
 from tokenfst.decoding.token_automaton import Stats
 
 
@@ -227,7 +227,7 @@ def test_strings_that_no_tokens_spell_give_a_warning_with_a_witness(spec: str, t
     ],
 )
 def test_sizes(written: str, size: int) -> None:
-    assert make_budget(1, written, 1.0, 1).bytes == size
+    assert BudgetOptions(budget_bytes=written).read().bytes == size
 
 
 # --- what it leaves alone -----------------------------------------------------------------------------

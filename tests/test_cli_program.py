@@ -17,7 +17,7 @@ from tokenfst import __version__
 from tokenfst.cli import app, checking
 
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
-COMMANDS = ["compile", "inspect", "check", "sample", "draw", "diff", "vocab"]
+COMMANDS = ["compile", "inspect", "check", "sample", "draw", "lint", "diff", "vocab"]
 
 
 def program(*words: str, **options: object) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tokenfst import Language, regex
-from tokenfst.cli.following import Following, character_class, following
+from tokenfst.automata.readable import character_class
+from tokenfst.cli.following import Following, following
 from tokenfst.cli.terminal import byte_size, cells, counted, duration, json_bytes, plain, pointed, quoted
 
 SURROGATES = range(0xD800, 0xE000)

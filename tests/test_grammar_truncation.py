@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
 
 from reference import grammars as slow
-from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, optional, repeat, union
-from tokenfst.automata.grammar import Grammar
+from reference.random_grammars import all_words, random_grammar
 
-WORDS = [bytes(word) for n in range(8) for word in itertools.product(b"ab", repeat=n)]
-
-
-def random_body(rng: random.Random, names: list[str], depth: int) -> Expr:
-    if depth == 0:
-        leaves = [literal(b"a"), literal(b"b"), literal(b"ab"), EPSILON, *map(call, names), *map(call, names)]
-        return rng.choice(leaves)
-    parts = [random_body(rng, names, depth - 1) for _ in range(rng.randint(2, 3))]
-    kind = rng.randrange(8)
-    if kind < 3:
-        return concat(*parts)
-    if kind < 6:
-        return union(*parts)
-    return optional(parts[0]) if kind == 6 else repeat(parts[0], rng.randint(0, 2), rng.choice([None, 2, 3]))
-
-
-def random_grammar(rng: random.Random) -> Grammar:
-    names = ["s", "t", "u"][: rng.randint(1, 3)]
-    return Grammar.from_rules({name: random_body(rng, names, rng.randint(1, 3)) for name in names}, "s")
+WORDS = all_words(7)
 
 
 def check(seed: int, words: list[bytes]) -> bool:

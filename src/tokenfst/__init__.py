@@ -14,7 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import Matcher
+from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.ebnf import ebnf
+from tokenfst.automata.gbnf import gbnf
+from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
@@ -31,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Budget",
     "ConstraintLogitsProcessor",
+    "Grammar",
     "Language",
     "Matcher",
     "TokenAutomaton",
@@ -38,8 +44,13 @@ __all__ = [
     "Vocabulary",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "bundled_grammar",
+    "bundled_grammars",
     "compile",
+    "ebnf",
     "fill_bitmasks",
+    "gbnf",
+    "lark_grammar",
     "load",
     "load_vocabulary",
     "regex",

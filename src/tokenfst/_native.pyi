@@ -16,6 +16,9 @@ class ByteAutomaton:
         blob: bytes,
         machines: Sequence[_Machine],
         labels: Sequence[tuple[int, str]],
+        rules: Sequence[tuple[int, bool]],
+        assured: npt.NDArray[np.int32],
+        labelled: bool,
         states: int,
         bytes: int,
         seconds: float,
@@ -23,6 +26,8 @@ class ByteAutomaton:
     def accepts(self, data: bytes) -> bool: ...
     def viable_prefix(self, data: bytes) -> int: ...
     def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]: ...
+    def rules_around(self, prefix: bytes) -> list[list[int]]: ...
+    def conflict(self) -> bytes | None: ...
     def shortest(self) -> bytes | None: ...
     def determinize(
         self,
@@ -58,6 +63,9 @@ class TokenAutomaton:
         blob: bytes,
         machines: Sequence[_Machine],
         labels: Sequence[tuple[int, str]],
+        rules: Sequence[tuple[int, bool]],
+        assured: npt.NDArray[np.int32],
+        labelled: bool,
         vocabulary: Vocabulary,
         states: int,
         bytes: int,
@@ -76,6 +84,8 @@ class TokenAutomaton:
     def start(self) -> int: ...
     @property
     def is_empty(self) -> bool: ...
+    @property
+    def is_pushdown(self) -> bool: ...
     @property
     def spellable(self) -> bool: ...
     @property

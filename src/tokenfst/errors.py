@@ -60,6 +60,10 @@ class UnsupportedPatternError(PatternError):
     """The pattern is well formed but describes something that is not a regular language."""
 
 
+class NondeterministicError(ConstraintError):
+    """A grammar needs more than one stack where a deterministic one is asked for; ``conflict`` says where."""
+
+
 # --- machines -----------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.cli import checking, comparing, compiling, drawing, inspecting, sampling, vocabularies
+from tokenfst.cli import checking, comparing, compiling, drawing, inspecting, linting, sampling, vocabularies
 from tokenfst.cli.terminal import (
     Exit,
     UsageError,
@@ -50,7 +50,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _module in (compiling, inspecting, checking, sampling, drawing, comparing, vocabularies):
+for _module in (compiling, inspecting, checking, sampling, drawing, linting, comparing, vocabularies):
     _module.register(app)
 
 

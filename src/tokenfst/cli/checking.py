@@ -14,8 +14,9 @@ import numpy as np
 import typer
 
 from tokenfst._native import Matcher
+from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
-from tokenfst.cli import options
+from tokenfst.cli import groups, options
 from tokenfst.cli.following import Following, following
 from tokenfst.cli.terminal import (
     Exit,
@@ -35,22 +36,20 @@ from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _SHOWN_TEXT = 60
+_SHOWN_RULES = 8
+"""Open rules to show at each end of a deep nesting."""
 _NOTHING = Following(False, (), b"")
 """What is expected in the empty language, and there only: machines are trim."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("check", help=options.command_help(check_command))(check_command)
+    groups.register(app, "check", check_command)
 
 
 def check_command(
-    constraint: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."
-        ),
-    ] = None,
+    *,
+    constraining: options.ConstraintOptions,
     texts: Annotated[
         list[str] | None,
         typer.Argument(
@@ -59,7 +58,6 @@ def check_command(
             help="Texts to check. Without any, or with -: the lines of stdin.",
         ),
     ] = None,
-    file: options.PatternFile = None,
     tokens: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,36 +67,29 @@ def check_command(
     show: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the allowed tokens to list.")
     ] = 8,
-    vocabulary: options.VocabularySpec = None,
-    flags: options.Flags = "",
-    vocab_size: options.VocabularySize = None,
-    eos_token_id: options.EndTokens = None,
-    budget_states: options.BudgetStates = options.STATES,
-    budget_bytes: options.BudgetBytes = options.BYTES,
-    budget_seconds: options.BudgetSeconds = options.SECONDS,
-    budget_positions: options.BudgetPositions = options.POSITIONS,
+    tokenizing: options.VocabularyOptions,
+    budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Check whether texts or token ids satisfy a constraint.
 
-    Shows where a text that does not leaves it, and what would have been allowed there. Exit code 0: all
-    satisfy it; 1: some do not.
+    Shows where a text that does not leaves it, what would have been allowed there, and the rules of a grammar
+    that are open there. Exit code 0: all satisfy it; 1: some do not.
     """
-    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
-    words = [] if constraint is None else [constraint, *(texts or [])]
-    given, texts = options.constraint_and_rest(words, file, flags, budget)
+    budget = budgeting.read()
+    given, texts = constraining.first(texts or [], budget)
     results: Iterator[TextResult] | Iterator[TokenResult]
     if tokens:
         if texts:
             raise UsageError(f"check either --tokens or texts, not both ({texts[0]!r})")
         sequences = [_token_ids(each) for each in tokens]
-        table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "--tokens")
+        table = tokenizing.need("--tokens")
         automaton = given.token_automaton(table, budget)
         results = (check_tokens(automaton, ids, show) for ids in sequences)
     else:
-        if vocabulary is not None:
+        if tokenizing.vocabulary is not None:
             raise UsageError("--vocabulary goes with --tokens; texts are checked without one")
-        results = (check_text(given.language, text) for text in _texts(texts))
+        results = (check_text(given.value, text, given.grammar) for text in _texts(texts))
     every = True
     collected = []
     for result in results:
@@ -110,7 +101,7 @@ def check_command(
     if json:
         answer = {
             "command": "check",
-            "source": given.language.source,
+            "source": given.source,
             "accepted": every,
             "results": collected,
         }
@@ -144,7 +135,7 @@ class TextResult:
     """What was found about one text. The rest is about texts that are not accepted: ``place``: the byte where
     the text leaves the language (its length: it stops too early), at the beginning of a character;
     ``character``: the same in characters; ``expected``: what could stand there; ``ending``: a shortest way to
-    complete what is before."""
+    complete what is before; ``rules``: those of a grammar that are open there, the outermost first."""
 
     text: bytes
     accepted: bool
@@ -152,6 +143,7 @@ class TextResult:
     character: int = 0
     expected: Following | None = None
     ending: bytes | None = None
+    rules: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         answer: dict[str, Any] = json_bytes(self.text) | {"accepted": self.accepted}
@@ -163,6 +155,8 @@ class TextResult:
                 "expected": self.expected.as_json(),
                 "ending": None if self.ending is None else json_bytes(self.ending),
             }
+        if self.rules is not None:
+            answer["rules"] = list(self.rules)
         return answer
 
     def show(self) -> None:
@@ -182,13 +176,28 @@ class TextResult:
         if line:
             say(f"       {line}")
         say(f"       {mark} {'the text stops too early, at' if early else 'not allowed here, at'} {where}")
+        if self.rules:
+            say(f"     in {_nested(self.rules)}")
         say(f"     expected {self.expected}")
         if self.ending:
             say(f"     a shortest way on: {quoted(self.ending, _SHOWN_TEXT)}")
 
 
-def check_text(language: Language, text: bytes) -> TextResult:
-    """Check one text. Linear in its length, and the search for an ending."""
+def _visible(rules: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the rules that ``lark_grammar`` adds: for what is ignored, and around a start that is called."""
+    return tuple(name for name in rules if not name.startswith("%"))
+
+
+def _nested(rules: tuple[str, ...]) -> str:
+    """Open rules, outermost first; of very many, those at both ends."""
+    if len(rules) > 2 * _SHOWN_RULES:
+        left_out = len(rules) - 2 * _SHOWN_RULES
+        rules = (*rules[:_SHOWN_RULES], f"… ({left_out:,} more)", *rules[-_SHOWN_RULES:])
+    return " → ".join(rules)
+
+
+def check_text(language: Language | Grammar, text: bytes, grammar: Grammar | None = None) -> TextResult:
+    """Check one text. Linear in its length, and the search for an ending. ``grammar``: whose rules to tell."""
     valid = language.viable_prefix(text)
     if valid == len(text) and language.accepts(text):
         return TextResult(text, True)
@@ -198,7 +207,8 @@ def check_text(language: Language, text: bytes) -> TextResult:
     character = sum(begin <= valid for begin in starts) - (valid < len(text))
     place = starts[character] if valid < len(text) else valid
     expected, ending = following(language, text[:place])
-    return TextResult(text, False, place, character, expected, ending)
+    rules = None if grammar is None else _visible(grammar.rule_stack(text[:place]))
+    return TextResult(text, False, place, character, expected, ending, rules)
 
 
 # --- tokens -------------------------------------------------------------------------------------------

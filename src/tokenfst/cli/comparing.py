@@ -9,7 +9,7 @@ import typer
 
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
-from tokenfst.cli import options
+from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, json_bytes, quoted, say, say_json, say_pairs
 
 _SHOWN_WITNESS = 200
@@ -25,10 +25,11 @@ _RELATIONS = {
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("diff", help=options.command_help(diff_command))(diff_command)
+    groups.register(app, "diff", diff_command)
 
 
 def diff_command(
+    *,
     a: Annotated[
         str,
         typer.Argument(metavar="A", show_default=False, help="A pattern, or an artifact (*.safetensors)."),
@@ -42,10 +43,7 @@ def diff_command(
         ),
     ] = False,
     flags: options.Flags = "",
-    budget_states: options.BudgetStates = options.STATES,
-    budget_bytes: options.BudgetBytes = options.BYTES,
-    budget_seconds: options.BudgetSeconds = options.SECONDS,
-    budget_positions: options.BudgetPositions = options.POSITIONS,
+    budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Compare two constraints: the same strings? If not, a shortest string that is in one only.
@@ -53,7 +51,7 @@ def diff_command(
     The answer is exact, whatever the patterns look like. Exit code 0: equivalent (with --includes: A includes
     B); 1: not.
     """
-    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    budget = budgeting.read()
     left, right = (_read(word, files, flags, budget) for word in (a, b))
     relation, witnesses = compare(left.language, right.language)
     holds = relation == "equivalent" or (includes and relation == "b_in_a")
@@ -86,7 +84,7 @@ def diff_command(
 
 def _read(word: str, files: bool, flags: str, budget: Budget) -> options.Constraint:
     if files and not options.is_artifact(word):
-        return options.one_constraint(None, Path(word), flags, budget)
+        return options.pattern_in(Path(word), flags, budget)
     return options.read_constraint(word, "" if options.is_artifact(word) else flags, budget)
 
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
-from tokenfst.cli import options
+from tokenfst.cli import groups, options
 from tokenfst.cli.options import SUFFIX
 from tokenfst.cli.terminal import (
     Exit,
@@ -36,7 +36,7 @@ from tokenfst.cli.terminal import (
 )
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
-from tokenfst.errors import ArtifactError, ArtifactVersionError, BudgetExceeded
+from tokenfst.errors import ArtifactError, ArtifactVersionError, BudgetExceeded, ConstraintError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
@@ -51,20 +51,13 @@ _STATE_BYTES = 13
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("compile", help=options.command_help(compile_command))(compile_command)
+    groups.register(app, "compile", compile_command)
 
 
 def compile_command(
-    pattern: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PATTERN",
-            show_default=False,
-            help="A regular expression in Python's syntax; or an artifact (*.safetensors), to compile again.",
-        ),
-    ] = None,
-    file: options.PatternFile = None,
-    vocabulary: options.VocabularySpec = None,
+    *,
+    constraining: options.ConstraintOptions,
+    tokenizing: options.VocabularyOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -75,47 +68,54 @@ def compile_command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE even where it is something else than an artifact.")
     ] = False,
-    flags: options.Flags = "",
-    vocab_size: options.VocabularySize = None,
-    eos_token_id: options.EndTokens = None,
-    budget_states: options.BudgetStates = options.STATES,
-    budget_bytes: options.BudgetBytes = options.BYTES,
-    budget_seconds: options.BudgetSeconds = options.SECONDS,
-    budget_positions: options.BudgetPositions = options.POSITIONS,
+    budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Compile a pattern for a vocabulary, ahead of time, into an artifact.
+    """Compile a pattern or a grammar for a vocabulary, ahead of time, into an artifact.
 
     All states, masks and distances are made. The artifact appears under its name only when it is whole; an
     older artifact of that name is replaced.
     """
     began = time.perf_counter()
-    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
-    constraint = options.one_constraint(pattern, file, flags, budget)
+    budget = budgeting.read()
+    constraint = constraining.one(budget)
     if output is None and not estimate:
         raise UsageError(f"--output FILE{SUFFIX} is needed (or --estimate)")
     if output is not None and not estimate:
         _check_output(output, force)
-    tokens = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "compile")
+    tokens = tokenizing.need("compile")
 
-    expected = make_estimate(constraint.language, len(tokens))
+    expected = None
+    if isinstance(constraint.value, Language):
+        expected = make_estimate(constraint.value, len(tokens))
+    elif estimate:
+        raise UsageError(
+            f"--estimate is for finite machines, and {constraint.source} needs a stack: add --depth N"
+        )
     answer: dict[str, Any] = {
         "command": "compile",
-        "source": constraint.language.source,
+        "source": constraint.source,
         "vocabulary": {"name": tokens.name, "size": len(tokens), "fingerprint": tokens.fingerprint},
-        "estimate": expected.as_json(),
+        "estimate": None if expected is None else expected.as_json(),
     }
     if estimate:
         say_json(answer) if json else say(str(expected))
         return Exit.YES
-    if not json and expected.states:
+    if not json and expected is not None and expected.states:
         note(f"estimate: {expected}")
 
-    lazy, messages = options.compile_warned(constraint.language, tokens, budget)
+    lazy, messages = options.compile_warned(constraint.value, tokens, budget)
     for message in messages:
         warn(message)
-    with _Bar(lazy, expected):
-        automaton = lazy.expand()
+    try:
+        with _Bar(lazy, expected):
+            automaton = lazy.expand()
+    except ConstraintError as error:
+        if isinstance(constraint.value, Language):
+            raise
+        raise ConstraintError(
+            f"{error}. Add --depth N for the part of it that is nested at most so deeply"
+        ) from error
     assert output is not None
     with writing:
         automaton.save(output)
@@ -261,7 +261,7 @@ class _Bar:
     One thread asks the core, which may keep it waiting; another one draws.
     """
 
-    def __init__(self, automaton: TokenAutomaton, expected: Estimate) -> None:
+    def __init__(self, automaton: TokenAutomaton, expected: Estimate | None) -> None:
         self._automaton = automaton
         self._meter = Meter(expected)
         self._over = threading.Event()
@@ -307,8 +307,8 @@ class Meter:
     """What the progress bar shows. An expansion has three steps: states and masks are made one by one, the
     distances between them are solved for all at once, while the core does not answer."""
 
-    def __init__(self, expected: Estimate) -> None:
-        self._total = expected.states + 1 if expected.exact else None
+    def __init__(self, expected: Estimate | None) -> None:
+        self._total = expected.states + 1 if expected is not None and expected.exact else None
         self._step = ""
         self._since = (0.0, 0)
 

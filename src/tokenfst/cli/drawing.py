@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -9,27 +11,25 @@ import numpy as np
 import typer
 
 from tokenfst.automata.drawing import FORMATS, Drawing, Edge, draw_graph
-from tokenfst.cli import options
+from tokenfst.budget import Budget
+from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, UsageError, counted, quoted, say, say_json
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import DrawingError
 
 _SHOWN_TOKENS = 5
+_MACHINE_STATES, _RULE_STATES = 100, 400
+"""Most states to draw, if nothing is said: of one machine, and of rules, which are many small ones."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("draw", help=options.command_help(draw_command))(draw_command)
+    groups.register(app, "draw", draw_command)
 
 
 def draw_command(
-    constraint: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."
-        ),
-    ] = None,
-    file: options.PatternFile = None,
+    *,
+    constraining: options.ConstraintOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -39,38 +39,39 @@ def draw_command(
     minimize: Annotated[
         bool, typer.Option("--minimize", help="Draw the least machine (needs OpenFst).")
     ] = False,
-    max_states: Annotated[int, typer.Option(metavar="N", min=1, help="Most states to draw.")] = 100,
-    vocabulary: options.VocabularySpec = None,
-    flags: options.Flags = "",
-    vocab_size: options.VocabularySize = None,
-    eos_token_id: options.EndTokens = None,
-    budget_states: options.BudgetStates = options.STATES,
-    budget_bytes: options.BudgetBytes = options.BYTES,
-    budget_seconds: options.BudgetSeconds = options.SECONDS,
-    budget_positions: options.BudgetPositions = options.POSITIONS,
+    max_states: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=f"Most states to draw ({_MACHINE_STATES}, or {_RULE_STATES} of the rules of a grammar).",
+        ),
+    ] = None,
+    tokenizing: options.VocabularyOptions,
+    budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Draw the machine of a constraint: over bytes, or with --vocabulary over tokens.
 
-    Dot text needs no other program; svg and png need Graphviz.
+    Of a grammar, its rules are drawn, each as a network of its own; with --depth, --minimize or --vocabulary
+    the machine. Dot text needs no other program; svg and png need Graphviz.
     """
-    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    budget = budgeting.read()
     if output is not None and output.suffix.lstrip(".").lower() not in FORMATS:
         raise UsageError(f"--output ends in .{', .'.join(FORMATS)}, which {str(output)!r} does not")
     if json and output is None:
         raise UsageError("--json needs --output; without it, stdout holds the dot text")
-    given = options.one_constraint(constraint, file, flags, budget)
-    language = given.language.minimize() if minimize else given.language
-    if vocabulary is None:
-        states = language.size().states
-        _check_size(states, max_states)
-        picture = language.draw(max_states=max_states)
+    given = constraining.one(budget)
+    if given.grammar is not None and not (
+        minimize or constraining.depth is not None or tokenizing.vocabulary is not None
+    ):
+        rules = len(given.grammar.rules)
+        source, counts, what = given.grammar.source, {"rules": rules}, counted(rules, "rule")
+        with _remedies():
+            picture = given.grammar.draw(max_states=max_states or _RULE_STATES)
     else:
-        if minimize:
-            given = options.Constraint(language)
-        table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "draw")
-        automaton = given.token_automaton(table, budget)
-        picture, states = draw_tokens(automaton, max_states)
+        picture, states = _machine(given, minimize, max_states or _MACHINE_STATES, tokenizing, budget)
+        source, counts, what = given.source, {"states": states}, counted(states, "state")
     if output is None:
         print(picture.dot, end="")
         return Exit.YES
@@ -78,17 +79,38 @@ def draw_command(
     output.write_bytes(data)
     if json:
         say_json(
-            {
-                "command": "draw",
-                "source": language.source,
-                "output": str(output),
-                "states": states,
-                "bytes": len(data),
-            }
+            {"command": "draw", "source": source, "output": str(output), **counts, "bytes": len(data)},
         )
     else:
-        say(f"{output}: {counted(states, 'state')} of {language.source}")
+        say(f"{output}: {what} of {source}")
     return Exit.YES
+
+
+def _machine(
+    given: options.Constraint,
+    minimize: bool,
+    max_states: int,
+    tokenizing: options.VocabularyOptions,
+    budget: Budget,
+) -> tuple[Drawing, int]:
+    """A picture of the machine over bytes or tokens, and its number of states."""
+    language = given.language.minimize() if minimize else given.language
+    if tokenizing.vocabulary is None:
+        states = language.size().states
+        _check_size(states, max_states)
+        return language.draw(max_states=max_states), states
+    if minimize:
+        given = options.Constraint(language)
+    return draw_tokens(given.token_automaton(tokenizing.need("draw"), budget), max_states)
+
+
+@contextlib.contextmanager
+def _remedies() -> Iterator[None]:
+    """``DrawingError`` with the command line's option in place of Python's parameter."""
+    try:
+        yield
+    except DrawingError as error:
+        raise DrawingError(str(error).replace("pass a larger max_states", "raise --max-states")) from error
 
 
 def _check_size(states: int, most: int) -> None:

@@ -8,31 +8,26 @@ is exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from tokenfst.automata.drawing import bytes_label
 from tokenfst.automata.expression import Dfa
+from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.readable import character_class
+from tokenfst.automata.utf8 import Ranges, normalize
 from tokenfst.budget import Budget
-from tokenfst.cli.terminal import shown_character
 from tokenfst.errors import BudgetExceeded
-
-Range = tuple[int, int]
 
 _ASCII_END = 0x80
 _LEADS = range(0xC2, 0xF5)
 _CONTINUATION = (0x80, 0xBF)
 _SECOND = {0xE0: (0xA0, 0xBF), 0xED: (0x80, 0x9F), 0xF0: (0x90, 0xBF), 0xF4: (0x80, 0x8F)}
 """The bytes after a first byte, where UTF-8 does not allow all."""
-_SURROGATES = (0xD800, 0xDFFF)
-_LAST = 0x10FFFF
-_SHOWN_RANGES = 12
 _LONG = 500
 """Bytes of a prefix that is walked thousands of times without hesitation."""
 _GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
 """What making a table may cost, after a longer prefix."""
-_ESCAPED = frozenset("\\[]^-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +36,7 @@ class Following:
     ends included. ``others``: bytes that may follow and begin no character that may, ascending."""
 
     ends: bool
-    characters: tuple[Range, ...]
+    characters: Ranges
     others: bytes
 
     def as_json(self) -> dict[str, Any]:
@@ -63,7 +58,7 @@ class Following:
         return f"{', '.join(parts[:-1])} or {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
-def following(language: Language, prefix: bytes) -> tuple[Following, bytes | None]:
+def following(language: Language | Grammar, prefix: bytes) -> tuple[Following, bytes | None]:
     """What may follow ``prefix``, which is whole in characters, and a shortest way on to a word of the
     language.
 
@@ -74,15 +69,17 @@ def following(language: Language, prefix: bytes) -> tuple[Following, bytes | Non
         rest = _residual(language, prefix)
         if rest is None:
             live, ends = language.next_bytes(prefix)
-            ascii_part = _merged([(byte, byte) for byte in live if byte < _ASCII_END])
+            ascii_part = normalize((byte, byte) for byte in live if byte < _ASCII_END)
             others = bytes(byte for byte in live if byte >= _ASCII_END)
-            return Following(ends, tuple(ascii_part), others), None
+            return Following(ends, ascii_part, others), None
         language, prefix = rest, b""
     return _continuations(language, prefix), _ending(language, prefix)
 
 
-def _residual(language: Language, prefix: bytes) -> Language | None:
+def _residual(language: Language | Grammar, prefix: bytes) -> Language | None:
     """The language of what follows ``prefix``, if the automaton is small enough to be made in full."""
+    if isinstance(language, Grammar):
+        return None
     try:
         dfa = language.with_budget(_GLANCE).determinize()
     except BudgetExceeded:
@@ -93,81 +90,46 @@ def _residual(language: Language, prefix: bytes) -> Language | None:
     return Language.from_dfa(Dfa(classes, table, dfa.accepting, state))
 
 
-def _ending(language: Language, prefix: bytes) -> bytes | None:
+def _ending(language: Language | Grammar, prefix: bytes) -> bytes | None:
+    begun = Language.literal(prefix) + Language.any_bytes()
     try:
-        word = (language & (Language.literal(prefix) + Language.any_bytes())).witness()
+        word = (language & begun).witness()
     except BudgetExceeded:
         return None
     return None if word is None else word[len(prefix) :]
 
 
-def _continuations(language: Language, prefix: bytes) -> Following:
+def _continuations(language: Language | Grammar, prefix: bytes) -> Following:
     live, ends = language.next_bytes(prefix)
-    points: list[Range] = [(byte, byte) for byte in live if byte < _ASCII_END]
+    points: list[tuple[int, int]] = [(byte, byte) for byte in live if byte < _ASCII_END]
     others = bytearray()
     for byte in live:
         if byte < _ASCII_END:
             continue
-        found = []
+        found: Ranges = ()
         if byte in _LEADS:
             missing = 1 if byte < 0xE0 else 2 if byte < 0xF0 else 3
             found = _sequences(language, prefix, bytes((byte,)), byte & (63 >> missing), missing)
         points += found
         if not found:
             others.append(byte)
-    return Following(ends, tuple(_merged(points)), bytes(others))
+    return Following(ends, normalize(points), bytes(others))
 
 
-def _sequences(language: Language, prefix: bytes, begun: bytes, value: int, missing: int) -> list[Range]:
+def _sequences(language: Language | Grammar, prefix: bytes, begun: bytes, value: int, missing: int) -> Ranges:
     """The code points that may follow and whose UTF-8 begins with ``begun``, ascending. ``value``: the bits
     of these bytes; ``missing``: how many bytes are to come."""
     low, high = _SECOND.get(begun[0], _CONTINUATION) if len(begun) == 1 else _CONTINUATION
     live = [byte for byte in language.next_bytes(prefix + begun)[0] if low <= byte <= high]
     if missing == 1:
         if len(live) == high - low + 1:  # what is most common, and all that a text of any characters asks for
-            return [(value << 6 | low & 63, value << 6 | high & 63)]
-        return _merged([(value << 6 | byte & 63, value << 6 | byte & 63) for byte in live])
-    found: list[Range] = []
+            return ((value << 6 | low & 63, value << 6 | high & 63),)
+        return normalize((value << 6 | byte & 63, value << 6 | byte & 63) for byte in live)
+    found: list[tuple[int, int]] = []
     for byte in live:
         found += _sequences(language, prefix, begun + bytes((byte,)), value << 6 | byte & 63, missing - 1)
-    return _merged(found)
-
-
-def _merged(ranges: list[Range]) -> list[Range]:
-    merged: list[Range] = []
-    for first, last in ranges:
-        if merged and merged[-1][1] + 1 == first:
-            merged[-1] = (merged[-1][0], last)
-        else:
-            merged.append((first, last))
-    return merged
-
-
-def character_class(ranges: tuple[Range, ...]) -> str:
-    r"""Characters as a regular expression writes them: ``[0-9]``, ``[^"\\]``, or one in quotation marks."""
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return f'"{shown_character(chr(ranges[0][0]))}"'
-    outside = _complement(ranges)
-    if not outside:
-        return "any character"
-    sign, shown = ("^", outside) if len(outside) < len(ranges) else ("", ranges)
-    text = "".join(_shown_range(*each) for each in shown[:_SHOWN_RANGES])
-    return f"[{sign}{text}{'…' if len(shown) > _SHOWN_RANGES else ''}]"
+    return normalize(found)
 
 
 def _byte_class(data: bytes) -> str:
     return bytes_label(sum(1 << byte for byte in data))
-
-
-def _complement(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    """All other characters. Surrogates are none."""
-    split = sorted([*ranges, _SURROGATES])
-    edges = [(0, -1), *split, (_LAST + 1, _LAST)]
-    return tuple((left[1] + 1, right[0] - 1) for left, right in pairwise(edges) if left[1] + 1 < right[0])
-
-
-def _shown_range(first: int, last: int) -> str:
-    ends = [("\\" if chr(end) in _ESCAPED else "") + shown_character(chr(end)) for end in (first, last)]
-    if first == last:
-        return ends[0]
-    return "".join(ends) if first + 1 == last else "-".join(ends)

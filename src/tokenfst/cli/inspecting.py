@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from tokenfst.cli import options
+from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, byte_size, counted, json_bytes, quoted, say, say_json, say_pairs
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import UNREACHABLE
@@ -28,7 +28,7 @@ _READABLE_LAST = sorted(range(256), key=lambda b: (32 < b < 127) + chr(b).isalnu
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("inspect", help=options.command_help(inspect_command))(inspect_command)
+    groups.register(app, "inspect", inspect_command)
 
 
 def inspect_command(

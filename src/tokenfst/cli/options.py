@@ -1,11 +1,9 @@
-"""Options that several commands share, and what they stand for: constraints, vocabularies, budgets."""
+"""Options that several commands share, in groups, and what they stand for: constraints, vocabularies, budgets."""
 
 from __future__ import annotations
 
-import inspect
 import re
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +11,11 @@ from typing import Annotated
 import typer
 
 from tokenfst.automata.expression import Dfa
+from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
+from tokenfst.cli.grammars import Syntax, read_grammar, read_text
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
@@ -36,25 +36,9 @@ _FLAGS = {
 }
 
 
-def command_help(function: Callable[..., int]) -> str:
-    """A command's docstring as its help page: paragraphs, each on one line."""
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
 # --- how they are written -----------------------------------------------------------------------------
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
-PatternFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--file",
-        "-f",
-        metavar="FILE",
-        help="Take the pattern from a file (UTF-8; one newline at its end is dropped), instead of from the "
-        "first argument.",
-    ),
-]
 Flags = Annotated[
     str,
     typer.Option(
@@ -63,68 +47,203 @@ Flags = Annotated[
         "x verbose, a ASCII classes.",
     ),
 ]
-VocabularySpec = Annotated[
-    str | None,
-    typer.Option(
-        "--vocabulary",
-        "-v",
-        metavar="SPEC",
-        help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json.",
-    ),
-]
-VocabularySize = Annotated[
-    int | None,
-    typer.Option(
-        "--vocab-size", metavar="N", min=1, help="Width of the model's logits, if wider than the tokenizer."
-    ),
-]
-EndTokens = Annotated[
-    list[int] | None,
-    typer.Option(
-        "--eos-token-id",
-        metavar="ID",
-        min=0,
-        help="End token, in place of the tokenizer's own; may be repeated.",
-    ),
-]
-BudgetStates = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Most states to make.", rich_help_panel="Budget")
-]
-BudgetBytes = Annotated[
-    str,
-    typer.Option(
-        metavar="SIZE", help="Most memory for tables and masks, such as 500M or 2G.", rich_help_panel="Budget"
-    ),
-]
-BudgetSeconds = Annotated[
-    float, typer.Option(metavar="S", help="Most time for one step.", rich_help_panel="Budget")
-]
-BudgetPositions = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help="Longest pattern, once its counted repetitions are written out.",
-        rich_help_panel="Budget",
-    ),
-]
 
-STATES, BYTES, SECONDS, POSITIONS = _DEFAULT.states, "2G", _DEFAULT.seconds, _DEFAULT.positions
-"""The defaults of the budget's options."""
+
+@dataclass(frozen=True, slots=True)
+class BudgetOptions:
+    """What bounds every construction."""
+
+    budget_states: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most states to make.", rich_help_panel="Budget")
+    ] = _DEFAULT.states
+    budget_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Most memory for tables and masks, such as 500M or 2G.",
+            rich_help_panel="Budget",
+        ),
+    ] = "2G"
+    budget_seconds: Annotated[
+        float, typer.Option(metavar="S", help="Most time for one step.", rich_help_panel="Budget")
+    ] = _DEFAULT.seconds
+    budget_positions: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Longest pattern, once its counted repetitions are written out.",
+            rich_help_panel="Budget",
+        ),
+    ] = _DEFAULT.positions
+
+    def read(self) -> Budget:
+        """The budget of the four options."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", self.budget_bytes)
+        if match is None or float(match[1]) == 0:
+            raise UsageError(f"--budget-bytes takes a size such as 500M or 2G, not {self.budget_bytes!r}")
+        if not self.budget_seconds > 0:
+            raise UsageError(f"--budget-seconds takes a positive number, not {self.budget_seconds:g}")
+        size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+        return Budget(
+            states=self.budget_states,
+            bytes=max(size, 1),
+            seconds=self.budget_seconds,
+            positions=self.budget_positions,
+        )
+
+
+@dataclass(frozen=True)
+class WidthOptions:
+    """What a model makes of a vocabulary."""
+
+    vocab_size: Annotated[
+        int | None,
+        typer.Option(
+            "--vocab-size",
+            metavar="N",
+            min=1,
+            help="Width of the model's logits, if wider than the tokenizer.",
+        ),
+    ] = None
+    eos_token_id: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--eos-token-id",
+            metavar="ID",
+            min=0,
+            help="End token, in place of the tokenizer's own; may be repeated.",
+        ),
+    ] = None
+
+    def load(self, spec: str) -> Vocabulary:
+        """The vocabulary that ``spec`` names."""
+        return load_vocabulary(spec, self.vocab_size, eos_token_id=self.eos_token_id or None)
+
+
+@dataclass(frozen=True)
+class _Spec:
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(
+            "--vocabulary",
+            "-v",
+            metavar="SPEC",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class VocabularyOptions(WidthOptions, _Spec):
+    """A vocabulary that a command may do without."""
+
+    def need(self, why: str) -> Vocabulary:
+        """The vocabulary; ``why`` says what it is needed for."""
+        if self.vocabulary is None:
+            raise UsageError(f"{why} needs --vocabulary SPEC, such as mistral:tekken_240911")
+        return self.load(self.vocabulary)
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarOptions:
+    """A grammar."""
+
+    grammar: Annotated[
+        str | None,
+        typer.Option(
+            "--grammar",
+            "-g",
+            metavar="FILE|NAME",
+            help="A grammar: a file, or the name of one that comes with tokenfst, such as json.",
+            rich_help_panel="Grammar",
+        ),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="The rule whose words count; if not given, start (Lark) or root (GBNF, EBNF).",
+            rich_help_panel="Grammar",
+        ),
+    ] = None
+    syntax: Annotated[
+        Syntax | None,
+        typer.Option(
+            help="The file's notation; if not given, its suffix says it, and Lark's is the default.",
+            rich_help_panel="Grammar",
+        ),
+    ] = None
+
+    def read_grammar(self, budget: Budget) -> Grammar | None:
+        """The grammar, if one is given."""
+        if self.grammar is not None:
+            return read_grammar(self.grammar, self.start, self.syntax, budget)
+        if self.start is not None or self.syntax is not None:
+            raise UsageError("--start and --syntax go with --grammar")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintOptions(GrammarOptions):
+    """A constraint: the first argument, or what stands in for it."""
+
+    constraint: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CONSTRAINT",
+            show_default=False,
+            help="A regular expression in Python's syntax, or an artifact (*.safetensors).",
+        ),
+    ] = None
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Take the part of the grammar in which no rule is nested in itself more than N times: a "
+            "regular language.",
+            rich_help_panel="Grammar",
+        ),
+    ] = None
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="Take the pattern from a file (UTF-8; one newline at its end is dropped), instead of from "
+            "the first argument.",
+        ),
+    ] = None
+    flags: Flags = ""
+
+    def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
+        """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
+        words = rest if self.constraint is None else [self.constraint, *rest]
+        if self.grammar is not None and (self.file is not None or self.flags):
+            raise UsageError("--file and --flags are for patterns, and --grammar names a grammar")
+        grammar = self.read_grammar(budget)
+        if grammar is not None:
+            return grammar_constraint(grammar, self.depth, budget), words
+        if self.depth is not None:
+            raise UsageError("--depth goes with --grammar")
+        if self.file is not None:
+            return pattern_in(self.file, self.flags, budget), words
+        if not words:
+            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file or --grammar")
+        return read_constraint(words[0], self.flags, budget), words[1:]
+
+    def one(self, budget: Budget) -> Constraint:
+        """The constraint of a command that takes no other arguments."""
+        constraint, rest = self.first([], budget)
+        if rest:
+            given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
+            raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
+        return constraint
 
 
 # --- what they stand for ------------------------------------------------------------------------------
-
-
-def make_budget(states: int, memory: str, seconds: float, positions: int) -> Budget:
-    """The budget of the four options."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", memory)
-    if match is None or float(match[1]) == 0:
-        raise UsageError(f"--budget-bytes takes a size such as 500M or 2G, not {memory!r}")
-    if not seconds > 0:
-        raise UsageError(f"--budget-seconds takes a positive number, not {seconds:g}")
-    size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
-    return Budget(states=states, bytes=max(size, 1), seconds=seconds, positions=positions)
 
 
 def is_artifact(constraint: str) -> bool:
@@ -134,18 +253,34 @@ def is_artifact(constraint: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a CONSTRAINT argument stands for. ``language``: over bytes. ``path``: of the artifact it came
-    from."""
+    """What a CONSTRAINT stands for. ``value``: its words; a grammar only where they are no regular language.
+    ``path``: the artifact that it came from; ``grammar``: the grammar, with nothing left out."""
 
-    language: Language
+    value: Language | Grammar
     path: Path | None = None
+    grammar: Grammar | None = None
+
+    @property
+    def source(self) -> str:
+        """What the constraint was made from."""
+        return self.value.source
+
+    @property
+    def language(self) -> Language:
+        """The words as a language, for questions that need one. UsageError where they are none."""
+        if isinstance(self.value, Grammar):
+            raise UsageError(
+                f"{self.source} is not regular, and this asks for a finite machine: add --depth N for the part "
+                "of it that is nested at most so deeply"
+            )
+        return self.value
 
     def token_automaton(self, vocabulary: Vocabulary, budget: Budget) -> TokenAutomaton:
-        """The constraint over tokens: the artifact itself, or the pattern composed with the vocabulary,
+        """The constraint over tokens: the artifact itself, or the value composed with the vocabulary,
         lazily."""
         if self.path is not None:
             return TokenAutomaton.load(self.path, vocabulary)
-        automaton, messages = compile_warned(self.language, vocabulary, budget)
+        automaton, messages = compile_warned(self.value, vocabulary, budget)
         for message in messages:
             warn(message)
         return automaton
@@ -170,51 +305,29 @@ def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> La
         raise ArtifactCorruptError(f"{path} breaks a rule of the format: {error}") from error
 
 
-def constraint_and_rest(
-    words: list[str], file: Path | None, flags: str, budget: Budget
-) -> tuple[Constraint, list[str]]:
-    """The constraint that comes first in ``words``, or in ``file``, and the other words."""
-    if file is not None:
-        return Constraint(regex(read_pattern(file), _flags(flags), budget).with_budget(budget)), words
-    if not words:
-        raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, or --file")
-    return read_constraint(words[0], flags, budget), words[1:]
-
-
-def one_constraint(word: str | None, file: Path | None, flags: str, budget: Budget) -> Constraint:
-    """The constraint of a command that takes one, as an argument or in ``file``."""
-    constraint, rest = constraint_and_rest([] if word is None else [word], file, flags, budget)
-    if rest:
-        raise UsageError(f"the pattern comes from {file}, so {rest[0]!r} is one argument too many")
-    return constraint
-
-
-def read_pattern(path: Path) -> str:
+def pattern_in(path: Path, flags: str, budget: Budget) -> Constraint:
     """The pattern in a file, without the newline at its end."""
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConstraintError(
-            f"{path} is not UTF-8 at byte {error.start}: save the pattern in UTF-8"
-        ) from error
-    return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
+    text = read_text(path, "the pattern")
+    text = text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
+    return Constraint(regex(text, _flags(flags), budget).with_budget(budget))
 
 
-def need_vocabulary(spec: str | None, size: int | None, end: list[int] | None, why: str) -> Vocabulary:
-    """The vocabulary of the three options; ``why`` says what it is needed for."""
-    if spec is None:
-        raise UsageError(f"{why} needs --vocabulary SPEC, such as mistral:tekken_240911")
-    return load_vocabulary(spec, size, eos_token_id=end or None)
+def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> Constraint:
+    """A grammar, or its part of so much depth; as a language where it is regular."""
+    if depth is not None:
+        return Constraint(grammar.truncate(depth), grammar=grammar)
+    if grammar.is_regular():
+        return Constraint(Language(grammar.to_language().expr, grammar.source, budget), grammar=grammar)
+    return Constraint(grammar, grammar=grammar)
 
 
 def compile_warned(
-    language: Language, vocabulary: Vocabulary, budget: Budget
+    value: Language | Grammar, vocabulary: Vocabulary, budget: Budget
 ) -> tuple[TokenAutomaton, list[str]]:
     """``compile``, and the warnings that it gave."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TokenfstWarning)
-        automaton = compile(language, vocabulary, budget)
+        automaton = compile(value, vocabulary, budget)
     return automaton, [str(item.message) for item in caught]
 
 

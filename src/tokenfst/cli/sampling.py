@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.cli import options
+from tokenfst.cli import groups, options
 from tokenfst.cli.checking import allowed_tokens
 from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
 from tokenfst.decoding.token_automaton import TokenAutomaton
@@ -19,17 +19,12 @@ _MAX_TOKENS = 64
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("sample", help=options.command_help(sample_command))(sample_command)
+    groups.register(app, "sample", sample_command)
 
 
 def sample_command(
-    constraint: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="CONSTRAINT", show_default=False, help="A pattern, or an artifact (*.safetensors)."
-        ),
-    ] = None,
-    file: options.PatternFile = None,
+    *,
+    constraining: options.ConstraintOptions,
     number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many.")] = 1,
     seed: Annotated[
         int | None,
@@ -38,20 +33,14 @@ def sample_command(
     max_length: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
     ] = None,
-    vocabulary: options.VocabularySpec = None,
+    tokenizing: options.VocabularyOptions,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             metavar="N", min=0, help=f"With --vocabulary: most tokens ({_MAX_TOKENS} if not given)."
         ),
     ] = None,
-    flags: options.Flags = "",
-    vocab_size: options.VocabularySize = None,
-    eos_token_id: options.EndTokens = None,
-    budget_states: options.BudgetStates = options.STATES,
-    budget_bytes: options.BudgetBytes = options.BYTES,
-    budget_seconds: options.BudgetSeconds = options.SECONDS,
-    budget_positions: options.BudgetPositions = options.POSITIONS,
+    budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Draw random strings that satisfy a constraint, one a line.
@@ -59,18 +48,18 @@ def sample_command(
     With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks,
     control characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
     """
-    budget = options.make_budget(budget_states, budget_bytes, budget_seconds, budget_positions)
+    budget = budgeting.read()
     rng = random.Random(seed)
-    given = options.one_constraint(constraint, file, flags, budget)
+    given = constraining.one(budget)
     samples: list[dict[str, Any]] = []
     automaton: TokenAutomaton | None = None
-    if vocabulary is None:
+    if tokenizing.vocabulary is None:
         if max_tokens is not None:
             raise UsageError("--max-tokens goes with --vocabulary; --max-length bounds strings")
     else:
         if max_length is not None:
             raise UsageError("--max-length is for strings; --max-tokens bounds token sequences")
-        table = options.need_vocabulary(vocabulary, vocab_size, eos_token_id, "sample")
+        table = tokenizing.need("sample")
         automaton = given.token_automaton(table, budget)
     for _ in range(number):
         if automaton is None:
@@ -83,7 +72,7 @@ def sample_command(
         else:
             say(plain(word))
     if json:
-        say_json({"command": "sample", "source": given.language.source, "samples": samples})
+        say_json({"command": "sample", "source": given.source, "samples": samples})
     return Exit.YES
 
 

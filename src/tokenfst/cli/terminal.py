@@ -15,6 +15,7 @@ from rich.control import Control
 from rich.segment import ControlType
 from rich.text import Text
 
+from tokenfst.automata.readable import shown_character
 from tokenfst.errors import BudgetExceeded
 
 
@@ -137,11 +138,6 @@ def cells(data: bytes) -> list[tuple[int, str]]:
         found.append((place, shown_character(character)))
         place += len(character.encode())
     return found
-
-
-def shown_character(character: str) -> str:
-    """One character, escaped if it cannot be printed."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def plain(data: bytes) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tokenfst.automata.drawing import bytes_label
-from tokenfst.cli import options
+from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, counted, json_bytes, quoted, say, say_json, say_pairs
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.census import Census, census
@@ -29,10 +29,11 @@ _LENGTH = 12
 
 def register(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command("vocab", help=options.command_help(vocab_command))(vocab_command)
+    groups.register(app, "vocab", vocab_command)
 
 
 def vocab_command(
+    *,
     spec: Annotated[
         str,
         typer.Argument(
@@ -43,15 +44,14 @@ def vocab_command(
     ],
     samples: Annotated[int, typer.Option(metavar="N", min=0, help="Random texts for the round trip.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random texts.")] = 0,
-    vocab_size: options.VocabularySize = None,
-    eos_token_id: options.EndTokens = None,
+    width: options.WidthOptions,
     json: options.Json = False,
 ) -> int:
     """Show what a vocabulary holds, and check that texts come back from tokens as they went in.
 
     Exit code 1: a text came back changed.
     """
-    vocabulary = options.need_vocabulary(spec, vocab_size, eos_token_id, "vocab")
+    vocabulary = width.load(spec)
     figures = census(vocabulary)
     trip = round_trip(vocabulary, samples, seed)
     if json:

@@ -1,0 +1,177 @@
+"""Replacing calls by expressions: what of a grammar is regular, and what needs a stack.
+
+The idea. Rules lose their left recursion (``left_recursion``). Then *tail recursion* becomes
+``expression.recursive``: rules that call each other as their last part are variables of one system, a *family*,
+which is regular as it stands. Every other call is *hard*: it would need a stack, and is replaced by the callee's
+expression as long as that does not come back to itself. Cycles of hard calls go through *heads*: of every strongly
+connected component the rule entered first, and so on inside of it without its head (``rule_graph.nested_heads``).
+
+``truncation`` cuts at heads below a depth; ``pushdown`` leaves their calls as they are. Both ask an ``Inliner``.
+
+Invariant: an expression made here has the words of its rule, given those of its hard calls. Cost: linear in the
+rules, and in a rule's body each time that its expression is made; parts without calls are shared. In the graph of
+hard calls every member of a family has the calls of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, repeat, union
+from tokenfst.automata.left_recursion import rewrite_left_recursion
+from tokenfst.automata.metering import NodeMeter
+from tokenfst.automata.rule_graph import (
+    COMPOSED,
+    cycles,
+    holding,
+    inner_nodes,
+    name_of,
+    nested_heads,
+    reachable,
+)
+from tokenfst.budget import Budget
+
+
+class Inliner:
+    """The rules that ``start`` reaches, without left recursion, and their hard calls."""
+
+    def __init__(self, rules: Mapping[str, Expr], start: str, budget: Budget) -> None:
+        """Raises BudgetExceeded("positions" or "seconds"), as all methods do, naming the rule."""
+        self.start = start
+        self.rules, self.origins = rewrite_left_recursion(rules, start, budget)
+        self.meter = NodeMeter(budget)
+        self.calls = {name: _placed_calls(body) for name, body in self.rules.items()}
+        self.family: dict[str, list[str]] = {}
+        tails = {name: [callee for callee, tail in calls if tail] for name, calls in self.calls.items()}
+        for group in cycles(tails):
+            self.family.update(dict.fromkeys(group, group))
+        self.hard: dict[str, list[str]] = {}
+        of_group: dict[str, list[str]] = {}
+        found = [start]
+        for name in found:
+            group = self.family.get(name, [name])
+            if group[0] not in of_group:
+                of_group[group[0]] = self.hard_calls(group)
+                found += of_group[group[0]]
+            self.hard[name] = of_group[group[0]]
+
+    def hard_calls(self, group: list[str]) -> list[str]:
+        """The calls of a rule or of a family that are not variables of one system."""
+        family = self.family.get(group[0])
+        found: dict[str, None] = {}
+        for name in group:
+            for callee, tail in self.calls[name]:
+                if not tail or family is None or self.family.get(callee) is not family:
+                    found[callee] = None
+        return list(found)
+
+    def heads(self) -> dict[str, tuple[str, ...]]:
+        """Of each rule the heads of the components around it, outermost first; a head is its own last."""
+        order = {name: number for number, name in enumerate(reachable(self.hard, self.start))}
+        around: dict[str, tuple[str, ...]] = dict.fromkeys(self.hard, ())
+        for head, part in nested_heads(self.hard, order):
+            for name in part:
+                around[name] += (head,)
+            self.meter.charge(0, head)
+        return around
+
+    def expressions(self, entry: str, hard: Mapping[str, Expr]) -> dict[str, Expr]:
+        """The expression of a rule, and of those it is one system with, given those of its hard calls."""
+        group = self.family.get(entry)
+        if group is None:
+            return {entry: _named(self.rewrite(entry, lambda name, _: hard[name]), entry)}
+        variables = {name: Expr(Op.VARIABLE) for name in group}
+        for name, variable in variables.items():
+            body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
+            # The variables of one system name each other, so they are made before their bodies.
+            object.__setattr__(variable, "args", (_named(body, name),))
+        return variables
+
+    def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
+        """The body of a rule with its calls replaced; parts without calls are shared and not copied."""
+        body = self.rules[name]
+        inside = holding(body)
+        done: dict[tuple[int, bool], Expr] = {}
+        stack: list[tuple[Expr, bool, bool]] = [(body, True, False)]
+        while stack:
+            node, tail, ready = stack.pop()
+            key = (id(node), tail)
+            if key in done:
+                continue
+            if id(node) not in inside:
+                done[key] = node
+            elif node.op is Op.CALL:
+                done[key] = resolve(name_of(node), tail)
+            elif ready:
+                args = [done[id(arg), place] for arg, place in _places(node, tail)]
+                done[key] = rebuilt(node, args)
+                self.meter.charge(1, name)
+            else:
+                stack.append((node, tail, True))
+                stack.extend((arg, place, False) for arg, place in _places(node, tail))
+        return done[id(body), True]
+
+
+def _places(node: Expr, tail: bool) -> Iterable[tuple[Expr, bool]]:
+    """The operands of a node, and whether each stands in tail position if the node does."""
+    if node.op is Op.UNION:
+        return [(arg, tail) for arg in node.args]
+    last = len(node.args) - 1 if node.op is Op.CONCAT else -1
+    return [(arg, tail and number == last) for number, arg in enumerate(node.args)]
+
+
+def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
+    """Every call of a body, and whether it stands in tail position."""
+    found: list[tuple[str, bool]] = []
+    seen: set[tuple[int, bool]] = set()
+    stack: list[tuple[Expr, bool]] = [(body, True)]
+    while stack:
+        node, tail = stack.pop()
+        if (id(node), tail) in seen:
+            continue
+        seen.add((id(node), tail))
+        if node.op is Op.CALL:
+            found.append((name_of(node), tail))
+        elif node.op in COMPOSED:
+            stack.extend(reversed(list(_places(node, tail))))
+    return found
+
+
+def rebuilt(node: Expr, args: list[Expr]) -> Expr:
+    """A node of the same kind with other operands."""
+    if node.op is Op.CONCAT:
+        return concat(*args)
+    if node.op is Op.UNION:
+        return union(*args)
+    assert isinstance(node.value, tuple)
+    low, high = node.value
+    if args[0] is EMPTY:
+        return EMPTY if low else EPSILON
+    return repeat(args[0], low, None if high < 0 else high, node.source)
+
+
+def _named(expr: Expr, name: str) -> Expr:
+    """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
+    return replace(expr, source=f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr
+
+
+def copies(node: Expr) -> int:
+    """How often a REPEAT's body stands there once it is written out; a loop counts once."""
+    assert isinstance(node.value, tuple)
+    low, high = node.value
+    return max(low, 1) if high < 0 else high
+
+
+def size(expr: Expr) -> int:
+    """The positions of a rule body with its counted repetitions written out; a call is one."""
+    sizes: dict[int, int] = {}
+    for node in inner_nodes(expr):
+        if node.op in COMPOSED:
+            total = sum(sizes[id(arg)] for arg in node.args)
+            if node.op is Op.REPEAT:
+                total *= copies(node)
+            sizes[id(node)] = total
+        else:
+            sizes[id(node)] = 1
+    return sizes[id(expr)]

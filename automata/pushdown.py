@@ -1,0 +1,97 @@
+"""The rules that a push-down automaton calls: a grammar with everything inlined that needs no stack.
+
+The idea. A call that is walked costs a frame on a stack; a call that is inlined costs nothing but the callee's
+expression, which all callers share. Only heads of hard recursion must be called (``inlining``), so they and the start
+are rules, and every other call is replaced, as long as what grows by it stays small: an expression is walked by its
+derivatives, which are as many as its positions and worse where they overlap.
+
+Invariant: the rules have the words that they had, and none reaches itself at its left edge
+(``left_recursion``). Cost: one expression per rule of the grammar. Rejected: one rule per rule of the grammar;
+it nests frames where a grammar only names its parts, and those names would keep masks apart that are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tokenfst.automata.expression import Expr, Op, call
+from tokenfst.automata.inlining import Inliner, copies, size
+from tokenfst.automata.left_recursion import without_left_recursion
+from tokenfst.automata.rule_graph import COMPOSED, components, inner_nodes, name_of
+from tokenfst.budget import Budget
+
+_LARGE = 20_000
+"""Positions of a rule's expression beyond which its largest callees stay calls."""
+
+
+def pushdown_rules(
+    rules: Mapping[str, Expr], start: str, budget: Budget, *, inline: bool = True
+) -> dict[str, Expr]:
+    """Rules with the same words of ``start``: it comes first, then what must be called.
+
+    With ``inline``, calls are left of heads of recursion and of rules that would make their callers larger than about
+    20,000 positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all
+    other calls are replaced. Without, only left recursion is removed, and every rule keeps its name on the stack.
+
+    The names are those of the grammar, and those that ``without_left_recursion`` adds. Linear in the rules; raises
+    BudgetExceeded("positions" or "seconds") naming the rule.
+    """
+    if not inline:
+        return without_left_recursion(rules, start, budget)
+    inliner = Inliner(rules, start, budget)
+    kept = {name for name, heads in inliner.heads().items() if heads and heads[-1] == name} | {start}
+    done: dict[str, Expr] = {}
+    sizes: dict[str, int] = {}
+    graph = {name: [each for each in inliner.hard[name] if each not in kept] for name in inliner.hard}
+    for part in components(graph):  # callees first; every cycle goes through a head
+        name = part[0]
+        if name in done:
+            continue
+        group = inliner.family.get(name, part)
+        kept |= _too_large(inliner, group, kept, sizes)
+        hard = {each: call(each) if each in kept else done[each] for each in inliner.hard[name]}
+        done.update(inliner.expressions(name, hard))
+    return {name: done[name] for name in inliner.hard if name in kept}
+
+
+def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[str, int]) -> set[str]:
+    """Callees that must stay calls for the rules of ``group``, one system, to stay small. Notes their size.
+
+    An inlined family counts once, however often its variables are named: they share their bodies.
+    """
+    total = sum(size(inliner.rules[name]) for name in group)
+    allowed = max(_LARGE, 2 * total)
+    grown: dict[str, int] = {}
+    callees: dict[str, set[str]] = {}
+    for name in group:
+        for callee, count in _call_counts(inliner.rules[name]).items():
+            if callee in sizes and callee not in kept:
+                family = inliner.family.get(callee)
+                key = family[0] if family else callee
+                more = sizes[callee] if family else count * (sizes[callee] - 1)
+                grown[key] = more if family else grown.get(key, 0) + more
+                callees.setdefault(key, set()).add(callee)
+    total += sum(grown.values())
+    found: set[str] = set()
+    for key in sorted(grown, key=lambda key: -grown[key]):
+        if total <= allowed:
+            break
+        found |= callees[key]
+        total -= grown[key]
+    sizes.update(dict.fromkeys(group, total))
+    return found
+
+
+def _call_counts(body: Expr) -> dict[str, int]:
+    """How often each rule is called once counted repetitions are written out."""
+    counts = {id(body): 1}
+    found: dict[str, int] = {}
+    for node in reversed(inner_nodes(body)):  # users before operands
+        count = counts[id(node)]
+        if node.op is Op.CALL:
+            found[name_of(node)] = found.get(name_of(node), 0) + count
+        elif node.op in COMPOSED:
+            for arg in node.args:
+                inner = count * copies(node) if node.op is Op.REPEAT else count
+                counts[id(arg)] = counts.get(id(arg), 0) + inner
+    return found

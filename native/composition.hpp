@@ -1,0 +1,247 @@
+// The tokens of one configuration, uncached: what of the vocabulary is allowed there, and where it leads.
+//
+// A mask is gathered in this order, cheapest first:
+//   1. the state's expression splits at a fragment that is already known: its row and a walk of its residuals;
+//   2. a walk of the vocabulary's trie, given up when it grows wide;
+//   3. a union: what its members give;
+//   4. the fragment is built, once for this vocabulary;
+//   5. the whole walk.
+// All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
+#pragma once
+
+#include "fragment_builder.hpp"
+#include "walker.hpp"
+
+namespace tokenfst {
+
+// Steps of an automaton without stacks.
+class PlainWalk {
+ public:
+  explicit PlainWalk(ByteAutomaton& bytes) : bytes_(bytes) {}
+  const uint8_t* classes() const { return bytes_.classes(); }
+  Config next(Config from, uint32_t byte_class) { return {bytes_.row(from.state)[byte_class]}; }
+  Config arrive(Config, State raw) { return {raw}; }
+  Config run(Config from, std::string_view text) { return {bytes_.run(from.state, text)}; }
+
+ private:
+  ByteAutomaton& bytes_;
+};
+
+// What a mask is made of: fragment rows with exceptions, and single tokens.
+struct Gathered {
+  struct Row {
+    const std::vector<uint32_t>* words;  // owned by a fragment that the composition keeps
+    std::vector<uint32_t> removed;
+  };
+  std::vector<Row> rows;
+  std::vector<uint32_t> tokens;
+};
+
+// Where tokens lead: configurations one token away, and parts whose language is part of this one's.
+struct Onward {
+  std::vector<Config> next, same;
+};
+
+class Composition {
+ public:
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow) {}
+
+  size_t memory() const { return fragment_bytes_; }
+  size_t num_fragments() const { return fragments_.size(); }
+
+  // Where a token leads whose initial form is empty.
+  State after_empty() const { return vocabulary_.start_absorbs() ? bytes_.start() : bytes_.inner_start(); }
+  // Whether the vocabulary spells text in another way here: at the start of some.
+  bool is_first(Config config) const { return vocabulary_.has_initial() && config.state == bytes_.start(); }
+  // Whether the shortcuts by expression apply: they know bytes only, and no second context.
+  bool structural(Config config) const { return bytes_.is_lazy() && vocabulary_.complete() && !is_first(config); }
+
+  // The allowed tokens of a configuration where shortcuts apply: the union of what its members and the rests behind its
+  // fragments give, each gathered once.
+  template <class Walk>
+  void gather(Walk& walk, Config start, Gathered& out) {
+    std::vector<Config> pending{start};
+    std::set<Config> seen{Config{}};
+    while (!pending.empty()) {
+      Config config = pending.back();
+      pending.pop_back();
+      if (is_dead(config) || !seen.insert(config).second) continue;
+      NodeId node = bytes_.node(config.state);
+      Split at = split_of(node);
+      std::shared_ptr<const Fragment> fragment = at ? known_fragment(at) : nullptr;
+      if (!fragment || !fragment->usable) {
+        if (gather_walk(walk, config, narrow_, out)) continue;
+        if (auto members = members_of(node); !members.empty()) {
+          for (NodeId member : members) pending.push_back(walk.arrive(config, bytes_.intern(member)));
+          continue;
+        }
+        if (at) fragment = make_fragment(at);
+      }
+      if (fragment && fragment->usable) {
+        gather_split(walk, config, at, *fragment, out);
+        if (exits_at_once(at)) pending.push_back(walk.arrive(config, bytes_.intern(at.rest)));
+      } else {
+        gather_walk(walk, config, UINT32_MAX, out);
+      }
+    }
+  }
+
+  // The pairs (token, configuration it leads to), by a whole walk; end tokens apart.
+  template <class Walk>
+  std::vector<std::pair<uint32_t, Config>> ends(Walk& walk, Config config) {
+    std::vector<std::pair<uint32_t, Config>> found;
+    if (is_dead(config)) return found;
+    bool first = is_first(config);
+    const Trie& trie = first ? vocabulary_.initial_trie() : vocabulary_.trie();
+    trie.walk(walk, config, path_, [&](uint32_t index, Config end) { each_string(trie, index, [&](uint32_t token) { found.emplace_back(token, end); }); },
+              [](uint32_t) {});
+    // A loop at the start alone leads nowhere.
+    if (first && !(vocabulary_.start_absorbs() && found.empty() && !bytes_.accepting(config.state))) {
+      for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
+        if (vocabulary_.initial()[token].empty() && !vocabulary_.tokens()[token].empty()) found.emplace_back(token, Config{after_empty()});
+      }
+    }
+    return found;
+  }
+
+  template <class Walk>
+  Onward onward(Walk& walk, Config config) {
+    Onward out;
+    if (!structural(config)) {
+      for (auto& [token, end] : ends(walk, config)) out.next.push_back(end);
+      unique(out.next);
+      return out;
+    }
+    // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
+    if (narrow_onward(walk, config, out, narrow_)) return out;
+    NodeId node = bytes_.node(config.state);
+    if (auto members = members_of(node); !members.empty()) {
+      for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
+      return out;
+    }
+    Split at = split_of(node);
+    auto fragment = at ? known_fragment(at) : nullptr;
+    if (at && !fragment) fragment = make_fragment(at);
+    if (fragment && fragment->usable && !fragment->ambiguous) {
+      for (size_t i = 0; i < fragment->representatives.size(); ++i) {
+        if (at.counted && fragment->representative_iterations[i] > at.high) continue;
+        out.next.push_back(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]]));
+      }
+      for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(end); });
+      if (exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
+      unique(out.next);
+      return out;
+    }
+    narrow_onward(walk, config, out, UINT32_MAX);
+    return out;
+  }
+
+ private:
+  template <class F>
+  static void each_string(const Trie& trie, uint32_t index, F&& f) {
+    uint32_t last = trie.node(index + 1).first;
+    for (uint32_t k = trie.node(index).first; k < last; ++k) f(trie.string_at(k));
+  }
+  static void unique(std::vector<Config>& configs) {
+    std::ranges::sort(configs);
+    configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
+  }
+
+  // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
+  template <class Walk>
+  bool gather_walk(Walk& walk, Config config, uint32_t limit, Gathered& out) {
+    const size_t before = out.tokens.size();
+    const Trie& trie = vocabulary_.trie();
+    auto take = [&](uint32_t index, Config) { each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); }); };
+    bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
+    if (!whole) out.tokens.resize(before);
+    return whole;
+  }
+  template <class Walk>
+  bool narrow_onward(Walk& walk, Config config, Onward& out, uint32_t limit) {
+    const Trie& trie = vocabulary_.trie();
+    auto take = [&](uint32_t index, Config end) {
+      if (trie.node(index).first != trie.node(index + 1).first && (out.next.empty() || out.next.back() != end)) out.next.push_back(end);
+    };
+    bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
+    if (whole) unique(out.next);
+    else out.next.clear();
+    return whole;
+  }
+
+  // What a fragment and the rest behind it give, an exit before the first byte apart.
+  template <class Walk>
+  void gather_split(Walk& walk, Config config, const Split& at, const Fragment& fragment, Gathered& out) {
+    Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
+    for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
+    out.rows.push_back(std::move(row));
+    for_residuals(walk, config, at, fragment, [&](uint32_t token, Config) { out.tokens.push_back(token); });
+  }
+
+  // Calls f(token, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
+  template <class Walk, class F>
+  void for_residuals(Walk& walk, Config config, const Split& at, const Fragment& fragment, F&& f) {
+    Config rest = walk.arrive(config, bytes_.intern(at.rest));
+    const Trie& trie = *fragment.residuals;
+    auto entries = [&](uint32_t index, Config end) {
+      each_string(trie, index, [&](uint32_t entry) {
+        if (at.counted && (fragment.completed[entry] < at.low || fragment.completed[entry] > at.high)) return;
+        f(fragment.tokens[entry], end);
+      });
+    };
+    entries(0, rest);
+    trie.walk(walk, rest, residual_path_, entries, [](uint32_t) {});
+  }
+
+  Split split_of(NodeId node) {
+    return bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
+  }
+  bool exits_at_once(const Split& at) {
+    return bytes_.with_arena([&](const Arena& arena) { return arena[at.fragment].nullable; });
+  }
+  // The members of a union, where going by members pays: where one of them splits.
+  std::vector<NodeId> members_of(NodeId node) {
+    return bytes_.with_arena([&](Arena& arena) {
+      std::vector<NodeId> members;
+      if (arena[node].kind == Kind::Or) members.assign(arena.list(node).begin(), arena.list(node).end());
+      if (std::ranges::none_of(members, [&](NodeId member) { return bool{split(arena, member)}; })) members.clear();
+      return members;
+    });
+  }
+
+  std::shared_ptr<const Fragment> known_fragment(const Split& at) {
+    auto [it, fresh] = fragments_.try_emplace(slot_of(at), nullptr);
+    if (fresh) {
+      std::string key = fragment_key(at);
+      if (!key.empty()) it->second = vocabulary_.fragments().find(key);
+      if (it->second) fragment_bytes_ += it->second->memory();
+    }
+    return it->second;
+  }
+  std::shared_ptr<const Fragment> make_fragment(const Split& at) {
+    auto& slot = fragments_[slot_of(at)];
+    if (!slot) {
+      slot = FragmentBuilder(bytes_, vocabulary_, at).build();
+      fragment_bytes_ += slot->memory();
+      if (std::string key = fragment_key(at); !key.empty()) vocabulary_.fragments().insert(key, slot);
+    }
+    return slot;
+  }
+  static uint64_t slot_of(const Split& at) { return uint64_t{at.fragment} << 1 | at.counted; }
+  std::string fragment_key(const Split& at) {
+    return bytes_.with_arena([&](const Arena& arena) {
+      std::string key = canonical_key(arena, at.fragment);
+      if (!key.empty()) key += at.counted ? 'c' : 'u';
+      return key;
+    });
+  }
+
+  ByteAutomaton& bytes_;
+  const Vocabulary& vocabulary_;
+  uint32_t narrow_;
+  std::unordered_map<uint64_t, std::shared_ptr<const Fragment>> fragments_;
+  size_t fragment_bytes_ = 0;
+  std::vector<Config> path_, residual_path_;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,196 @@
+// Runs configurations: the one step function of push-down automata. Without stacks a step is a look-up in a row.
+//
+// A step reads a byte by the row of the state, does to the stacks what the target's effect says, and looks into
+// stacks until it may rest. Amortized O(1) where the grammar is deterministic; else proportional to the stacks at once.
+#pragma once
+
+#include "byte_automaton.hpp"
+
+namespace tokenfst {
+
+// Which nodes of a given configuration's stacks are looked into, in order; not those that are pushed meanwhile.
+struct Asked {
+  std::vector<StackId> known, nodes;  // what there was to look into, and what was
+
+  Asked(Config config, uint32_t count, const Stacks& stacks) {
+    for (uint32_t k = 0; k < count; ++k) known.push_back(stacks.member(config.stack, k));
+  }
+  void note(StackId node, const Stacks& stacks) {
+    if (std::ranges::find(known, node) == known.end() || std::ranges::find(nodes, node) != nodes.end()) return;
+    nodes.push_back(node);
+    for (const Edge& edge : stacks.edges(node)) {
+      if (edge.below != kBottom) known.push_back(edge.below);
+    }
+  }
+};
+
+class Walker {
+ public:
+  // `asked`, if given, takes down the nodes that are looked into.
+  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) {}
+
+  // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked.
+  void stop_at(StackId node) { stop_ = node; }
+  // Whether the last step had to put a frame that may be left out on that node, and led nowhere.
+  bool blocked() const { return blocked_; }
+  // Goes on from a shape that waits, its one stack given.
+  Config resume(Config waiting) {
+    blocked_ = false;
+    stacks_before_ = {waiting.stack};
+    return rest(waiting.state, nullptr);
+  }
+
+  const uint8_t* classes() const { return bytes_.classes(); }
+  Config start() const { return {bytes_.start(), kBottom}; }
+
+  Config next(Config from, uint32_t byte_class) { return arrive(from, bytes_.row(from.state)[byte_class]); }
+  Config step(Config from, uint8_t byte) { return next(from, bytes_.classes()[byte]); }
+  Config run(Config config, std::string_view bytes) {
+    for (unsigned char byte : bytes) {
+      if (is_dead(config = step(config, byte))) break;
+    }
+    return config;
+  }
+
+  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it.
+  Config arrive(Config from, State raw) {
+    blocked_ = false;
+    if (raw == kDead || bytes_.keeps_stacks(from.state, raw)) return {raw, raw == kDead ? kBottom : from.stack};
+    return settle(from, raw);
+  }
+
+ private:
+  Config settle(Config from, State raw) {
+    stacks_before_.clear();
+    const uint32_t count = bytes_.num_stacks(from.state);
+    for (uint32_t k = 0; k < count; ++k) stacks_before_.push_back(stacks_.member(from.stack, k));
+    return rest(raw, bytes_.effect(raw));
+  }
+
+  // Does what `effect` says, and looks into stacks until a shape can rest.
+  Config rest(State state, const Effect* effect) {
+    for (;;) {
+      if (effect) {
+        apply(*effect);
+        if (blocked_) return {};
+        state = effect->state;
+      }
+      uint32_t hole = bytes_.to_reveal(state);
+      if (hole == kNone || stacks_before_[hole] == stop_) break;
+      StackId node = stacks_before_[hole];
+      if (asked_) asked_->note(node, stacks_);
+      for (const Edge& edge : stacks_.edges(node)) {
+        if (edge.below != kBottom) stacks_before_.push_back(edge.below);
+      }
+      effect = &bytes_.revealed(state, stacks_.edges(node));
+    }
+    return {state, stacks_.tuple(stacks_before_)};
+  }
+
+  // Turns registers into the stacks of the next shape.
+  void apply(const Effect& effect) {
+    made_.clear();
+    auto value = [&](uint32_t reg) { return reg == kNothing ? kBottom : reg >= kFirstOp ? made_[reg - kFirstOp] : stacks_before_[reg]; };
+    for (const StackOp& op : effect.ops) {
+      if (op.joined.empty()) {
+        made_.push_back(push(op.frame, value(op.below)));
+        continue;
+      }
+      edges_.clear();
+      for (uint32_t reg : op.joined) {
+        auto edges = stacks_.edges(value(reg));
+        edges_.insert(edges_.end(), edges.begin(), edges.end());
+        if (asked_) asked_->note(value(reg), stacks_);
+        blocked_ |= value(reg) == stop_;
+      }
+      made_.push_back(blocked_ ? kBottom : united());
+    }
+    next_.clear();
+    for (uint32_t reg : effect.holes) next_.push_back(value(reg));
+    std::swap(stacks_before_, next_);
+  }
+
+  StackId push(uint32_t id, StackId below) {
+    const Settler::Frame& frame = bytes_.frame(id);
+    auto edges = stacks_.edges(below);
+    if (!frame.nullable || edges.empty()) return stacks_.push(id, below);
+    if (below == stop_) {
+      blocked_ = true;
+      return below;
+    }
+    if (asked_) asked_->note(below, stacks_);
+    if (edges.size() == 1) {
+      if (uint32_t chain = bytes_.chain(id, edges[0].frame); chain != kNone) return stacks_.push(chain, edges[0].below);
+    }
+    edges_.assign(edges.begin(), edges.end());
+    auto same = std::ranges::find(edges_, id, &Edge::frame);
+    if (!frame.absorbing || same == edges_.end()) {
+      edges_.push_back({id, below});
+      return united();
+    }
+    // frame·(frame·x | y) = frame·x | frame·y, and the first is there.
+    std::erase_if(edges_, [&](const Edge& edge) { return edge.frame == id; });
+    const bool others = !edges_.empty();
+    const StackId rest = others ? united() : kBottom;
+    edges = stacks_.edges(below);
+    edges_.assign(edges.begin(), edges.end());
+    if (others) edges_.push_back({id, rest});
+    return united();
+  }
+  // The node with the edges in edges_: frames on the same node become one.
+  StackId united() {
+    std::ranges::sort(edges_, {}, [](const Edge& edge) { return std::pair(edge.below, edge.frame); });
+    size_t kept = 0;
+    for (size_t k = 1; k < edges_.size(); ++k) {
+      if (edges_[k].below == edges_[kept].below) edges_[kept].frame = bytes_.unite(edges_[kept].frame, edges_[k].frame);
+      else edges_[++kept] = edges_[k];
+    }
+    edges_.resize(kept + 1);
+    return stacks_.node(edges_);
+  }
+
+  ByteAutomaton& bytes_;
+  Stacks& stacks_;
+  Asked* asked_;
+  StackId stop_ = UINT32_MAX;
+  bool blocked_ = false;
+  std::vector<StackId> stacks_before_, next_, made_;
+  std::vector<Edge> edges_;
+};
+
+// The rules that a text is inside of where it leaves the language, innermost first; of a labelled program. One list for
+// each way to read the text that differs at its end, up to 64; of the ways down a stack one.
+inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text) {
+  Stacks stacks;
+  Walker walker(bytes, stacks);
+  Config at = walker.start();
+  for (unsigned char byte : text) {
+    Config next = walker.step(at, byte);
+    if (is_dead(next)) break;
+    at = next;
+  }
+  if (is_dead(at)) return {};
+  constexpr size_t kMaxWays = 64;
+  std::vector<std::vector<uint32_t>> ways;
+  auto labels = [&](NodeId node, size_t limit) {
+    return bytes.with_arena([&](const Arena& arena) { return arena.labels(node, limit); });
+  };
+  std::vector<Member> members{{bytes.node(at.state)}};
+  if (bytes.num_stacks(at.state) > 0) members = bytes.shape(at.state).members;
+  for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
+    std::vector<uint32_t> below;
+    for (StackId node = members[k].hole == kNone ? kBottom : stacks.member(at.stack, members[k].hole); node != kBottom;) {
+      // Frames that may be left out make shorter ways beside the whole one, which was made last.
+      const Edge whole = *std::ranges::max_element(stacks.edges(node), {}, &Edge::below);
+      for (auto& way : labels(bytes.frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
+      node = whole.below;
+    }
+    for (auto& way : labels(members[k].top, kMaxWays - ways.size())) {
+      way.insert(way.end(), below.begin(), below.end());
+      ways.push_back(std::move(way));
+    }
+  }
+  return ways;
+}
+
+}  // namespace tokenfst
