@@ -12,9 +12,8 @@ The idea, in three steps.
    (body before X), a counted one is written out. All other parts stay as they are and are concatenated with
    K. A complement holds invalid UTF-8 too; K holds none, so the intersection is exact.
 3. *Look-behind* sees the text back to its beginning: ``(?<=X)`` is ``behind(Σ*·X)`` and ``(?<!X)``
-   ``behind(¬(Σ*·X))``. Its width is fixed, so conditions inside of it stand at fixed distances from its end
-   and become further restrictions of the same prefix; those at the very end are conditions at the place
-   itself.
+   ``behind(¬(Σ*·X))``. Conditions inside of it must stand at fixed distances from its end, and become further
+   restrictions of the same prefix; those at the very end are conditions at the place itself.
 
 Cost: linear in the pattern, apart from written-out loops (bounded by ``Budget.positions``, ``_COPY``
 positions a node) and alternatives inside a look-behind that hold conditions (at most
@@ -72,8 +71,8 @@ from tokenfst.errors import BudgetExceeded
 
 _Item = tuple[Any, Any]
 _Plain = Callable[[list[_Item], int], Expr]
-_Way = list[tuple[Expr | _Item, int, int]]
-"""One alternative of a look-behind, in a line: (plain expression or condition, flags, width)."""
+_Way = list[tuple[Expr | _Item, int, int | None]]
+"""One alternative of a look-behind, in a line: (plain expression or condition, flags, width if it is fixed)."""
 
 _COPY = 64
 """Positions that a node of a written-out loop counts for: a node in memory, unlike a counted position."""
@@ -253,11 +252,15 @@ class Lookaround:
             characters: list[Expr] = []
             conditions: list[Expr] = []
             final: list[Part] = []
-            width = 0
+            width: int | None = 0
             for item, inner, size in reversed(alternative):
                 if isinstance(item, Expr):
                     characters.insert(0, item)
-                    width += size
+                    width = None if width is None or size is None else width + size
+                elif width is None:
+                    self.pattern.refuse_assertion(
+                        body, "a condition in a look-behind needs a fixed width between itself and the end"
+                    )
                 elif width == 0:
                     final.insert(0, self.item(item, inner, left, right))
                 else:
@@ -271,24 +274,28 @@ class Lookaround:
         return pasts, here
 
     def flatten(self, whole: Tree, tree: Tree, flags: int) -> list[_Way]:
-        """The alternatives of a fixed-width ``tree``."""
+        """The alternatives of ``tree``."""
         if not self.pattern.asserting[id(tree)]:
-            return [[(self.plain(tree.data, flags), flags, tree.getwidth()[0])]]
+            return [[(self.plain(tree.data, flags), flags, _fixed_width(tree))]]
         ways: list[_Way] = [[]]
         inner: list[_Way]
         for number, (op, argument) in enumerate(tree.data):
             if not self.asserts((op, argument)):
                 single = tree[number : number + 1]
-                inner = [[(self.plain(single.data, flags), flags, single.getwidth()[0])]]
+                inner = [[(self.plain(single.data, flags), flags, _fixed_width(single))]]
             elif op is SUBPATTERN:
                 _, added, removed, body = argument
                 inner = self.flatten(whole, body, combine_flags(flags, added, removed))
             elif op is BRANCH:
                 inner = [way for each in argument[1] for way in self.flatten(whole, each, flags)]
             elif op is MAX_REPEAT or op is MIN_REPEAT:
-                low, _, body = argument
+                low, high, body = argument
                 inner = [[]]
                 once = self.flatten(whole, body, flags)
+                if low < high and body.getwidth()[1]:
+                    self.pattern.refuse_assertion(
+                        whole, "a condition that is repeated any number of times in a look-behind"
+                    )
                 for _ in range(low if body.getwidth()[1] else min(low, 1)):
                     inner = self.product(whole, inner, once)
             else:
@@ -331,6 +338,12 @@ class Lookaround:
             self.pattern.refuse_assertion(body, "look-ahead beyond the end of the look-behind around it")
         seen = concat(self.plain(body.data, flags), UNIVERSE)
         return concat(UNIVERSE, intersect(complement(seen) if op is ASSERT_NOT else seen, span))
+
+
+def _fixed_width(tree: Tree) -> int | None:
+    """How many characters every word of ``tree`` has; None if that differs."""
+    low, high = tree.getwidth()
+    return int(low) if low == high else None
 
 
 def _any(masks: Sequence[int]) -> int:

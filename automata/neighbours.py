@@ -38,7 +38,8 @@ def kinds_of(ranges: Ranges, text: bool) -> int:
     above = overlap(ranges, ((0x80, MAX_CODE_POINT),))
     if above and not text:
         return found | OTHER
-    if above == ((0x80, MAX_CODE_POINT),):
+    if overlap(above, ((0x80, 0x80),)) and overlap(above, ((0xE9, 0xE9),)):
+        # A control character and é: both kinds, without a look at all word characters.
         return found | OTHER_WORD | OTHER
     if above:
         word = category("w", True)
@@ -65,15 +66,13 @@ def of_kinds(kinds: int, text: bool) -> Expr:
 
 def texts_before(kinds: int, context: int, text: bool) -> Expr:
     """Texts that end with one of ``kinds`` (EDGE: the empty text), where only ``context`` is possible."""
-    ends = concat(UNIVERSE, of_kinds(kinds, text))
     if kinds & context == context:
         return UNIVERSE
     if kinds == EDGE:
         return EPSILON
-    if not kinds & EDGE:
-        return ends
-    if kinds == EDGE | NEWLINE:
-        return union(EPSILON, ends)
+    if not kinds & EDGE or kinds == EDGE | NEWLINE:
+        ends = concat(UNIVERSE, of_kinds(kinds, text))
+        return union(EPSILON, ends) if kinds & EDGE else ends
     return complement(concat(UNIVERSE, of_kinds(context & ~kinds, text)))
 
 

@@ -54,10 +54,11 @@ class Pattern:
     budget.
     """
 
-    def __init__(self, text: str | bytes, flags: int, budget: Budget) -> None:
+    def __init__(self, text: str | bytes, flags: int, budget: Budget, *, any_width: bool = False) -> None:
+        """``any_width``: look-behind need not have a fixed width."""
         if not isinstance(text, (str, bytes)):
             raise ConstraintError(f"a pattern is a str or bytes, not {type(text).__name__}")
-        self.text, self.budget = text, budget
+        self.text, self.budget, self.any_width = text, budget, any_width
         self.verbose = bool(flags & re.VERBOSE)
         self.asserting: dict[int, bool] = {}
         try:
@@ -104,7 +105,7 @@ class Pattern:
             elif op is ASSERT or op is ASSERT_NOT:
                 direction, body = argument
                 part, inner = self._measure(body)[0], True
-                if direction < 0 and len(set(body.getwidth())) > 1:
+                if direction < 0 and not self.any_width and len(set(body.getwidth())) > 1:
                     self.refuse_assertion(
                         body, "look-behind requires fixed-width pattern", PatternSyntaxError
                     )

@@ -61,10 +61,16 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
     return Language(expr, f"regex({pattern!r}{shown})", budget)
 
 
-def expression(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Expr:
-    """The expression of ``regex(pattern, flags, budget)``."""
+def expression(
+    pattern: str | bytes, flags: int = 0, budget: Budget | None = None, *, any_width: bool = False
+) -> Expr:
+    """The expression of ``regex(pattern, flags, budget)``.
+
+    With ``any_width``, look-behind need not have a fixed width, as in ECMA-262; only what stands between a condition
+    inside of it and its end must have one.
+    """
     try:
-        parsed = Pattern(pattern, flags, budget or Budget())
+        parsed = Pattern(pattern, flags, budget or Budget(), any_width=any_width)
         translator = _Translator(parsed)
         if not parsed.asserting[id(parsed.tree)]:
             return translator.plain(parsed.tree.data, parsed.flags)

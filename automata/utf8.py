@@ -1,22 +1,28 @@
-"""Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1).
+"""Sets of code points as minimal deterministic automata over UTF-8 bytes (convention 1), and back.
 
-The idea: code points below one lead byte form a block of 64, 64² or 64³, and a set cuts every block into 64
-smaller ones. Blocks of equal content become one state, bottom up, so the automaton is minimal and acyclic
-by construction: "any character" takes 10 states, ``\\w`` a few hundred. Surrogates, overlong forms and code
-points above U+10FFFF have no path. Rejected: splitting each range into sequences of byte ranges and
-determinizing their union, which makes the states that this construction shares and then has to find out
-that they are equal.
+The idea: UTF-8 is a code of four forms (``spelling``). "Any character" takes 10 states, ``\\w`` a few hundred.
+Surrogates, overlong forms and code points above U+10FFFF have no path. Rejected: splitting each range into
+sequences of byte ranges and determinizing their union, which makes the states that ``spell`` shares and then has
+to find out that they are equal.
 
-Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256).
+The way back, ``characters``, reads an automaton over bytes as one over characters: from each state where a
+character may begin, what each lead byte and its continuations lead to, as ranges.
+
+Cost: linear in the number of blocks that a range cuts, plus one table of (states, 256); back, linear in states × 64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from tokenfst.automata.expression import Dfa
+from tokenfst.automata.spelling import Form, Steps, spell
+from tokenfst.automata.tables import EMPTY_DFA
+from tokenfst.errors import BudgetExceeded
 
 Ranges = tuple[tuple[int, int], ...]
 """A set of code points (or bytes): disjoint, ascending ranges, both ends included, with gaps between them."""
@@ -24,13 +30,17 @@ Ranges = tuple[tuple[int, int], ...]
 MAX_CODE_POINT = 0x10FFFF
 SURROGATES: Ranges = ((0xD800, 0xDFFF),)
 
-_DEAD, _START, _ACCEPT = 0, 1, 2
-# (first lead byte, last lead byte, continuation bytes, least code point, greatest code point)
-_LEADS = (
-    (0x00, 0x7F, 0, 0x0, 0x7F),
-    (0xC2, 0xDF, 1, 0x80, 0x7FF),
-    (0xE0, 0xEF, 2, 0x800, 0xFFFF),
-    (0xF0, 0xF4, 3, 0x10000, MAX_CODE_POINT),
+
+def _bytes(first: int, last: int) -> tuple[bytes, ...]:
+    return tuple(bytes([byte]) for byte in range(first, last + 1))
+
+
+_CONTINUATION = _bytes(0x80, 0xBF)
+ASCII = Form(0x0, 0x7F, 0x0, (_bytes(0x00, 0x7F),))
+MULTIBYTE = (
+    Form(0x80, 0x7FF, 0x0, (_bytes(0xC0, 0xDF), _CONTINUATION)),
+    Form(0x800, 0xFFFF, 0x0, (_bytes(0xE0, 0xEF), _CONTINUATION, _CONTINUATION)),
+    Form(0x10000, MAX_CODE_POINT, 0x0, (_bytes(0xF0, 0xF4), _CONTINUATION, _CONTINUATION, _CONTINUATION)),
 )
 
 
@@ -83,61 +93,112 @@ def utf8_dfa(ranges: Ranges) -> Dfa:
 
     State 0 is DEAD, 1 the start, 2 the only accepting state. Of an empty set the start is DEAD.
     """
-    rows: list[tuple[int, ...]] = [(), (), ()]
-    interned: dict[tuple[int, ...], int] = {}
-    blocks: dict[tuple[int, Ranges], int] = {}
-
-    def block(depth: int, inside: Ranges) -> int:
-        """The state before ``depth`` continuation bytes that spell one of ``inside`` (in its block)."""
-        if not inside:
-            return _DEAD
-        if depth == 0:
-            return _ACCEPT
-        known = blocks.get((depth, inside))
-        if known is None:
-            row = tuple(block(depth - 1, part) for part in _cut(inside, 64 ** (depth - 1), 64))
-            known = blocks[depth, inside] = interned.setdefault(row, len(rows))
-            if known == len(rows):
-                rows.append(row)
-        return known
-
-    start = np.zeros(256, np.uint32)
     ranges = without_surrogates(ranges)
-    for first, last, depth, least, greatest in _LEADS:
-        inside = overlap(ranges, ((least, greatest),))
-        size = 64**depth
-        base = least - least % size
-        relative = tuple((low - base, high - base) for low, high in inside)
-        for number, part in enumerate(_cut(relative, size, last - first + 1)):
-            start[first + number] = block(depth, part)
-
-    if not start.any():
-        return Dfa(np.zeros(256, np.uint8), np.zeros((1, 1), np.uint32), np.zeros(1, np.bool_), _DEAD)
-    dense = np.zeros((len(rows), 256), np.uint32)
-    dense[_START] = start
-    if len(rows) > 3:
-        dense[3:, 0x80:0xC0] = rows[3:]
-    numbers: dict[bytes, int] = {}
-    columns = np.ascontiguousarray(dense.T)
-    classes = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns], np.uint8)
-    table = np.ascontiguousarray(columns[[int(np.argmax(classes == c)) for c in range(len(numbers))]].T)
-    accepting = np.zeros(len(rows), np.bool_)
-    accepting[_ACCEPT] = True
-    for array in (classes, table, accepting):
-        array.flags.writeable = False
-    return Dfa(classes, table, accepting, _START)
+    if not ranges:
+        return EMPTY_DFA
+    steps = tuple((low, high, 2) for low, high in ranges)
+    return spell((steps, ()), (False, True), (ASCII, *MULTIBYTE))
 
 
-def _cut(ranges: Ranges, size: int, count: int) -> list[Ranges]:
-    """``ranges`` in ``count`` blocks of ``size`` code points, each relative to the beginning of its block."""
-    parts: list[Ranges] = [()] * count
-    whole: Ranges = ((0, size - 1),)
-    for low, high in ranges:
-        (first, begin), (last, end) = divmod(low, size), divmod(high, size)
-        if first == last:
-            parts[first] += ((begin, end),)
-        else:
-            parts[first] += ((begin, size - 1),)
-            parts[first + 1 : last] = [whole] * (last - first - 1)
-            parts[last] += ((0, end),)
-    return parts
+# --- and back -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Characters:
+    """A byte automaton by characters: its words that are valid UTF-8. State 1 is the start, 0 is dead."""
+
+    steps: tuple[Steps, ...]
+    """Of each state k >= 1, at index k - 1: what it does."""
+    accepting: tuple[bool, ...]
+    whole: bool
+    """Whether every word is valid UTF-8. If not, some states may have no way to acceptance."""
+
+
+def single_characters(dfa: Dfa) -> Ranges | None:
+    """The characters, if every word of ``dfa``, a trim automaton over bytes, is one; otherwise None."""
+    [ends] = np.nonzero(dfa.accepting)
+    return None if len(ends) != 1 or dfa.table[ends].any() else _single_characters(dfa)
+
+
+@lru_cache(maxsize=1024)
+def _single_characters(dfa: Dfa) -> Ranges | None:
+    read = characters(dfa)
+    if not read.whole or len(read.steps) != 2 or any(target != 2 for _, _, target in read.steps[0]):
+        return None
+    return normalize((low, high) for low, high, _ in read.steps[0])
+
+
+def characters(dfa: Dfa, limit: int | None = None) -> Characters:
+    """What ``dfa``, a trim automaton over bytes, does with whole characters.
+
+    More than ``limit`` ranges of characters raise ``BudgetExceeded("states")``: that many states would spell them.
+    """
+    reader = _Reader(dfa, limit)
+    numbers = {dfa.start: 1}
+    order = [dfa.start]
+    steps: list[Steps] = []
+    for state in order:
+        found = reader.steps(state)
+        for _, _, target in found:
+            if target not in numbers:
+                order.append(target)
+                numbers[target] = len(order)
+        steps.append(tuple((low, high, numbers[target]) for low, high, target in found))
+    accepting = tuple(bool(dfa.accepting[state]) for state in order)
+    return Characters(tuple(steps), accepting, reader.whole)
+
+
+class _Reader:
+    """Follows lead bytes and continuation bytes; notes in ``whole`` where anything else is possible."""
+
+    def __init__(self, dfa: Dfa, limit: int | None) -> None:
+        self.dfa, self.limit = dfa, limit
+        self.found = 0
+        self.whole = True
+        self.known: dict[tuple[int, int], Steps] = {}
+
+    def steps(self, state: int) -> Steps:
+        """What the automaton does from ``state`` with one character; the targets are states of ``dfa``."""
+        following = self.following(state)
+        self.whole &= not any(following[0x80:0xC0]) and not any(following[0xF5:])
+        found: list[tuple[int, int, int]] = []
+        for form in (ASCII, *MULTIBYTE):
+            first, count = form.digits[0][0][0], len(form.digits[0])
+            valid = without_surrogates(((form.least, form.greatest),))
+            for low, high, target in self.joined(following[first : first + count], len(form.digits)):
+                if any(begin <= low and high <= end for begin, end in valid):
+                    found.append((low, high, target))
+                    continue
+                self.whole = False
+                found += ((begin, end, target) for begin, end in overlap(((low, high),), valid))
+        return tuple(found)
+
+    def following(self, state: int) -> list[int]:
+        states: list[int] = self.dfa.table[state, self.dfa.classes].tolist()
+        return states
+
+    def joined(self, following: list[int], places: int) -> Steps:
+        """What ``places`` bytes spell, the first of them leading to ``following``."""
+        size = 64 ** (places - 1)
+        steps: list[tuple[int, int, int]] = []
+        for number, state in enumerate(following):
+            for low, high, target in self.block(state, places - 1) if state else ():
+                begin = low + number * size
+                if steps and steps[-1][1:] == (begin - 1, target):
+                    begin = steps.pop()[0]
+                steps.append((begin, high + number * size, target))
+        self.found += len(steps)
+        if self.limit is not None and self.found > self.limit:
+            raise BudgetExceeded("states", self.limit, "the characters of a byte automaton")
+        return tuple(steps)
+
+    def block(self, state: int, places: int) -> Steps:
+        """What ``places`` continuation bytes spell from ``state`` on; at most three."""
+        if places == 0:
+            return ((0, 0, state),)
+        if (state, places) not in self.known:
+            following = self.following(state)
+            others = any(following[:0x80]) or any(following[0xC0:]) or self.dfa.accepting[state]
+            self.whole &= not others
+            self.known[state, places] = self.joined(following[0x80:0xC0], places)
+        return self.known[state, places]
