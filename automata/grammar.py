@@ -26,13 +26,13 @@ from tokenfst.automata.expression import EMPTY, Expr, Op, Program, call, lineari
 from tokenfst.automata.grammar_lint import Finding, lint, nullable, productive
 from tokenfst.automata.language import Language, encode, widest
 from tokenfst.automata.lazy import run_program
-from tokenfst.automata.left_recursion import rewrite_left_recursion, without_left_recursion
+from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.network import draw_rules
 from tokenfst.automata.notation import place
 from tokenfst.automata.product import intersect
 from tokenfst.automata.pushdown import pushdown_rules
 from tokenfst.automata.readable import shorten
-from tokenfst.automata.rule_graph import COMPOSED, called, cycles, inner_nodes, reachable, shortest_cycle
+from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.shortest_word import shortest_words
 from tokenfst.automata.truncation import hard_cycle, inline, rebuilt, size
 from tokenfst.budget import Budget
@@ -68,11 +68,11 @@ class Grammar:
         Raises ConstraintError if a rule is called and not there, or called where no context-free grammar can
         call it; BudgetExceeded("positions").
         """
-        self._rules = MappingProxyType(dict(rules))
+        self._rules = Rules.of(rules)
         self._start, self._source, self._text = start, source or f"Grammar(start={start!r})", text
         self._positions = MappingProxyType(dict(positions or {}))
         self._budget = budget
-        self._usable: Mapping[str, Expr] | None = None
+        self._usable: Rules | None = None
         self._automaton: _native.ByteAutomaton | None = None
         if start not in self._rules:
             raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
@@ -90,7 +90,7 @@ class Grammar:
     @property
     def rules(self) -> Mapping[str, Expr]:
         """The bodies by name, in the order of the source; read-only."""
-        return self._rules
+        return MappingProxyType(self._rules)
 
     @property
     def start(self) -> str:
@@ -188,7 +188,7 @@ class Grammar:
 
     def is_recursive(self) -> bool:
         """Whether a rule that the start reaches calls itself, at once or through others."""
-        graph = {name: called(body) for name, body in self._rules.items()}
+        graph = self._rules.graph
         reached = set(reachable(graph, self._start))
         return any(not reached.isdisjoint(part) for part in cycles(graph))
 
@@ -206,7 +206,7 @@ class Grammar:
             return self.truncate(0)
         cycle = hard_cycle(self._productive(), self._start, self.budget)
         if cycle is not None:
-            graph = {name: called(body) for name, body in self._rules.items()}
+            graph = self._rules.graph
             names = [name for name in cycle if name in graph]
             path = " → ".join(shortest_cycle(graph, names[0], graph))
             raise ConstraintError(
@@ -299,7 +299,7 @@ class Grammar:
         """The rules as the native core reads them; without any that need a stack, the expression they are."""
         if self.is_empty():
             return linearize(EMPTY)
-        plain = without_left_recursion(self._productive(), self._start, self.budget)
+        plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
         rules = pushdown_rules(plain, self._start, self.budget)
         if any(node.op is Op.CALL for body in rules.values() for node in body.walk()):
             return self._program(plain, rules)
@@ -311,12 +311,12 @@ class Grammar:
         """The rules around the end of ``prefix``, outermost first: for each of some ways to read it."""
         if self.is_empty():
             return [()]
-        plain, origins = rewrite_left_recursion(self._productive(), self._start, self.budget)
-        program = self._program(plain, plain, labelled=True)
+        plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
+        program = self._program(plain, plain.rules, labelled=True)
         found: dict[tuple[str, ...], None] = {}
         for around in run_program(program, self.budget).rules_around(prefix):
             names = [program.rule_names[number] for number in reversed(around)]
-            path = [self._start, *(origins.get(name, name) for name in names)]
+            path = [self._start, *(plain.origins.get(name, name) for name in names)]
             found[tuple(name for name, before in zip(path, ["", *path], strict=False) if name != before)] = (
                 None
             )
@@ -326,21 +326,33 @@ class Grammar:
         position = self._positions.get(rule)
         return (0, 0) if position is None else place(self._text, position)
 
-    def _program(
-        self, plain: Mapping[str, Expr], rules: Mapping[str, Expr], *, labelled: bool = False
-    ) -> Program:
+    def _program(self, plain: Rewritten, rules: Mapping[str, Expr], *, labelled: bool = False) -> Program:
         """``rules``, inlined from ``plain``, as a program."""
-        empty = nullable(plain, self._budget)
-        bodies = {name: (body, id(plain[name]) in empty) for name, body in rules.items()}
-        assured = _with_words(plain, rules, productive(plain, self._budget))
+        empty = nullable(plain.rules, self._budget) if plain.empty is None else plain.empty
+        bodies = {name: (body, id(plain.rules[name]) in empty) for name, body in rules.items()}
+        leaves = [node for name in plain.rules for node in plain.rules.nodes(name) if node.op not in COMPOSED]
+        if self._usable is self._rules and all(
+            self._rules.get(name) is body for name, body in plain.rules.items()
+        ):
+            alive = leaves
+        else:
+            words = productive(plain.rules, self._budget)
+            alive = [leaf for leaf in leaves if id(leaf) in words]
+        assured = _with_words(leaves, alive, rules)
         return linearize(call(self._start), bodies, assured=assured, labelled=labelled)
 
-    def _productive(self) -> Mapping[str, Expr]:
-        """The rules that have a word, without the alternatives that have none."""
+    def _productive(self) -> Rules:
+        """The rules that have a word, without the alternatives that have none; all of them if that is all."""
         if self._usable is None:
-            alive = productive(self._rules, self._budget)
-            kept = {name: body for name, body in self._rules.items() if id(body) in alive}
-            self._usable = {name: _pruned(body, alive) for name, body in kept.items()}
+            rules = self._rules
+            alive = productive(rules, self._budget)
+            if all(id(node) in alive for name in rules for node in rules.nodes(name)):
+                self._usable = rules
+            else:
+                kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
+                self._usable = Rules(
+                    {name: _pruned(nodes, alive) for name, nodes in kept.items()}, like=rules
+                )
         return self._usable
 
     def _check(self, name: str, body: Expr) -> None:
@@ -348,15 +360,16 @@ class Grammar:
             raise ConstraintError(
                 f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
             )
-        for node in inner_nodes(body):
+        nodes = self._rules.nodes(name)
+        for node in nodes:
             if node.op is Op.CALL and node.value not in self._rules:
                 raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
-            if node.args and any(below.op is Op.CALL for below in _below_leaf(node)):
+            if node.args and node.op not in COMPOSED and any(below.op is Op.CALL for below in node.walk()):
                 raise ConstraintError(
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
                 )
-        if size(body) > self.budget.positions:
+        if size(body, nodes) > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _placed(self, finding: Finding) -> Finding:
@@ -367,15 +380,12 @@ class Grammar:
         return replace(finding, line=line, column=column)
 
 
-def _with_words(plain: Mapping[str, Expr], rules: Mapping[str, Expr], alive: set[int]) -> set[int]:
-    """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
-    among ``alive``, and the variables that rules became."""
-    leaves = [node for body in plain.values() for node in inner_nodes(body) if node.op not in COMPOSED]
-    inside = {id(node) for leaf in leaves for node in leaf.walk()}
+def _with_words(leaves: list[Expr], alive: list[Expr], rules: Mapping[str, Expr]) -> set[int]:
+    """The ids of nodes of ``rules`` that have a word because the rules have that they were inlined from: of the
+    leaves of those the ones that are ``alive``, and the variables that rules became."""
+    inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
     made = (node for body in rules.values() for node in body.walk() if node.op is Op.VARIABLE)
-    return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
-        id(node) for node in made if id(node) not in inside
-    }
+    return {id(leaf) for leaf in alive} | {id(node) for node in made if id(node) not in inside}
 
 
 def refuse_empty(grammar: Grammar) -> Grammar:
@@ -392,15 +402,10 @@ def refuse_empty(grammar: Grammar) -> Grammar:
     raise EmptyLanguageError(f"line {line}, column {column}: {message}\n{caret(grammar.text, position)}")
 
 
-def _below_leaf(node: Expr) -> list[Expr]:
-    """All nodes below one that calls must not stand under; nothing for the others."""
-    return [] if node.op in COMPOSED else list(node.walk())
-
-
-def _pruned(body: Expr, alive: set[int]) -> Expr:
-    """``body`` with what has no word made EMPTY; itself where nothing is."""
+def _pruned(nodes: list[Expr], alive: set[int]) -> Expr:
+    """A body, given its inner nodes, with what has no word made EMPTY; itself where nothing is."""
     done: dict[int, Expr] = {}
-    for node in inner_nodes(body):
+    for node in nodes:
         if id(node) not in alive:
             done[id(node)] = EMPTY
         elif node.op in COMPOSED:
@@ -409,7 +414,7 @@ def _pruned(body: Expr, alive: set[int]) -> Expr:
             done[id(node)] = node if same else rebuilt(node, args)
         else:
             done[id(node)] = node
-    return done[id(body)]
+    return done[id(nodes[-1])]
 
 
 def _some(names: Mapping[str, object]) -> str:

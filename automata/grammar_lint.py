@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tokenfst.automata.expression import Dfa, Expr, Op
 from tokenfst.automata.language import Language
 from tokenfst.automata.rule_graph import (
-    called,
+    Rules,
     cycles,
     inner_nodes,
     least_true,
@@ -82,7 +82,8 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> set[int]:
 def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[Finding]:
     """All findings, in the order of the rules; without places."""
     found: list[Finding] = []
-    reached = set(reachable({name: called(body) for name, body in rules.items()}, start))
+    rules = Rules.of(rules)
+    reached = set(reachable(rules.graph, start))
     alive = productive(rules, budget)
     empty = nullable(rules, budget)
     for name, body in rules.items():

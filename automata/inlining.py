@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, repeat, union
-from tokenfst.automata.left_recursion import rewrite_left_recursion
+from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.metering import NodeMeter
 from tokenfst.automata.rule_graph import (
     COMPOSED,
@@ -36,10 +36,14 @@ from tokenfst.budget import Budget
 class Inliner:
     """The rules that ``start`` reaches, without left recursion, and their hard calls."""
 
-    def __init__(self, rules: Mapping[str, Expr], start: str, budget: Budget) -> None:
-        """Raises BudgetExceeded("positions" or "seconds"), as all methods do, naming the rule."""
+    def __init__(self, rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> None:
+        """``rules`` may have lost their left recursion already.
+
+        Raises BudgetExceeded("positions" or "seconds"), as all methods do, naming the rule.
+        """
         self.start = start
-        self.rules, self.origins = rewrite_left_recursion(rules, start, budget)
+        plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
+        self.rules, self.origins = plain.rules, plain.origins
         self.meter = NodeMeter(budget)
         self.calls = {name: _placed_calls(body) for name, body in self.rules.items()}
         self.family: dict[str, list[str]] = {}
@@ -91,7 +95,7 @@ class Inliner:
     def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
         """The body of a rule with its calls replaced; parts without calls are shared and not copied."""
         body = self.rules[name]
-        inside = holding(body)
+        inside = holding(body, self.rules.nodes(name))
         done: dict[tuple[int, bool], Expr] = {}
         stack: list[tuple[Expr, bool, bool]] = [(body, True, False)]
         while stack:
@@ -163,10 +167,11 @@ def copies(node: Expr) -> int:
     return max(low, 1) if high < 0 else high
 
 
-def size(expr: Expr) -> int:
-    """The positions of a rule body with its counted repetitions written out; a call is one."""
+def size(expr: Expr, nodes: list[Expr] | None = None) -> int:
+    """The positions of a rule body with its counted repetitions written out; a call is one. ``nodes``: its inner
+    nodes, if they are known already."""
     sizes: dict[int, int] = {}
-    for node in inner_nodes(expr):
+    for node in nodes or inner_nodes(expr):
         if node.op in COMPOSED:
             total = sum(sizes[id(arg)] for arg in node.args)
             if node.op is Op.REPEAT:

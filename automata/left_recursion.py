@@ -54,7 +54,7 @@ from tokenfst.automata.grammar_lint import nullable
 from tokenfst.automata.metering import NodeMeter
 from tokenfst.automata.rule_graph import (
     COMPOSED,
-    called,
+    Rules,
     components,
     cycles,
     inner_nodes,
@@ -71,8 +71,10 @@ _NONEMPTY = concat(ANY_BYTE, UNIVERSE)
 class Rewritten(NamedTuple):
     """Rules, and the rule of the grammar that each added one is part of."""
 
-    rules: dict[str, Expr]
+    rules: Rules
     origins: dict[str, str]
+    empty: set[int] | None = None
+    """The ids of the nodes that have the empty word, if that is known."""
 
 
 def without_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> dict[str, Expr]:
@@ -89,22 +91,26 @@ def without_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget
 
 def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
     """The same, with what each new rule is part of: ``a up to b`` of b, ``a⁺`` of a."""
-    graph = {name: called(body) for name, body in rules.items()}
-    reached = reachable(graph, start)
-    live = {name: rules[name] for name in reached}
-    if not cycles({name: graph[name] for name in reached}):
+    rules = Rules.of(rules)
+    reached = reachable(rules.graph, start)
+    live = Rules({name: rules[name] for name in reached}, like=rules)
+    if not cycles(live.graph):
         return Rewritten(live, {})
     words = _Words(live, set(rules), budget)
     edges = {name: left_edge(body, words.empty) for name, body in live.items()}
     order = {name: number for number, name in enumerate(reached)}
-    made = dict(live)
-    for head, group in nested_heads(edges, order):
+    made: dict[str, Expr] = dict(live)
+    heads = list(nested_heads(edges, order))
+    if not heads:
+        return Rewritten(live, {}, words.empty)
+    for head, group in heads:
         words.meter.charge(len(group), head)
         made.update(_rewritten(live, head, sorted(group, key=order.__getitem__), words))
     words.add_companions(made)
-    kept = reachable({name: called(body) for name, body in made.items()}, start)
+    rewritten = Rules(made, like=live)
+    kept = reachable(rewritten.graph, start)
     origins = {name: words.origins[name] for name in kept if name in words.origins}
-    return Rewritten({name: made[name] for name in kept}, origins)
+    return Rewritten(Rules({name: made[name] for name in kept}, like=live), origins)
 
 
 class _Step(NamedTuple):

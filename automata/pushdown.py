@@ -16,8 +16,8 @@ from collections.abc import Mapping
 
 from tokenfst.automata.expression import Expr, Op, call
 from tokenfst.automata.inlining import Inliner, copies, size
-from tokenfst.automata.left_recursion import without_left_recursion
-from tokenfst.automata.rule_graph import COMPOSED, components, inner_nodes, name_of
+from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
+from tokenfst.automata.rule_graph import COMPOSED, components, name_of
 from tokenfst.budget import Budget
 
 _LARGE = 20_000
@@ -25,9 +25,10 @@ _LARGE = 20_000
 
 
 def pushdown_rules(
-    rules: Mapping[str, Expr], start: str, budget: Budget, *, inline: bool = True
+    rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget, *, inline: bool = True
 ) -> dict[str, Expr]:
-    """Rules with the same words of ``start``: it comes first, then what must be called.
+    """Rules with the same words of ``start``: it comes first, then what must be called. ``rules`` may have lost their
+    left recursion already.
 
     With ``inline``, calls are left of heads of recursion and of rules that would make their callers larger than about
     20,000 positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all
@@ -36,9 +37,10 @@ def pushdown_rules(
     The names are those of the grammar, and those that ``without_left_recursion`` adds. Linear in the rules; raises
     BudgetExceeded("positions" or "seconds") naming the rule.
     """
+    plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
     if not inline:
-        return without_left_recursion(rules, start, budget)
-    inliner = Inliner(rules, start, budget)
+        return plain.rules
+    inliner = Inliner(plain, start, budget)
     kept = {name for name, heads in inliner.heads().items() if heads and heads[-1] == name} | {start}
     done: dict[str, Expr] = {}
     sizes: dict[str, int] = {}
@@ -59,12 +61,12 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
     An inlined family counts once, however often its variables are named: they share their bodies.
     """
-    total = sum(size(inliner.rules[name]) for name in group)
+    total = sum(size(inliner.rules[name], inliner.rules.nodes(name)) for name in group)
     allowed = max(_LARGE, 2 * total)
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}
     for name in group:
-        for callee, count in _call_counts(inliner.rules[name]).items():
+        for callee, count in _call_counts(inliner.rules.nodes(name)).items():
             if callee in sizes and callee not in kept:
                 family = inliner.family.get(callee)
                 key = family[0] if family else callee
@@ -82,11 +84,11 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
     return found
 
 
-def _call_counts(body: Expr) -> dict[str, int]:
-    """How often each rule is called once counted repetitions are written out."""
-    counts = {id(body): 1}
+def _call_counts(nodes: list[Expr]) -> dict[str, int]:
+    """How often each rule is called by a body, given its inner nodes, once counted repetitions are written out."""
+    counts = {id(nodes[-1]): 1}
     found: dict[str, int] = {}
-    for node in reversed(inner_nodes(body)):  # users before operands
+    for node in reversed(nodes):  # users before operands
         count = counts[id(node)]
         if node.op is Op.CALL:
             found[name_of(node)] = found.get(name_of(node), 0) + count

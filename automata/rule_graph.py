@@ -10,6 +10,7 @@ Cost: linear in nodes and edges, each.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from tokenfst.automata.expression import Expr, Op
 
@@ -36,15 +37,45 @@ def inner_nodes(body: Expr) -> list[Expr]:
     return found
 
 
+class Rules(dict[str, Expr]):
+    """Rule bodies by name, never changed once made, and what most questions about them begin with, kept.
+
+    The nodes of a body are listed once, for all rules that are made ``like`` these and share the body.
+    """
+
+    def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
+        super().__init__(bodies)
+        self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes
+
+    @classmethod
+    def of(cls, bodies: Mapping[str, Expr]) -> Rules:
+        """``bodies`` themselves if they are such rules, else a copy that is."""
+        return bodies if isinstance(bodies, Rules) else cls(bodies)
+
+    def nodes(self, name: str) -> list[Expr]:
+        """``inner_nodes`` of a rule's body; not to be changed."""
+        body = self[name]
+        found = self._nodes.get(id(body))
+        if found is None:  # the list ends with the body and keeps it alive, so that its id stays its own
+            found = self._nodes[id(body)] = inner_nodes(body)
+        return found
+
+    @cached_property
+    def graph(self) -> dict[str, list[str]]:
+        """What each rule calls: see ``called``."""
+        return {name: called(body, self.nodes(name)) for name, body in self.items()}
+
+
 def name_of(node: Expr) -> str:
     """The rule that a CALL names."""
     assert isinstance(node.value, str)
     return node.value
 
 
-def called(body: Expr) -> list[str]:
-    """The rules that a body calls, each once, in the order in which they stand."""
-    return list(dict.fromkeys(name_of(node) for node in inner_nodes(body) if node.op is Op.CALL))
+def called(body: Expr, nodes: list[Expr] | None = None) -> list[str]:
+    """The rules that a body calls, each once, in the order in which they stand. ``nodes``: its inner nodes, if they
+    are known already."""
+    return list(dict.fromkeys(name_of(node) for node in nodes or inner_nodes(body) if node.op is Op.CALL))
 
 
 def left_edge(body: Expr, empty: Container[int]) -> list[str]:
@@ -72,16 +103,11 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
     return list(found)
 
 
-def holding(body: Expr, names: Iterable[str] | None = None) -> set[int]:
-    """The ids of the nodes that hold a call (to one of ``names``, if given)."""
-    wanted = None if names is None else set(names)
+def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
+    """The ids of the nodes that hold a call. ``nodes``: the body's inner nodes, if they are known already."""
     found: set[int] = set()
-    for node in inner_nodes(body):
-        if node.op is Op.CALL:
-            inside = wanted is None or node.value in wanted
-        else:
-            inside = node.op in COMPOSED and any(id(arg) in found for arg in node.args)
-        if inside:
+    for node in nodes or inner_nodes(body):
+        if node.op is Op.CALL or (node.op in COMPOSED and any(id(arg) in found for arg in node.args)):
             found.add(id(node))
     return found
 
@@ -192,6 +218,7 @@ def least_true(rules: Mapping[str, Expr], leaf: Callable[[Expr], bool]) -> set[i
     of a union if of one, of a repetition if of its body or if it may be left out, of a call if of the rule,
     and of any other node as ``leaf`` says: the least solution, by propagation along users.
     """
+    rules = Rules.of(rules)
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
     callers: dict[str, list[Expr]] = {}
@@ -201,7 +228,7 @@ def least_true(rules: Mapping[str, Expr], leaf: Callable[[Expr], bool]) -> set[i
     roots: dict[int, list[str]] = {}
     for name, body in rules.items():
         roots.setdefault(id(body), []).append(name)
-        for node in inner_nodes(body):
+        for node in rules.nodes(name):
             if id(node) in seen:
                 continue
             seen.add(id(node))

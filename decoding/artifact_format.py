@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -51,6 +51,26 @@ TENSORS = (
     Tensor("classes", "U8", (256,)),
 )
 """In the order of the file: wide types first, so that all are aligned, and then by name."""
+
+STACK_TENSORS = (
+    Tensor("stack_asks", "U32", ("asks", 3)),
+    Tensor("stack_chains", "U32", ("chains", 3)),
+    Tensor("stack_effects", "U32", ("effects", 3)),
+    Tensor("stack_frames", "U32", ("frames", 2)),
+    Tensor("stack_pushes", "U32", ("pushes",)),
+    Tensor("stack_reveals", "U32", ("reveals", 3)),
+    Tensor("stack_states", "U32", ("states", 4)),
+)
+"""What push-down automata have beside: all of them, or none. They stand before ``table``."""
+
+
+def tensors(names: Container[str]) -> tuple[Tensor, ...]:
+    """The tensors of a file, in its order, given what it holds."""
+    if not any(tensor.name in names for tensor in STACK_TENSORS):
+        return TENSORS
+    place = next(number for number, tensor in enumerate(TENSORS) if tensor.name == "table")
+    return (*TENSORS[:place], *STACK_TENSORS, *TENSORS[place:])
+
 
 DTYPES: dict[str, npt.DTypeLike] = {"U32": np.dtype("<u4"), "U8": np.dtype("u1")}
 _ITEM_SIZES = {"U32": 4, "U8": 1}
@@ -112,7 +132,8 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     """Check all values, and that the tensors fit each other and ``data_size`` bytes of data."""
     metadata = header["__metadata__"]
     _check_keys(path, "its metadata", metadata, METADATA)
-    _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in TENSORS)])
+    expected = tensors(header)
+    _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in expected)])
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise corrupt(path, f"the metadata {key!r} is not a string but {shown(value)}")
@@ -131,7 +152,7 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
 
     sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
     place = 0
-    for tensor in TENSORS:
+    for tensor in expected:
         place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
     if place != data_size:
         raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")

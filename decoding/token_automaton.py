@@ -32,6 +32,7 @@ from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactVocabularyError,
     BudgetExceeded,
+    ConstraintError,
     EmptyLanguageError,
     NondeterministicError,
     UnspellableWarning,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of a state from which no token sequence leads to acceptance."""
+
+ASK = 1 << 31
+"""Marks numbers of look-ups in the array ``mask`` of push-down automata (docs/format.md)."""
 
 _GLANCE = Budget(states=20_000)
 
@@ -83,7 +87,7 @@ class Stats:
 class TokenAutomaton:
     """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
 
-    __slots__ = ("_arrays", "_native", "budget", "source", "vocabulary")
+    __slots__ = ("_arrays", "_native", "_program", "budget", "source", "vocabulary")
 
     def __init__(
         self,
@@ -92,8 +96,10 @@ class TokenAutomaton:
         source: str,
         budget: Budget,
         arrays: dict[str, Any] | None = None,
+        program: ex.Program | None = None,
     ) -> None:
         self._native = native
+        self._program = program
         self._arrays = arrays
         self.vocabulary = vocabulary
         self.source = source
@@ -121,11 +127,16 @@ class TokenAutomaton:
         """Make every state, mask and distance, ahead of time. Raises ``BudgetExceeded``.
 
         Time and memory grow with the number of states; wide masks are shared between states and found once per
-        fragment and vocabulary.
+        fragment and vocabulary. A grammar must be deterministic (``NondeterministicError``), and each byte be a token
+        (``ConstraintError``); its masks are made for every top of the stack that a token can look at.
         """
         if self._arrays is not None:
             return self
-        arrays = self._native.expand()
+        native = self._native
+        if native.is_pushdown and self._program is not None:
+            # Anew: how states and frames are numbered depends on what was walked before (convention 10).
+            native = _compose(self._program, self.vocabulary, self.budget)
+        arrays = native.expand()
         return self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
 
     @classmethod
@@ -272,13 +283,10 @@ def compile(
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
-    native = _native.TokenAutomaton.compose(
-        *constraint.program().native_args(),
-        vocabulary.native,
-        budget.states,
-        budget.bytes,
-        budget.seconds,
-    )
+    program = constraint.program()
+    if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
+        program = _of_single_bytes(constraint, vocabulary).program()
+    native = _compose(program, vocabulary, budget)
     if native.is_empty:
         raise EmptyLanguageError(
             f"no string satisfies {constraint.source}: the language is empty. Look for parts that contradict each "
@@ -286,7 +294,38 @@ def compile(
         )
     if not vocabulary.native.complete:
         _warn_unspellable(constraint, vocabulary, native)
-    return TokenAutomaton(native, vocabulary, constraint.source, budget)
+    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+
+
+def _of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
+    """The words of a grammar without bytes that no token has, where each byte that is left is a token by itself: then
+    every text can be spelled on from every place. ``ConstraintError`` where it is not: whether tokens lead on would be
+    a question about the whole stack."""
+    alone = sum({1 << token[0] for token in vocabulary.tokens if len(token) == 1})
+    used = sum(1 << byte for byte in set(b"".join([*vocabulary.tokens, *(vocabulary.initial_tokens or ())])))
+    if not (grammar & _holding(ex.ALL_BYTES & ~used)).is_empty():
+        grammar = grammar & Language(ex.repeat(ex.byte_set(used)), "what tokens are made of")
+        if grammar.is_empty():
+            raise EmptyLanguageError(
+                f"no token sequence spells any string of {grammar.source}: its strings need bytes that no token has"
+            )
+    if used & ~alone and not (needed := grammar & _holding(used & ~alone)).is_empty():
+        raise ConstraintError(
+            f"{grammar.source} needs a stack, and for that each of its bytes must be a token by itself: the vocabulary "
+            f"has longer tokens only for some of {needed.witness()!r}. Compile its truncate(depth) instead"
+        )
+    return grammar
+
+
+def _holding(bits: int) -> Language:
+    """The texts that hold a byte of a set."""
+    return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
+
+
+def _compose(program: ex.Program, vocabulary: Vocabulary, budget: Budget) -> _native.TokenAutomaton:
+    return _native.TokenAutomaton.compose(
+        *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
+    )
 
 
 def _warn_unspellable(
@@ -297,8 +336,7 @@ def _warn_unspellable(
     if not native.spellable:
         witness, part = constraint.witness(), "none"
     else:
-        missing = sum(1 << byte for byte in census(vocabulary).missing_bytes)
-        holds_missing = Language(ex.concat(ex.UNIVERSE, ex.byte_set(missing), ex.UNIVERSE))
+        holds_missing = _holding(sum(1 << byte for byte in census(vocabulary).missing_bytes))
         part = "not all"
         try:
             witness = (constraint & holds_missing).with_budget(_GLANCE).witness()

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "token_automaton.hpp"
+#include "artifact_stacks.hpp"
 
 namespace tokenfst {
 
@@ -22,6 +22,7 @@ struct Arrays {
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
   uint32_t start = 0, inner_start = 0;
+  StackArrays stacks;
 };
 
 // The masks of a finished automaton, numbered as they are asked for. Which rows a running automaton keeps, and which
@@ -72,12 +73,11 @@ class CanonicalMasks {
 };
 
 // Makes every state, mask and distance, and numbers them in breadth-first order.
-inline Arrays expand(TokenAutomaton& automaton) {
+inline Arrays expand_finite(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
   Arrays out;
   std::copy_n(bytes.classes(), 256, out.classes.begin());
   out.num_classes = bytes.num_classes();
-  if (bytes.is_pushdown()) throw Error(Fault::Constraint, "a push-down automaton has no finite table of states");
   Stacks stacks;
   std::vector<State> order = bytes.reachable();
   std::vector<State> number = bytes.numbering(order);
@@ -109,6 +109,52 @@ inline Arrays expand(TokenAutomaton& automaton) {
   return out;
 }
 
+// The same with a stack. States that only pass on to others have no row, mask or distance.
+inline Arrays expand_pushdown(TokenAutomaton& automaton) {
+  ByteAutomaton& bytes = automaton.bytes();
+  StackExpansion expansion(automaton);
+  Arrays out;
+  std::copy_n(bytes.classes(), 256, out.classes.begin());
+  out.num_classes = bytes.num_classes();
+  const auto& order = expansion.order();
+  if (order.size() * out.num_classes * sizeof(State) > bytes.budget().bytes) {
+    throw BudgetExceeded("bytes", static_cast<double>(bytes.budget().bytes), "the transition table");
+  }
+  out.table.assign(order.size() * out.num_classes, 0);
+  CanonicalMasks masks(automaton.masks());
+  auto mask_number = [&](uint32_t value) { return value & AskTree::kAsk ? value : masks.number(value); };
+  Stacks stacks;
+  for (size_t k = 0; k < order.size(); ++k) {
+    State q = order[k];
+    const bool rests = q != kDead && expansion.rests(k), stacked = rests && bytes.num_stacks(q) > 0;
+    out.accepting.push_back(rests && bytes.accepting(q));
+    out.mask.push_back(rests ? mask_number(automaton.mask_root(q)) : 0);
+    uint32_t distance = kUnreachable;
+    if (stacked) {
+      const auto tops = automaton.top_distances(q);
+      for (size_t m = 0; m < tops.size(); ++m) {
+        if (bytes.shape(q).members[m].hole != kNone) distance = tops[m];
+      }
+    } else if (rests) {
+      distance = automaton.distance({q}, stacks);
+    }
+    out.distance.push_back(distance);
+    out.worst.push_back(rests && !stacked ? automaton.worst({q}, stacks) : 0);
+    if (!rests) continue;
+    const State* row = bytes.row(q);
+    for (uint32_t c = 0; c < out.num_classes; ++c) out.table[k * out.num_classes + c] = expansion.number_of(row[c]);
+  }
+  out.stacks = expansion.arrays([&](uint32_t id) { return masks.number(id); });
+  masks.write(out);
+  out.start = expansion.number_of(automaton.start().state);
+  out.inner_start = expansion.number_of(bytes.inner_start());
+  return out;
+}
+
+inline Arrays expand(TokenAutomaton& automaton) {
+  return automaton.bytes().is_pushdown() ? expand_pushdown(automaton) : expand_finite(automaton);
+}
+
 // Borrowed arrays of a file; `owner` keeps them alive.
 struct View {
   const uint8_t* classes;
@@ -116,6 +162,7 @@ struct View {
   std::span<const uint8_t> accepting;
   uint32_t num_classes, start, inner_start;
   std::shared_ptr<void> owner;
+  StackView stacks{};
 };
 
 class LoadedAutomaton : public TokenAutomaton {
@@ -130,7 +177,11 @@ class LoadedAutomaton : public TokenAutomaton {
       uint32_t from = view.flip_offsets[m], to = view.flip_offsets[m + 1];
       pool.adopt(view.mask_row[m], view.flips.data() + from, to - from);
     }
-    for (State q = 0; q < view.accepting.size(); ++q) adopt_state(q, view.mask[q] == 0 ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
+    for (State q = 0; q < view.accepting.size(); ++q) {
+      bool later = !view.stacks.empty() && view.mask[q] == 0;
+      adopt_state(q, view.mask[q] == 0 && !later ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
+    }
+    if (!view.stacks.empty()) adopt_stacks(view);
   }
 
  private:
@@ -138,6 +189,71 @@ class LoadedAutomaton : public TokenAutomaton {
   MaskId pool_empty(MaskPool& pool) {
     if (empty_ == 0) empty_ = pool.add(0, {});
     return empty_;
+  }
+
+  void adopt_stacks(const View& view) {
+    const StackView& given = view.stacks;
+    PushDown& pushdown = bytes().adopt_pushdown();
+    std::vector<uint32_t> frame_distances;
+    for (size_t f = 0; f < given.frames.size(); f += 2) {
+      pushdown.settler().adopt_frame(given.frames[f] == 1);
+      frame_distances.push_back(given.frames[f + 1]);
+    }
+    adopt_frame_distances(std::move(frame_distances));
+    uint32_t begin = 0;
+    for (size_t e = 0; e < given.effects.size(); e += 3) {
+      Settled settled;
+      uint32_t below = given.effects[e + 1] ? 0 : kNothing;
+      for (; begin < given.effects[e + 2]; ++begin) {
+        settled.ops.push_back({given.pushes[begin], below});
+        below = kFirstOp + static_cast<uint32_t>(settled.ops.size() - 1);
+      }
+      if (below != kNothing) settled.holes.push_back(below);
+      pushdown.add_effect(given.effects[e], settled);
+    }
+    for (State q = 0; q < view.accepting.size(); ++q) {
+      const uint32_t* row = given.states.data() + 4 * q;
+      uint32_t shape = 0;
+      if (row[0] == 1) {
+        Settled settled;
+        settled.members.push_back({kEpsilon, 0});
+        std::vector<uint32_t> tops{view.distance[q]};
+        if (row[3] != kUnreachable) {
+          settled.members.push_back({kEpsilon});
+          tops.push_back(row[3]);
+        }
+        settled.holes = {0};
+        shape = pushdown.add_shape(settled, row[2] ? 0 : kNone);
+        adopt_stack_distances(q, std::move(tops));
+      }
+      bytes().adopt_stacks(q, static_cast<uint8_t>(row[0]), row[1], shape);
+    }
+    for (size_t r = 0; r < given.reveals.size(); r += 3) pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
+    for (size_t c = 0; c < given.chains.size(); c += 3) pushdown.adopt_chain(given.chains[c], given.chains[c + 1], given.chains[c + 2]);
+    // The root of a state asks for the top of the stack, which has address 0; its child for the next.
+    std::map<uint32_t, uint32_t> address;
+    for (uint32_t root : view.mask) {
+      if (root & AskTree::kAsk) address[root & ~AskTree::kAsk] = 0;
+    }
+    uint32_t last = 0;
+    for (size_t k = 0; k < given.asks.size(); k += 3) {
+      last = std::max(last, given.asks[k]);
+      if (given.asks[k + 2] & AskTree::kAsk) address[given.asks[k + 2] & ~AskTree::kAsk] = address[given.asks[k]] + 1;
+    }
+    if (!address.empty()) last = std::max(last, address.rbegin()->first);
+    std::vector<uint32_t> addresses(last);
+    for (auto& [ask, at] : address) addresses[ask - 1] = at;
+    mask_tree().adopt(addresses);
+    for (size_t k = 0; k < given.asks.size(); k += 3) mask_tree().adopt_child(given.asks[k], given.asks[k + 1], given.asks[k + 2]);
+  }
+  // Where the top of the stack was looked into, what lies below it is the second register.
+  static uint32_t adopted_reveal(PushDown& pushdown, uint32_t effect) {
+    Settled settled;
+    settled.ops = pushdown.effect(effect).ops;
+    settled.holes = pushdown.effect(effect).holes;
+    for (StackOp& op : settled.ops) op.below += op.below == 0;
+    for (uint32_t& hole : settled.holes) hole += hole == 0;
+    return pushdown.add_effect(pushdown.effect(effect).state, settled);
   }
 
   static std::shared_ptr<ByteAutomaton> make_bytes(const View& view, const Vocabulary& vocabulary) {
@@ -161,10 +277,17 @@ class LoadedAutomaton : public TokenAutomaton {
     require(all_below(view.table, states), "transitions lead to states");
     for (uint8_t accepts : view.accepting) require(accepts <= 1, "a state accepts (1) or not (0)");
     require(!view.accepting[0] && view.mask[0] == 0 && view.distance[0] == kUnreachable, "state 0 does not accept, allows nothing, and leads nowhere");
-    for (uint32_t distance : view.distance) require(distance < states || distance == kUnreachable, "a distance is less than the number of states");
+    for (uint32_t distance : view.distance) {
+      require(distance < states || distance == kUnreachable || !view.stacks.empty(), "a distance is less than the number of states");
+    }
     require(!view.mask_row.empty() && view.flip_offsets.size() == view.mask_row.size() + 1, "each mask has a range of flips");
     require(view.rows.size() % words == 0, "rows are whole");
-    require(all_below(view.mask, view.mask_row.size()), "states have masks that exist");
+    if (view.stacks.empty()) {
+      require(all_below(view.mask, view.mask_row.size()), "states have masks that exist");
+    } else {
+      for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
+      check_stacks(view.stacks, states, view.mask, view.mask_row.size());
+    }
     require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
     require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");
     require(view.mask_row[0] == 0 && view.flip_offsets[1] == 0, "mask 0 is the empty one");

@@ -7,17 +7,12 @@
 // are pairs of a state and a top of the stacks that some token looks at. A look-up costs one probe for each node asked.
 #pragma once
 
-#include <functional>
-
 #include "walker.hpp"
 
 namespace tokenfst {
 
 class AskTree {
  public:
-  // A bit to know of each node beside its edges; null: none. Then all look-ups go the slow way.
-  using Flag = std::function<bool(StackId)>;
-
   AskTree() { asks_.grow(); }
 
   size_t num_asks() const { return asks_.size() - 1; }
@@ -25,24 +20,37 @@ class AskTree {
   uint32_t deepest() const { return deepest_; }
   size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.size() * 96; }
 
+  static constexpr uint32_t kAsk = 1u << 31;  // in a value: the number of an inner node follows, no leaf
+
+  // Calls f(inner node, answer, value) for each child.
+  template <class F>
+  void for_each(F&& f) const {
+    children_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value); });
+  }
+  // Adopts finished trees: the address that each inner node (from 1) asks for, and children.
+  void adopt(std::span<const uint32_t> addresses) {
+    for (uint32_t address : addresses) asks_[asks_.grow()] = address;
+  }
+  void adopt_child(uint32_t ask, uint32_t answer, uint32_t value) { children_.insert(uint64_t{ask} << 32 | answer, value); }
+
   // The leaf for a configuration whose state keeps the value `root`, or 0. `stacks.known` then names the nodes that were
-  // looked at, by address. Takes no lock where stacks are single and there is no flag.
-  uint32_t find(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Flag* flag) {
+  // looked at, by address. Takes no lock where stacks are single.
+  uint32_t find(uint32_t root, Config config, uint32_t count, Stacks& stacks) {
     if (!(root & kAsk) && count == 0) return root;
     begin(config, count, stacks);
     uint32_t value = root;
     while (value & kAsk) {
       uint32_t ask = value & ~kAsk;
-      value = children_.find(uint64_t{ask} << 32 | answer(asks_[ask], stacks, flag));
+      value = children_.find(uint64_t{ask} << 32 | answer(asks_[ask], stacks));
     }
     return value;
   }
 
   // Keeps `leaf` for a configuration, given the nodes that were looked into to find it. Returns the new value of the
   // state. Under the owner's mutex; readers may go on meanwhile.
-  uint32_t keep(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Flag* flag, const Asked& asked, uint32_t leaf) {
+  uint32_t keep(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Asked& asked, uint32_t leaf) {
     begin(config, count, stacks);
-    bool pattern = count > 1 || (flag && count > 0);
+    bool pattern = count > 1;
     std::vector<StackId> seen;
     uint64_t from = 0;  // the answer that leads to `value`; 0 at the root
     uint32_t value = root, depth = 0;
@@ -57,7 +65,7 @@ class AskTree {
       uint32_t ask = value & ~kAsk, address = asks_[ask];
       if (address == kPattern) pattern = false;
       else seen.push_back(stacks.known[address]);
-      from = uint64_t{ask} << 32 | answer(address, stacks, flag);
+      from = uint64_t{ask} << 32 | answer(address, stacks);
       value = children_.find(from);
     }
     deepest_ = std::max(deepest_, depth);
@@ -66,7 +74,6 @@ class AskTree {
   }
 
  private:
-  static constexpr uint32_t kAsk = 1u << 31;  // in a value: the number of an inner node follows, no leaf
   static constexpr uint32_t kPattern = UINT32_MAX;  // asks which stacks are the same
   static constexpr uint32_t kMany = 1u << 31;
 
@@ -84,15 +91,15 @@ class AskTree {
   }
 
   // What the node with this address shows. The nodes below become known.
-  uint32_t answer(uint32_t address, Stacks& stacks, const Flag* flag) {
+  uint32_t answer(uint32_t address, Stacks& stacks) {
     std::vector<uint32_t> key;
-    auto describe = [&](StackId node) { key.push_back(node == kBottom ? 0 : (number(node, stacks) + 1) << 1 | (flag && (*flag)(node))); };
+    auto describe = [&](StackId node) { key.push_back(node == kBottom ? 0 : number(node, stacks) + 1); };
     if (address == kPattern) {
       for (StackId node : stacks.known) describe(node);
     } else {
       auto edges = stacks.edges(stacks.known[address]);
       auto is_new = [&](StackId node) { return node != kBottom && std::ranges::find(stacks.known, node) == stacks.known.end(); };
-      if (!flag && PushDown::is_single(edges) && (edges[0].below == kBottom || is_new(edges[0].below))) {
+      if (PushDown::is_single(edges) && (edges[0].below == kBottom || is_new(edges[0].below))) {
         if (edges[0].below != kBottom) stacks.known.push_back(edges[0].below);
         return PushDown::single_signature(edges[0]);
       }

@@ -41,6 +41,7 @@ const char* class_of(Fault fault) {
     case Fault::TokenBudget: return "TokenBudgetError";
     case Fault::MaskBuffer: return "MaskBufferError";
     case Fault::EmptyLanguage: return "EmptyLanguageError";
+    case Fault::Nondeterministic: return "NondeterministicError";
     case Fault::Corrupt: return "ArtifactCorruptError";
     case Fault::Vocabulary: return "VocabularyError";
     case Fault::Logits: return "LogitsError";
@@ -125,6 +126,10 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
               nb::gil_scoped_acquire gil;
               delete static_cast<nb::list*>(p);
             })};
+  if (arrays.contains("stack_states")) {
+    seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
+                   words("stack_frames"), words("stack_chains"), words("stack_asks")};
+  }
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
 
@@ -147,6 +152,19 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
   result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
   result["flips"] = to_numpy(std::move(out.flips), {flips});
   result["rows"] = to_numpy(std::move(out.rows), {rows, words});
+  if (automaton.bytes().is_pushdown()) {
+    auto add = [&](const char* name, std::vector<uint32_t>& values, size_t width) {
+      size_t count = values.size() / width;
+      result[name] = width == 1 ? to_numpy(std::move(values), {count}) : to_numpy(std::move(values), {count, width});
+    };
+    add("stack_states", out.stacks.states, 4);
+    add("stack_effects", out.stacks.effects, 3);
+    add("stack_pushes", out.stacks.pushes, 1);
+    add("stack_reveals", out.stacks.reveals, 3);
+    add("stack_frames", out.stacks.frames, 2);
+    add("stack_chains", out.stacks.chains, 3);
+    add("stack_asks", out.stacks.asks, 3);
+  }
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
   return result;

@@ -92,6 +92,19 @@ class ByteAutomaton {
   // --- push-down automata: what a step does to stacks (see walker.hpp) ---
 
   bool is_pushdown() const { return pushdown_ != nullptr; }
+  const PushDown& pushdown() const { return *pushdown_; }
+  // Of finished tables: makes it a push-down automaton, to be told what states do to stacks.
+  PushDown& adopt_pushdown() {
+    pushdown_ = std::make_unique<PushDown>(arena_);
+    return *pushdown_;
+  }
+  void adopt_stacks(State state, uint8_t stacks, uint32_t effect, uint32_t shape) {
+    StateInfo& info = states_[state];
+    info.stacks = stacks;
+    info.effect = effect;
+    info.shape = shape;
+    info.arrival.store(effect ? PushDown::kPasses : stacks);
+  }
   // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
   bool keeps_stacks(State from, State raw) {
     if (!pushdown_) return true;
@@ -113,6 +126,7 @@ class ByteAutomaton {
   uint32_t chain(uint32_t upper, uint32_t lower) {
     uint32_t frame;
     if (pushdown_->chained(upper, lower, frame)) return frame;
+    if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact does not say what two frames of its stack are together");
     auto lock = enter();
     return pushdown_->make_chain(upper, lower);
   }
@@ -128,6 +142,7 @@ class ByteAutomaton {
     if (PushDown::is_single(edges)) {
       if (uint32_t known = pushdown_->revealed(state, PushDown::single_signature(edges[0]))) return pushdown_->effect(known);
     }
+    if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact does not say how the text goes on behind a frame of its stack");
     auto lock = enter();
     uint32_t signature = PushDown::is_single(edges) ? PushDown::single_signature(edges[0]) : pushdown_->signature(edges);
     if (uint32_t known = pushdown_->revealed(state, signature)) return pushdown_->effect(known);

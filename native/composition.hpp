@@ -44,7 +44,9 @@ struct Onward {
 
 class Composition {
  public:
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow) {}
+  // `complete`: every byte that is read is a token.
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow, bool complete)
+      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), complete_(complete) {}
 
   size_t memory() const { return fragment_bytes_; }
   size_t num_fragments() const { return fragments_.size(); }
@@ -54,7 +56,7 @@ class Composition {
   // Whether the vocabulary spells text in another way here: at the start of some.
   bool is_first(Config config) const { return vocabulary_.has_initial() && config.state == bytes_.start(); }
   // Whether the shortcuts by expression apply: they know bytes only, and no second context.
-  bool structural(Config config) const { return bytes_.is_lazy() && vocabulary_.complete() && !is_first(config); }
+  bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
 
   // The allowed tokens of a configuration where shortcuts apply: the union of what its members and the rests behind its
   // fragments give, each gathered once.
@@ -239,6 +241,7 @@ class Composition {
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
   uint32_t narrow_;
+  bool complete_;
   std::unordered_map<uint64_t, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
   std::vector<Config> path_, residual_path_;

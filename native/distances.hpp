@@ -25,7 +25,12 @@ inline uint32_t plus(uint32_t a, uint32_t b) { return a == kUnreachable || b == 
 struct Successors {
   std::vector<uint32_t> next;  // states one token away
   std::vector<uint32_t> same;  // members: states whose language is part of this one's
-  std::vector<std::vector<uint32_t>> sums;  // one token away, states to be completed one after the other
+  // States to be completed one after the other, `cost` tokens away; without a token it is a member.
+  struct Sum {
+    uint32_t cost;
+    std::vector<uint32_t> parts;
+  };
+  std::vector<Sum> sums;
 };
 
 class Distances {
@@ -58,12 +63,12 @@ class Distances {
       if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
       edges_.push_back(successors(found_[i].state));
       bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);
-      for (auto& sum : edges_.back().sums) bytes += sum.capacity() * sizeof(uint32_t) + sizeof sum;
+      for (auto& sum : edges_.back().sums) bytes += sum.parts.capacity() * sizeof(uint32_t) + sizeof sum;
       if (bytes > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "distances");
       for (uint32_t state : edges_.back().next) visit(state);
       for (uint32_t state : edges_.back().same) visit(state);
       for (auto& sum : edges_.back().sums) {
-        for (uint32_t state : sum) visit(state);
+        for (uint32_t state : sum.parts) visit(state);
       }
     }
   }
@@ -72,12 +77,12 @@ class Distances {
   template <class Known, class Accepting>
   void relax(Known&& known, Accepting&& accepting) {
     std::vector<std::vector<std::pair<size_t, uint32_t>>> sources(found_.size());
-    struct Sum {
+    struct Pending {
       size_t source;
-      uint32_t length;   // of the parts that are settled, and the token
-      size_t open;       // parts that are not
+      uint32_t length;  // of the parts that are settled, and the token
+      size_t open;      // parts that are not
     };
-    std::vector<Sum> sums;
+    std::vector<Pending> sums;
     std::vector<std::vector<size_t>> parts_of(found_.size());  // sums that a state is part of, once for each time
     using Item = std::pair<uint32_t, size_t>;
     std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
@@ -92,8 +97,8 @@ class Distances {
       };
       for (uint32_t target : edges_[i].next) edge(target, 1);
       for (uint32_t target : edges_[i].same) edge(target, 0);
-      for (const auto& parts : edges_[i].sums) {
-        Sum sum{i, 1, 0};
+      for (const auto& [cost, parts] : edges_[i].sums) {
+        Pending sum{i, cost, 0};
         for (uint32_t part : parts) {
           if (auto it = number_.find(part); it != number_.end()) parts_of[it->second].push_back(sums.size()), ++sum.open;
           else sum.length = plus(sum.length, known(part)->distance);
@@ -126,10 +131,12 @@ class Distances {
       for (uint32_t target : edges_[i].next) {
         if (uint32_t length = entry(target).distance; length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
       }
-      for (const auto& parts : edges_[i].sums) {
+      for (const auto& [cost, parts] : edges_[i].sums) {
         uint32_t length = 0;
         for (uint32_t part : parts) length = plus(length, entry(part).distance);
-        if (length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
+        // What a token may do in such a member is not looked at: then there is no bound.
+        if (cost == 0) length = kUnreachable;
+        if (length != kUnreachable || cost == 0) found_[i].worst = std::max(found_[i].worst, length);
       }
     }
     for (bool changed = true; changed;) {

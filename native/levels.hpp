@@ -46,6 +46,7 @@ class Levels {
     levels_.push_back({bytes.start(), {}});
     returns_.emplace_back();
     reach(0, "", bytes.start());
+    reach(0, "", bytes.inner_start());
     for (size_t reached = 0; !queue_.empty();) {
       auto [length, index] = queue_.top();
       queue_.pop();
@@ -57,6 +58,10 @@ class Levels {
 
   const std::vector<Level>& levels() const { return levels_; }
   const std::vector<Place>& places() const { return places_; }
+  // The stacks that levels are blind below: nothing, for the first.
+  StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
+  StackId opaque() const { return opaque_; }
+  Stacks& stacks() { return stacks_; }
 
   // A shortest text that leads into a conflict; none where one stack is always enough.
   std::optional<std::string> conflict() const {
@@ -74,14 +79,13 @@ class Levels {
   static constexpr uint32_t kOpaque = (1u << 30) - 1;  // no frame has this number
 
   // A step that ends a level: it rests in `state` only when the stack below is looked into; or, with a byte class, it is
-  // to be tried again from `state` with what lies below.
+  // to be tried again from `state` with what lies below. `frames` are known to lie between, top first.
   struct Return {
     std::string text;
     State state;
     uint32_t again = kNone;
+    std::vector<uint32_t> frames{};
   };
-
-  StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
 
   void visit(uint32_t index) {
     const Place place = places_[index];
@@ -95,7 +99,7 @@ class Levels {
 
   // What `text`, since `level` was entered, leads to.
   void arrive(uint32_t level, const std::string& text, Config to) {
-    if (++steps_ % 256 == 0) check();
+    check();
     if (is_dead(to)) return;
     std::vector<uint32_t> frames;
     StackId node = to.stack;
@@ -134,19 +138,21 @@ class Levels {
   }
   void end(uint32_t level, const Return& found) {
     for (const Return& each : returns_[level]) {
-      if (each.state == found.state && each.again == found.again) return;
+      if (each.state == found.state && each.again == found.again && each.frames == found.frames) return;
     }
     returns_[level].push_back(found);
     for (size_t k = 0; k < levels_[level].callers.size(); ++k) go_on(levels_[level].callers[k], found);
   }
   // Goes on in the level of a caller. Copies: what they are from may grow meanwhile.
   void go_on(Caller caller, Return found) {
+    found.frames.insert(found.frames.end(), caller.frames.begin(), caller.frames.end());
     StackId node = below(caller.level);
-    for (size_t i = caller.frames.size(); i-- > 0;) node = stacks_.push(caller.frames[i], node);
-    const std::string text = caller.text + found.text;
+    for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
+    found.text = caller.text + found.text;
     Config to = found.again == kNone ? walker_.resume({found.state, node}) : walker_.next({found.state, node}, found.again);
-    if (walker_.blocked()) throw Error(Fault::Constraint, "a frame that may be left out lies on another such frame");
-    arrive(caller.level, text, to);
+    check();
+    if (walker_.blocked()) end(caller.level, found);
+    else arrive(caller.level, found.text, to);
   }
 
   void reach(uint32_t level, const std::string& text, State state) {
@@ -181,6 +187,7 @@ class Levels {
   }
 
   void check() {
+    if (++steps_ % 256 != 0) return;
     if (deadline_.expired()) throw BudgetExceeded("seconds", bytes_.budget().seconds, "the configurations that can be reached");
     if (places_.size() > bytes_.budget().states) throw BudgetExceeded("states", static_cast<double>(bytes_.budget().states), "the configurations that can be reached");
   }

@@ -77,7 +77,7 @@ class Matcher {
     }
     return automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
   }
-  bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->quick_mask(config(), stacks_)); }
+  bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->known_mask(config(), stacks_)); }
 
   // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
   // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.

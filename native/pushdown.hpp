@@ -52,12 +52,13 @@ class PushDown {
     effects_[index].state = state;
     return index;
   }
-  uint32_t add_shape(const Settled& settled) {
+  uint32_t add_shape(const Settled& settled) { return add_shape(settled, settler_.to_reveal(settled.members).value_or(kNone)); }
+  uint32_t add_shape(const Settled& settled, uint32_t reveal) {
     uint32_t index = static_cast<uint32_t>(shapes_.grow());
     Shape& shape = shapes_[index];
     shape.members = settled.members;
     shape.stacks = static_cast<uint32_t>(settled.holes.size());
-    shape.reveal = settler_.to_reveal(settled.members).value_or(kNone);
+    shape.reveal = reveal;
     made_bytes_ += shape.members.size() * sizeof(Member);
     return index;
   }
@@ -79,6 +80,19 @@ class PushDown {
     chains_.insert(uint64_t{upper} << 32 | lower, frame == kNone ? kNoChain : frame + 1);
     return frame;
   }
+
+  // Calls f(upper, lower, frame) for each chain, f(state, answer, effect) for each answer that is known.
+  template <class F>
+  void for_each_chain(F&& f) const {
+    chains_.for_each([&](uint64_t key, uint32_t value) {
+      if (value != kNoChain) f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value - 1);
+    });
+  }
+  template <class F>
+  void for_each_revealed(F&& f) const {
+    revealed_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), effects_[value]); });
+  }
+  void adopt_chain(uint32_t upper, uint32_t lower, uint32_t frame) { chains_.insert(uint64_t{upper} << 32 | lower, frame + 1); }
 
   // The frame that is either of two; 0, or its number plus one.
   uint32_t united(uint32_t a, uint32_t b) const { return unions_.find(uint64_t{a} << 32 | b); }

@@ -79,6 +79,9 @@ class Settler {
   size_t num_frames() const { return frames_.size(); }
   size_t memory() const { return frames_.size() * (sizeof(Frame) + 48); }
 
+  // Of a finished automaton, whose frames have no expressions.
+  void adopt_frame(bool nullable) { frames_[frames_.grow()] = {kEmpty, nullable, false, 1}; }
+
   // Splits an expression in which Hole (or Open) k stands for register k.
   Settled settle(NodeId id) {
     begin();

@@ -4,7 +4,8 @@
 //
 // Masks and distances are made when first asked for and kept: by state where there are no stacks, else by the state and
 // what was looked at of the stacks (ask_tree.hpp). Where not every byte is a token, spelling matters: a token is allowed
-// only if tokens lead on from its end to acceptance, which is searched for and, without stacks, remembered.
+// only if tokens lead on from its end to acceptance, which is searched for and remembered. With stacks, whoever makes the
+// automaton must see to it that each byte of its words is a token.
 //
 // distance(c) is the least number of tokens, the end token not counted, that spell some completion. It is found on a
 // graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
@@ -24,7 +25,8 @@ class TokenAutomaton {
   static constexpr uint32_t kNarrowWalk = 192;
 
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
-      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow), masks_(vocabulary_->size()) {}
+      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
+        composition_(*bytes_, *vocabulary_, narrow, complete_), masks_(vocabulary_->size()) {}
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -57,21 +59,22 @@ class TokenAutomaton {
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks) {
     if (is_dead(config) || accepting(config)) return !is_dead(config);
-    if (!vocabulary_->complete()) {
+    if (!complete_) {
       std::lock_guard lock(mutex_);
-      return with_walk(stacks, nullptr, [&](auto& walk) { return alive(walk, config, stacks); });
+      return with_walk(stacks, nullptr, [&](auto& walk) { return alive(walk, config); });
     }
     return !composition_.is_first(config) || masks_[mask(config, stacks)].count > 0;
   }
 
   MaskId mask(Config config, Stacks& stacks) {
-    if (MaskId known = quick_mask(config, stacks)) return known;
+    if (MaskId known = known_mask(config, stacks)) return known;
     std::lock_guard lock(mutex_);
     return make_mask(config, stacks);
   }
-  // A mask that a look-up finds without waiting for anyone; else 0.
-  MaskId quick_mask(Config config, Stacks& stacks) {
-    return bytes_->is_pushdown() && !vocabulary_->complete() ? 0 : known_mask(config, stacks);
+  // 0: not made yet.
+  MaskId known_mask(Config config, Stacks& stacks) {
+    uint32_t root = info(config.state).mask.load(std::memory_order_acquire);
+    return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->num_stacks(config.state), stacks) : root;
   }
 
   uint32_t distance(Config config, Stacks& stacks) {
@@ -90,6 +93,36 @@ class TokenAutomaton {
     return worst_with_stacks(config, stacks);
   }
 
+  // Makes the mask of a configuration whose stack ends in `opaque`; false where that needs to know what lies below.
+  bool make_mask_above(Config config, StackId opaque, Stacks& stacks) {
+    std::lock_guard lock(mutex_);
+    if (known_mask(config, stacks)) return true;
+    Gathered gathered;
+    Asked asked(config, bytes_->num_stacks(config.state), stacks);
+    Walker walk(*bytes_, stacks, &asked);
+    walk.stop_at(opaque, true);
+    {
+      Trial trial(stacks);
+      gather(walk, config, gathered, stacks);
+    }
+    if (!walk.stuck()) keep_mask(config, stacks, gathered, asked);
+    return !walk.stuck();
+  }
+  // What is kept for a state with stacks: a mask, or where to go on in `ask_tree()`.
+  uint32_t mask_root(State state) { return info(state).mask.load(); }
+  AskTree& mask_tree() { return mask_tree_; }
+  // The distances of a shape's members by themselves, and of a frame.
+  std::vector<uint32_t> top_distances(State state) {
+    std::lock_guard lock(mutex_);
+    return tops(state);
+  }
+  uint32_t distance_of_frame(uint32_t frame) {
+    std::lock_guard lock(mutex_);
+    return frame_distance(frame);
+  }
+  void adopt_stack_distances(State state, std::vector<uint32_t> tops) { tops_[state] = std::move(tops); }
+  void adopt_frame_distances(std::vector<uint32_t> distances) { frame_distances_ = std::move(distances); }
+
   // The arcs of a state without stacks: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
   std::vector<std::pair<uint32_t, State>> arcs(State state) {
     std::lock_guard lock(mutex_);
@@ -97,7 +130,7 @@ class TokenAutomaton {
     std::vector<std::pair<uint32_t, State>> found;
     PlainWalk walk(*bytes_);
     for (auto& [token, end] : composition_.ends(walk, {state})) {
-      if (vocabulary_->complete() || alive(walk, end, stacks)) found.emplace_back(token, end.state);
+      if (complete_ || alive(walk, end)) found.emplace_back(token, end.state);
     }
     return found;
   }
@@ -148,7 +181,7 @@ class TokenAutomaton {
   // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
   // DEAD; of automata without stacks.
   std::vector<State> reachable() {
-    if (vocabulary_->complete()) return bytes_->reachable();
+    if (complete_) return bytes_->reachable();
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
@@ -162,7 +195,7 @@ class TokenAutomaton {
     for (size_t i = 1; i < order.size(); ++i) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
       for (Config end : composition_.onward(walk, {order[i]}).next) {
-        if (alive(walk, end, stacks)) visit(end.state);
+        if (alive(walk, end)) visit(end.state);
       }
     }
     return order;
@@ -199,30 +232,29 @@ class TokenAutomaton {
     size_t before_;
   };
 
-  // 0: not made yet.
-  MaskId known_mask(Config config, Stacks& stacks) {
-    uint32_t root = info(config.state).mask.load(std::memory_order_acquire);
-    return bytes_->is_pushdown() ? mask_tree_.find(root, config, bytes_->num_stacks(config.state), stacks, flag(stacks)) : root;
-  }
-
   MaskId make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
     Gathered gathered;
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
     {
       Trial trial(stacks);
-      with_walk(stacks, &asked, [&](auto& walk) {
-        if (composition_.structural(config)) composition_.gather(walk, config, gathered);
-        else gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
-      });
+      with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
     }
+    return keep_mask(config, stacks, gathered, asked);
+  }
+  template <class Walk>
+  void gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks) {
+    if (composition_.structural(config)) composition_.gather(walk, config, gathered);
+    else gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
+  }
+  MaskId keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
     if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     MaskId id = intern(gathered);
     if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
     Info& entry = info(config.state);
     uint32_t value = id;
     if (bytes_->is_pushdown()) {
-      value = mask_tree_.keep(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, flag(stacks), asked, id);
+      value = mask_tree_.keep(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked, id);
       ++mask_leaves_;
     }
     if (entry.mask.load() == 0) ++masks_made_;
@@ -237,37 +269,29 @@ class TokenAutomaton {
     std::vector<uint32_t> tokens;
     Trial trial(stacks);
     for (auto& [token, end] : composition_.ends(walk, config)) {
-      if (farthest == kAtAll ? vocabulary_->complete() || alive(walk, end, stacks) : bound(end, stacks) <= farthest) tokens.push_back(token);
+      if (farthest == kAtAll ? complete_ || alive(walk, end) : bound(end, stacks) <= farthest) tokens.push_back(token);
     }
     if (farthest != kAtAll && accepting(config)) tokens.insert(tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     return tokens;
   }
 
-  // Whether tokens lead from here to acceptance. Remembered for states without stacks.
+  // Whether tokens lead from here to acceptance. Where not every byte is a token, and so never with stacks.
   template <class Walk>
-  bool alive(Walk& walk, Config start, Stacks& stacks) {
-    auto key = [](Config config) { return uint64_t{config.state} << 32 | config.stack; };
-    auto at = [](uint64_t key) { return Config{static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key)}; };
-    auto life = [&](uint64_t k) {
-      Config config = at(k);
-      if (is_dead(config)) return Life::Dead;
-      if (accepting(config)) return Life::Alive;
-      if (bytes_->num_stacks(config.state) > 0) return frame_by_frame(config, stacks) ? Life::Alive : Life::Unknown;
-      if (uint32_t known = info(config.state).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
-      return info(config.state).life;
+  bool alive(Walk& walk, Config start) {
+    auto life = [&](State q) {
+      if (q == kDead) return Life::Dead;
+      if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
+      return bytes_->accepting(q) ? Life::Alive : info(q).life;
     };
-    if (Life known = life(key(start)); known != Life::Unknown) return known == Life::Alive;
+    if (Life known = life(start.state); known != Life::Unknown) return known == Life::Alive;
     Deadline deadline(bytes_->budget().seconds);
     return leads_to_acceptance(
-        key(start), life,
-        [&](uint64_t k, Life found) {
-          if (bytes_->num_stacks(at(k).state) == 0) info(at(k).state).life = found;
-        },
-        [&](uint64_t k, auto&& visit) {
+        start.state, life, [&](State q, Life found) { info(q).life = found; },
+        [&](State q, auto&& visit) {
           if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
-          Onward onward = composition_.onward(walk, at(k));
-          for (Config config : onward.next) visit(key(config));
-          for (Config config : onward.same) visit(key(config));
+          Onward onward = composition_.onward(walk, {q});
+          for (Config config : onward.next) visit(config.state);
+          for (Config config : onward.same) visit(config.state);
         });
   }
 
@@ -327,11 +351,12 @@ class TokenAutomaton {
     Stacks stacks;
     Onward onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
     Successors out;
-    for (Config config : onward.next) {
-      if (bytes_->num_stacks(config.state) == 0) out.next.push_back(config.state);
-      else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back(std::move(parts)); });
-    }
-    for (Config config : onward.same) out.same.push_back(config.state);
+    auto add = [&](Config config, std::vector<State>& alone, uint32_t cost) {
+      if (bytes_->num_stacks(config.state) == 0) alone.push_back(config.state);
+      else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back({cost, std::move(parts)}); });
+    };
+    for (Config config : onward.next) add(config, out.next, 1);
+    for (Config config : onward.same) add(config, out.same, 0);
     return out;
   }
 
@@ -339,17 +364,51 @@ class TokenAutomaton {
   uint32_t bound(Config config, Stacks& stacks) {
     if (bytes_->num_stacks(config.state) == 0) return solve(config.state);
     uint32_t least = kUnreachable;
-    for (const Member& member : bytes_->shape(config.state).members) {
-      uint32_t below = member.hole == kNone ? 0 : stacks.least(stacks.member(config.stack, member.hole), [&](uint32_t frame) { return frame_distance(frame); });
-      least = std::min(least, plus(solve(alone(member.top)), below));
+    const std::vector<uint32_t> above = tops(config.state);
+    const auto& members = bytes_->shape(config.state).members;
+    for (size_t k = 0; k < members.size(); ++k) {
+      uint32_t hole = members[k].hole;
+      uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), [&](uint32_t frame) { return frame_distance(frame); });
+      least = std::min(least, plus(above[k], below));
     }
     return least;
   }
-  uint32_t frame_distance(uint32_t frame) { return solve(alone(bytes_->frame(frame).body)); }
-  // The state of a member's top, or of a frame, with nothing below.
-  State alone(NodeId node) {
-    Stacks none;
-    return Walker(*bytes_, none).arrive(start(), bytes_->intern(node)).state;
+  // The distances of the members of a shape, by themselves.
+  const std::vector<uint32_t>& tops(State state) {
+    auto known = tops_.find(state);
+    if (known == tops_.end()) {
+      std::vector<uint32_t> found;
+      for (const Member& member : bytes_->shape(state).members) found.push_back(distance_alone(member.top));
+      known = tops_.emplace(state, std::move(found)).first;
+    }
+    return known->second;
+  }
+  uint32_t frame_distance(uint32_t frame) {
+    if (frame >= frame_distances_.size()) frame_distances_.resize(frame + 1, kUnknown);
+    if (frame_distances_[frame] == kUnknown) {
+      uint32_t found = distance_alone(bytes_->frame(frame).body);
+      frame_distances_[frame] = found;
+    }
+    return frame_distances_[frame];
+  }
+  // The distance of a member's top, or of a frame, with nothing below.
+  uint32_t distance_alone(NodeId node) {
+    Stacks own;
+    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(node)), own);
+  }
+  // States that complete it one after the other: itself, where it needs no stack; else some way to.
+  void append_alone(NodeId node, std::vector<State>& parts) {
+    Stacks own;
+    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(node));
+    if (bytes_->num_stacks(config.state) == 0) {
+      parts.push_back(config.state);
+      return;
+    }
+    const Member member = bytes_->shape(config.state).members[0];
+    append_alone(member.top, parts);
+    for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom; at = own.edges(at)[0].below) {
+      append_alone(bytes_->frame(own.edges(at)[0].frame).body, parts);
+    }
   }
   // Calls f with the states that complete a configuration one after the other, for each way down its stacks. Beyond
   // kMaxWays others are left out, which only makes bounds larger.
@@ -359,7 +418,8 @@ class TokenAutomaton {
     int ways = 0;
     std::vector<std::pair<std::vector<State>, StackId>> pending;
     for (const Member& member : bytes_->shape(config.state).members) {
-      pending.push_back({{alone(member.top)}, member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole)});
+      pending.push_back({{}, member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole)});
+      append_alone(member.top, pending.back().first);
     }
     while (!pending.empty() && ways < kMaxWays) {
       auto [parts, node] = std::move(pending.back());
@@ -371,7 +431,7 @@ class TokenAutomaton {
       }
       for (const Edge& edge : stacks.edges(node)) {
         pending.emplace_back(parts, edge.below);
-        pending.back().first.push_back(alone(bytes_->frame(edge.frame).body));
+        append_alone(bytes_->frame(edge.frame).body, pending.back().first);
       }
     }
   }
@@ -384,7 +444,7 @@ class TokenAutomaton {
   uint32_t worst_with_stacks(Config config, Stacks& stacks) {
     const uint32_t count = bytes_->num_stacks(config.state);
     Info& entry = info(config.state);
-    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks, flag(stacks));
+    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
       Asked asked(config, count, stacks);
       Trial trial(stacks);
@@ -398,7 +458,7 @@ class TokenAutomaton {
         next.insert(next.end(), onward.next.begin(), onward.next.end());
       }
       leaf = static_cast<uint32_t>(worsts_.size() + 1);
-      entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, flag(stacks), asked, leaf);
+      entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, asked, leaf);
       const std::vector<StackId> known = stacks.known;
       std::map<uint32_t, uint32_t> rises;
       for (Config end : next) {
@@ -407,7 +467,7 @@ class TokenAutomaton {
       }
       worsts_.emplace_back();
       for (auto& [address, length] : rises) worsts_.back().push_back({address, length});
-      worst_tree_.find(entry.worst, config, count, stacks, flag(stacks));
+      worst_tree_.find(entry.worst, config, count, stacks);
     }
     uint32_t worst = 0;
     const std::vector<StackId> known = stacks.known;
@@ -421,9 +481,11 @@ class TokenAutomaton {
   Rise rise(Config config, Stacks& stacks, const std::vector<StackId>& known) {
     if (bytes_->num_stacks(config.state) == 0) return {kNone, solve(config.state)};
     Rise best{kNone, kUnreachable};
-    for (const Member& member : bytes_->shape(config.state).members) {
-      StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
-      uint32_t length = solve(alone(member.top));
+    const std::vector<uint32_t> above = tops(config.state);
+    const auto& members = bytes_->shape(config.state).members;
+    for (size_t k = 0; k < members.size(); ++k) {
+      StackId node = members[k].hole == kNone ? kBottom : stacks.member(config.stack, members[k].hole);
+      uint32_t length = above[k];
       auto address = std::ranges::find(known, node);
       for (; node != kBottom && address == known.end(); address = std::ranges::find(known, node)) {
         Edge edge = stacks.edges(node)[0];
@@ -435,22 +497,16 @@ class TokenAutomaton {
     return best;
   }
 
-  // Whether a configuration can surely be completed frame by frame. Where spelling matters, ask trees are keyed by this.
-  bool frame_by_frame(Config config, Stacks& stacks) { return bound(config, stacks) != kUnreachable; }
-  const AskTree::Flag* flag(Stacks& stacks) {
-    if (vocabulary_->complete()) return nullptr;
-    thread_local AskTree::Flag completes;
-    completes = [&](StackId node) { return stacks.least(node, [&](uint32_t frame) { return frame_distance(frame); }) != kUnreachable; };
-    return &completes;
-  }
-
   std::shared_ptr<ByteAutomaton> bytes_;
   std::shared_ptr<const Vocabulary> vocabulary_;
+  const bool complete_;  // every byte that is read is a token
   Composition composition_;
   MaskPool masks_;
   StableVector<Info> infos_;
   AskTree mask_tree_, worst_tree_;
   std::vector<std::vector<Rise>> worsts_;
+  std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
+  std::vector<uint32_t> frame_distances_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
   std::unordered_map<const std::vector<uint32_t>*, uint32_t> bases_;  // pool rows of fragments' rows
   std::vector<uint32_t> scratch_, row_scratch_;

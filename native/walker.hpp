@@ -29,8 +29,13 @@ class Walker {
   // `asked`, if given, takes down the nodes that are looked into.
   Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) {}
 
-  // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked.
-  void stop_at(StackId node) { stop_ = node; }
+  // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked; with `dead`
+  // it leads nowhere, and stuck() tells that there was one.
+  void stop_at(StackId node, bool dead = false) {
+    stop_ = node;
+    waiting_is_dead_ = dead;
+  }
+  bool stuck() const { return stuck_; }
   // Whether the last step had to put a frame that may be left out on that node, and led nowhere.
   bool blocked() const { return blocked_; }
   // Goes on from a shape that waits, its one stack given.
@@ -69,14 +74,21 @@ class Walker {
 
   // Does what `effect` says, and looks into stacks until a shape can rest.
   Config rest(State state, const Effect* effect) {
-    for (;;) {
+    for (uint32_t looks = 0;; ++looks) {
       if (effect) {
         apply(*effect);
+        stuck_ |= blocked_;
         if (blocked_) return {};
         state = effect->state;
       }
       uint32_t hole = bytes_.to_reveal(state);
-      if (hole == kNone || stacks_before_[hole] == stop_) break;
+      if (hole == kNone) break;
+      if (stacks_before_[hole] == stop_) {
+        stuck_ = true;
+        if (waiting_is_dead_) return {};
+        break;
+      }
+      if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step looks into stacks without end");
       StackId node = stacks_before_[hole];
       if (asked_) asked_->note(node, stacks_);
       for (const Edge& edge : stacks_.edges(node)) {
@@ -153,7 +165,8 @@ class Walker {
   Stacks& stacks_;
   Asked* asked_;
   StackId stop_ = UINT32_MAX;
-  bool blocked_ = false;
+  static constexpr uint32_t kMaxLooks = 1 << 20;
+  bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false;
   std::vector<StackId> stacks_before_, next_, made_;
   std::vector<Edge> edges_;
 };

@@ -370,7 +370,6 @@ def test_check_agrees_with_the_definition(folder: Path) -> None:
 # --- compile ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="push-down automata are not expanded yet", strict=True)
 def test_a_deterministic_grammar_becomes_an_artifact(folder: Path) -> None:
     (folder / "x.gbnf").write_text('root ::= "a" root "b" | "0"\n')
     spec = write_toy(folder)

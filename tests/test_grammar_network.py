@@ -184,7 +184,10 @@ def test_one_frame_for_each_rule() -> None:
 
 def test_what_is_ignored_is_a_dot() -> None:
     dot = lark_grammar('start: "a" start | "b"\n%ignore " "').draw().dot
-    assert '<td>·</td><td border="1" style="rounded" bgcolor="#e6eef8">start</td>' in dot and 'label="%ignore ·"' in dot
+    assert (
+        '<td>·</td><td border="1" style="rounded" bgcolor="#e6eef8">start</td>' in dot
+        and 'label="%ignore ·"' in dot
+    )
     assert "%ignore<" not in dot
 
 

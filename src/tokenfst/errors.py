@@ -60,8 +60,37 @@ class UnsupportedPatternError(PatternError):
     """The pattern is well formed but describes something that is not a regular language."""
 
 
+class SchemaError(ConstraintError):
+    """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
+
+    ``pointer`` is the place of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``; with the
+    document's URI before it where it is not the first), ``reason`` what is wrong there.
+    """
+
+    def __init__(self, pointer: str, reason: str) -> None:
+        self.pointer, self.reason = pointer, reason
+        super().__init__(f"{pointer}: {reason}")
+
+    def __reduce__(self) -> tuple[type[SchemaError], tuple[str, str]]:
+        return type(self), (self.pointer, self.reason)
+
+
+class UnsupportedSchemaError(SchemaError):
+    """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
+
+
 class NondeterministicError(ConstraintError):
-    """A grammar needs more than one stack where a deterministic one is asked for; ``conflict`` says where."""
+    """A grammar needs more than one stack where a deterministic one is asked for.
+
+    ``conflict`` is what ``Grammar.conflict()`` says of it; ``None`` where only the automaton was at hand.
+    """
+
+    def __init__(self, message: str, conflict: object = None) -> None:
+        self.conflict = conflict
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[NondeterministicError], tuple[str, object]]:
+        return type(self), (str(self), self.conflict)
 
 
 # --- machines -----------------------------------------------------------------------------------------

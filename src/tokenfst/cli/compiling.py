@@ -36,7 +36,13 @@ from tokenfst.cli.terminal import (
 )
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
-from tokenfst.errors import ArtifactError, ArtifactVersionError, BudgetExceeded, ConstraintError
+from tokenfst.errors import (
+    ArtifactError,
+    ArtifactVersionError,
+    BudgetExceeded,
+    ConstraintError,
+    NondeterministicError,
+)
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
@@ -113,8 +119,10 @@ def compile_command(
     except ConstraintError as error:
         if isinstance(constraint.value, Language):
             raise
+        why = constraint.value.conflict() if isinstance(error, NondeterministicError) else error
         raise ConstraintError(
-            f"{error}. Add --depth N for the part of it that is nested at most so deeply"
+            f"no artifact can be made of {constraint.value.source}: {why}. Add --depth N for the part of it that is "
+            "nested at most so deeply"
         ) from error
     assert output is not None
     with writing:

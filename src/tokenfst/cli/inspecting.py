@@ -12,7 +12,7 @@ import typer
 from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, byte_size, counted, json_bytes, quoted, say, say_json, say_pairs
 from tokenfst.decoding import artifact
-from tokenfst.decoding.token_automaton import UNREACHABLE
+from tokenfst.decoding.token_automaton import ASK, UNREACHABLE
 from tokenfst.errors import ArtifactCorruptError
 
 Ints = npt.NDArray[np.int64]
@@ -59,6 +59,9 @@ def _check_tables(found: artifact.Artifact, file: Path) -> None:
     leaves that to the native core, which looks only together with a vocabulary."""
     arrays = found.arrays
     states, classes = arrays["table"].shape
+    if "stack_states" in arrays:
+        # In place of a mask, states with a stack may hold the number of a look-up.
+        arrays = arrays | {"mask": np.where(arrays["mask"] & ASK, 0, arrays["mask"])}
     limits = {
         "classes": classes,
         "table": states,
@@ -70,7 +73,7 @@ def _check_tables(found: artifact.Artifact, file: Path) -> None:
     offsets, distance = arrays["flip_offsets"].astype(np.int64), arrays["distance"]
     if offsets[0] != 0 or np.any(np.diff(offsets) < 0) or offsets[-1] != len(arrays["flips"]):
         wrong.append("flip_offsets")
-    if distance[distance != UNREACHABLE].max(initial=0) >= states:
+    if "stack_states" not in arrays and distance[distance != UNREACHABLE].max(initial=0) >= states:
         wrong.append("distance")
     if wrong:
         raise ArtifactCorruptError(
@@ -86,12 +89,17 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
     table, distance = arrays["table"], arrays["distance"]
     classes = np.bincount(arrays["classes"], minlength=table.shape[1])
     counts = mask_counts(arrays)
+    mask, stack = arrays["mask"], None
     live = distance != UNREACHABLE
     live[0] = False
+    if "stack_states" in arrays:
+        stack = _stack(arrays)
+        mask = np.where(mask & ASK, 0, mask)
     lengths = np.diff(arrays["flip_offsets"].astype(np.int64))[1:]
-    tokens = np.where(live, counts[arrays["mask"]], 0)
+    tokens = np.where(live, counts[mask], 0)
     order = np.lexsort((np.arange(len(tokens)), -tokens))[:widest]
-    words = access_words(arrays, [int(state) for state in order if live[state]])
+    # With a stack, which text leads to a state is no question of the table alone.
+    words = {} if stack else access_words(arrays, [int(state) for state in order if live[state]])
     finite = distance[live].astype(np.int64)
     start = int(distance[arrays["start"]])
     return {
@@ -102,7 +110,7 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
         "vocabulary": {"fingerprint": found.vocabulary_fingerprint, "size": found.vocabulary_size},
         "states": len(distance) - 1,
         "accepting": int(np.count_nonzero(arrays["accepting"])),
-        "unspellable": int(np.count_nonzero(~live)) - 1,
+        "unspellable": 0 if stack else int(np.count_nonzero(~live)) - 1,
         "classes": int(table.shape[1]),
         "transitions": int(((table != 0) @ classes).sum()),
         "masks": {
@@ -114,6 +122,7 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
                 "longest": int(lengths.max(initial=0)),
             },
         },
+        "stack": stack,
         "distances": {
             "start": None if start == UNREACHABLE else start,
             "max": int(finite.max()) if len(finite) else None,
@@ -128,6 +137,24 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
             }
             for state, word in words.items()
         ],
+    }
+
+
+def _stack(arrays: dict[str, Any]) -> dict[str, int]:
+    """What a push-down automaton has beside its states: symbols of the stack, masks by what they look at of it
+    (leaves), and how many symbols one of them looks at."""
+    depth: dict[int, int] = {int(root ^ ASK): 1 for root in arrays["mask"] if root & ASK}
+    leaves = int(np.count_nonzero((arrays["mask"] & ASK == 0) & (arrays["mask"] != 0)))
+    for node, _, value in arrays["stack_asks"].tolist():
+        if value & ASK:
+            depth[value ^ ASK] = depth.get(node, 0) + 1
+        else:
+            leaves += 1
+    return {
+        "symbols": len(arrays["stack_frames"]),
+        "effects": len(arrays["stack_effects"]),
+        "leaves": leaves,
+        "deepest_look": max(depth.values(), default=0),
     }
 
 
@@ -198,6 +225,17 @@ def _show(answer: dict[str, Any]) -> None:
                 "masks",
                 f"{masks['distinct']:,} different, {counted(masks['dense_rows'], 'dense row')}, lists of "
                 f"{lists['median']:,} (median) to {lists['longest']:,} (longest) tokens",
+            ),
+            *(
+                [
+                    (
+                        "stack",
+                        f"{counted(stack['symbols'], 'symbol')}; {counted(stack['leaves'], 'mask')} by what "
+                        f"they look at, {counted(stack['deepest_look'], 'symbol')} at most",
+                    )
+                ]
+                if (stack := answer["stack"])
+                else []
             ),
             (
                 "distances",

@@ -298,6 +298,10 @@ def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
 def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> Language:
     """The language over bytes of an artifact, out of its own tables: exact, and without a vocabulary."""
     arrays = found.arrays
+    if "stack_states" in arrays:
+        raise UsageError(
+            f"{path} is a push-down automaton, which is no regular language: use its grammar instead (--grammar)"
+        )
     dfa = Dfa(arrays["classes"], arrays["table"], arrays["accepting"] != 0, arrays["start"])
     try:
         return Language.from_dfa(dfa, found.source).with_budget(budget)

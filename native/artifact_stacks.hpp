@@ -1,0 +1,249 @@
+// The part of an artifact that only push-down automata have: what steps do to the stack, and masks by what they look at.
+//
+// Only deterministic automata are expanded: one stack, one edge a node. All states that bytes reach are found by levels;
+// then each mask is made on as much of the stack as it needs, going down the callers of a level one by one until no
+// token looks further. See docs/format.md for the arrays.
+#pragma once
+
+#include "levels.hpp"
+#include "token_automaton.hpp"
+
+namespace tokenfst {
+
+struct StackArrays {
+  std::vector<uint32_t> states;   // states x 4: stacks, effect, whether it must look into the stack, distance of what needs no stack
+  std::vector<uint32_t> effects;  // effects x 3: state, whether the old stack stays below, end of its pushes
+  std::vector<uint32_t> pushes;   // frames, lowest first
+  std::vector<uint32_t> reveals;  // reveals x 3: state, answer, effect
+  std::vector<uint32_t> frames;   // frames x 2: whether it may be left out, distance
+  std::vector<uint32_t> chains;   // chains x 3: upper frame, lower frame, the frame of both
+  std::vector<uint32_t> asks;     // children x 3: inner node, answer, value
+};
+
+class StackExpansion {
+ public:
+  explicit StackExpansion(TokenAutomaton& automaton) : automaton_(automaton), bytes_(automaton.bytes()), levels_(bytes_), deadline_(bytes_.budget().seconds) {
+    if (auto text = levels_.conflict()) {
+      throw Error(Fault::Nondeterministic, "after " + std::to_string(text->size()) + " bytes one stack is not enough");
+    }
+    number(kDead);
+    number(bytes_.start());
+    number(bytes_.inner_start());
+    for (const auto& place : levels_.places()) number(place.state);
+    resting_ = order_.size();
+    make_masks();
+    find_effects();
+  }
+
+  // All states, DEAD first, then those where steps rest.
+  const std::vector<State>& order() const { return order_; }
+  bool rests(size_t index) const { return index < resting_; }
+  State number_of(State state) const { return numbers_.at(state); }
+
+  // With masks as `mask_number` numbers them.
+  template <class MaskNumber>
+  StackArrays arrays(MaskNumber&& mask_number) {
+    StackArrays out;
+    for (size_t k = 0; k < order_.size(); ++k) {
+      State q = order_[k];
+      const uint32_t stacks = bytes_.num_stacks(q);
+      uint32_t closed = kUnreachable, effect = effect_of_[k];
+      if (stacks > 0 && rests(k)) {
+        const auto tops = automaton_.top_distances(q);
+        const auto& members = bytes_.shape(q).members;
+        for (size_t m = 0; m < members.size(); ++m) {
+          if (members[m].hole == kNone) closed = tops[m];
+        }
+      }
+      out.states.insert(out.states.end(), {stacks, effect, stacks > 0 && bytes_.to_reveal(q) != kNone, closed});
+    }
+    for (const Chain& each : effects_) {
+      out.pushes.insert(out.pushes.end(), each.frames.begin(), each.frames.end());
+      out.effects.insert(out.effects.end(), {number_of(each.state), each.keeps, static_cast<uint32_t>(out.pushes.size())});
+    }
+    append(out.reveals, reveals_);
+    for (uint32_t frame = 0; frame < bytes_.num_frames(); ++frame) {
+      out.frames.insert(out.frames.end(), {bytes_.frame(frame).nullable, automaton_.distance_of_frame(frame)});
+    }
+    std::vector<std::array<uint32_t, 3>> rows;
+    bytes_.pushdown().for_each_chain([&](uint32_t upper, uint32_t lower, uint32_t frame) { rows.push_back({upper, lower, frame}); });
+    append(out.chains, rows);
+    rows.clear();
+    automaton_.mask_tree().for_each([&](uint32_t ask, uint32_t answer, uint32_t value) {
+      rows.push_back({ask, answer, value & AskTree::kAsk ? value : mask_number(value)});
+    });
+    append(out.asks, rows);
+    return out;
+  }
+
+ private:
+  // What an effect comes to: frames put on the old stack, or on nothing.
+  struct Chain {
+    State state;
+    bool keeps;
+    std::vector<uint32_t> frames;  // lowest first
+    auto operator<=>(const Chain&) const = default;
+  };
+
+  static void append(std::vector<uint32_t>& out, std::vector<std::array<uint32_t, 3>> rows) {
+    std::ranges::sort(rows);
+    for (const auto& row : rows) out.insert(out.end(), row.begin(), row.end());
+  }
+
+  State number(State state) {
+    auto [it, fresh] = numbers_.try_emplace(state, static_cast<State>(order_.size()));
+    if (fresh) order_.push_back(state);
+    return it->second;
+  }
+
+  // `reg` is the register that stands for the old stack: 0, or 1 where its top was looked into.
+  uint32_t keep(const Effect& effect, uint32_t reg) {
+    Chain chain{effect.state, false, {}};
+    if (!effect.holes.empty()) {
+      uint32_t at = effect.holes[0];
+      for (; at != kNothing && at >= kFirstOp; at = effect.ops[at - kFirstOp].below) chain.frames.push_back(effect.ops[at - kFirstOp].frame);
+      chain.keeps = at == reg;
+      std::ranges::reverse(chain.frames);
+    }
+    number(effect.state);
+    auto [it, fresh] = effect_index_.try_emplace(chain, static_cast<uint32_t>(effects_.size() + 1));
+    if (fresh) effects_.push_back(chain);
+    return it->second;
+  }
+
+  // The effects of all targets of steps, and of all states that must look into the stack.
+  void find_effects() {
+    for (size_t k = 1; k < resting_; ++k) {
+      const State* row = bytes_.row(order_[k]);
+      for (uint32_t c = 0; c < bytes_.num_classes(); ++c) number(row[c]);
+    }
+    for (size_t k = 0; k < order_.size(); ++k) {
+      State q = order_[k];
+      const Effect* effect = q == kDead ? nullptr : bytes_.effect(q);
+      effect_of_.push_back(effect ? keep(*effect, 0) : 0);
+    }
+    for (bool grown = true; grown;) {
+      size_t before = order_.size();
+      std::vector<std::array<uint32_t, 3>> rows;
+      bytes_.pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
+        if (numbers_.contains(state)) rows.push_back({numbers_.at(state), answer, keep(effect, 1)});
+      });
+      reveals_ = std::move(rows);
+      grown = order_.size() > before;
+    }
+    effect_of_.resize(order_.size(), 0);
+  }
+
+  void make_masks() {
+    std::set<std::pair<uint32_t, Config>> seen;
+    std::vector<std::pair<uint32_t, Config>> pending;
+    Stacks& stacks = levels_.stacks();
+    for (const auto& place : levels_.places()) {
+      pending.push_back({place.level, {place.state, bytes_.num_stacks(place.state) ? levels_.below(place.level) : kBottom}});
+    }
+    while (!pending.empty()) {
+      auto [level, config] = pending.back();
+      pending.pop_back();
+      if (!seen.emplace(level, config).second) continue;
+      if (seen.size() % 64 == 0 && deadline_.expired()) throw BudgetExceeded("seconds", bytes_.budget().seconds, "masks");
+      if (automaton_.make_mask_above(config, levels_.opaque(), stacks)) continue;
+      std::vector<uint32_t> known;
+      for (StackId node = config.stack; node != levels_.opaque(); node = stacks.edges(node)[0].below) known.push_back(stacks.edges(node)[0].frame);
+      for (const auto& caller : levels_.levels()[level].callers) {
+        StackId node = levels_.below(caller.level);
+        for (size_t i = caller.frames.size(); i-- > 0;) node = stacks.push(caller.frames[i], node);
+        for (size_t i = known.size(); i-- > 0;) node = stacks.push(known[i], node);
+        pending.push_back({caller.level, {config.state, node}});
+      }
+    }
+  }
+
+  TokenAutomaton& automaton_;
+  ByteAutomaton& bytes_;
+  Levels levels_;
+  Deadline deadline_;
+  std::vector<State> order_;
+  size_t resting_ = 0;
+  std::unordered_map<State, State> numbers_;
+  std::vector<Chain> effects_;
+  std::map<Chain, uint32_t> effect_index_;
+  std::vector<uint32_t> effect_of_;  // by number; 0: none
+  std::vector<std::array<uint32_t, 3>> reveals_;
+};
+
+// Borrowed arrays of a file.
+struct StackView {
+  std::span<const uint32_t> states, effects, pushes, reveals, frames, chains, asks;
+  bool empty() const { return states.empty(); }
+};
+
+// Checks all that steps and look-ups rely on: indices, and that look-ups go down the stack, one node a step.
+inline void check_stacks(const StackView& view, size_t states, std::span<const uint32_t> roots, size_t masks) {
+  auto require = [](bool holds, const char* rule) {
+    if (!holds) throw Error(Fault::Corrupt, rule);
+  };
+  const size_t effects = view.effects.size() / 3, frames = view.frames.size() / 2;
+  require(view.states.size() == states * 4, "each state has its stacks");
+  for (size_t q = 0; q < states; ++q) {
+    const uint32_t* row = view.states.data() + 4 * q;
+    require(row[0] <= 1 && row[2] <= row[0], "a state has one stack or none, and looks only into what it has");
+    require(row[1] <= effects, "states have effects that exist");
+    require(row[0] == 1 || row[3] == kUnreachable, "only states with a stack have a distance without it");
+  }
+  require(view.states[0] == 0 && view.states[1] == 0, "state 0 has no stack and no effect");
+  uint32_t end = 0;
+  for (size_t e = 0; e < effects; ++e) {
+    const uint32_t* row = view.effects.data() + 3 * e;
+    require(row[0] != 0 && row[0] < states, "effects lead to states");
+    require(row[1] <= 1 && row[2] >= end, "an effect keeps the stack or not, and its pushes follow those before");
+    require((view.states[4 * row[0]] == 1) == (row[1] == 1 || row[2] > end), "an effect leads to a state with a stack just if there is one");
+    end = row[2];
+  }
+  require(end == view.pushes.size(), "effects cover the pushes");
+  for (uint32_t frame : view.pushes) require(frame < frames, "pushes are frames");
+  for (size_t f = 0; f < frames; ++f) require(view.frames[2 * f] <= 1, "a frame may be left out (1) or not (0)");
+  std::set<uint64_t> keys;
+  for (size_t r = 0; r < view.reveals.size(); r += 3) {
+    const uint32_t* row = view.reveals.data() + r;
+    require(row[0] < states && view.states[4 * row[0] + 2] == 1, "answers are given to states that look into the stack");
+    require(row[1] >> 1 < frames && row[2] >= 1 && row[2] <= effects, "answers name frames, and have effects that exist");
+    require((row[1] & 1) || view.effects[3 * (row[2] - 1) + 1] == 0, "nothing stays below where nothing lies");
+    require(keys.insert(uint64_t{row[0]} << 32 | row[1]).second, "each answer is given once");
+  }
+  keys.clear();
+  for (size_t c = 0; c < view.chains.size(); c += 3) {
+    const uint32_t* row = view.chains.data() + c;
+    require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[2 * row[0]] == 1, "chains are of frames, the upper of which may be left out");
+    require(keys.insert(uint64_t{row[0]} << 32 | row[1]).second, "each chain is there once");
+  }
+  // Inner nodes by depth: a root asks for the top, a child for what lies below.
+  const size_t nodes = states + view.asks.size() / 3;
+  std::map<uint32_t, uint32_t> depth;
+  for (size_t q = 0; q < states; ++q) {
+    if (!(roots[q] & AskTree::kAsk)) continue;
+    require((roots[q] & ~AskTree::kAsk) - 1 < nodes, "inner nodes count from 1");
+    require(view.states[4 * q] == 1 && depth.try_emplace(roots[q] & ~AskTree::kAsk, 0).second, "each state with a stack has its own tree");
+  }
+  keys.clear();
+  std::vector<std::array<uint32_t, 2>> edges;
+  for (size_t k = 0; k < view.asks.size(); k += 3) {
+    const uint32_t* row = view.asks.data() + k;
+    require(row[0] - 1 < nodes && row[1] >> 1 < frames && row[2] != 0, "look-ups ask for frames and lead somewhere");
+    require(keys.insert(uint64_t{row[0]} << 32 | row[1]).second, "each look-up has one outcome");
+    if (row[2] & AskTree::kAsk) {
+      require((row[2] & ~AskTree::kAsk) - 1 < nodes, "inner nodes count from 1");
+      require(row[1] & 1, "a look-up goes on only where something lies below");
+      edges.push_back({row[0], row[2] & ~AskTree::kAsk});
+    } else {
+      require(row[2] < masks, "look-ups end in masks that exist");
+    }
+  }
+  // Rows ascend, and a node is made before its children: so one pass finds all depths.
+  std::ranges::sort(edges);
+  for (auto& [from, to] : edges) {
+    require(depth.contains(from) && to > from && depth.try_emplace(to, depth[from] + 1).second, "look-ups are trees");
+  }
+  for (size_t k = 0; k < view.asks.size(); k += 3) require(depth.contains(view.asks[k]), "look-ups begin at states");
+}
+
+}  // namespace tokenfst
