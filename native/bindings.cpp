@@ -440,7 +440,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
             if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
             self.rollback(static_cast<size_t>(count));
           }, "num_tokens"_a = 1, "Undo the last tokens. Raises RollbackError where fewer were accepted.")
-      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy. Copies the history: 8 bytes a token.")
+      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
       .def("reset", &Matcher::reset, "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")

@@ -41,10 +41,21 @@ class Distances {
 
   explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
 
+  // Beyond `limit` states, takes `bound(q)` for those that are met first then, and does not look below them.
+  void give_up_after(size_t limit, std::function<uint32_t(uint32_t)> bound) {
+    limit_ = limit;
+    bound_ = std::move(bound);
+  }
+
   // `known(q)` is a pointer to what is known of q, or null; `successors(q)` and `accepting(q)` describe the graph.
   // Returns an entry for `start` and for every unknown state below it.
   template <class Known, class Next, class Accepting>
-  std::vector<Entry> solve(uint32_t start, Known&& known, Next&& successors, Accepting&& accepting) {
+  std::vector<Entry> solve(uint32_t start, Known&& known_before, Next&& successors, Accepting&& accepting) {
+    auto known = [&](uint32_t state) -> const Entry* {
+      if (const Entry* entry = known_before(state)) return entry;
+      auto it = frontier_.find(state);
+      return it == frontier_.end() ? nullptr : &it->second;
+    };
     explore(start, known, successors);
     relax(known, accepting);
     bound(known);
@@ -55,7 +66,13 @@ class Distances {
   template <class Known, class Next>
   void explore(uint32_t start, Known&& known, Next&& successors) {
     auto visit = [&](uint32_t state) {
-      if (!known(state) && number_.try_emplace(state, found_.size()).second) found_.push_back({state, kUnreachable, 0});
+      if (known(state) || number_.contains(state)) return;
+      if (found_.size() >= limit_) {
+        frontier_.emplace(state, Entry{state, bound_(state), kUnreachable});
+        return;
+      }
+      number_.emplace(state, found_.size());
+      found_.push_back({state, kUnreachable, 0});
     };
     visit(start);
     size_t bytes = 0;
@@ -154,6 +171,9 @@ class Distances {
   std::vector<Entry> found_;
   std::unordered_map<uint32_t, size_t> number_;  // of each state in found_
   std::vector<Successors> edges_;
+  size_t limit_ = SIZE_MAX;
+  std::function<uint32_t(uint32_t)> bound_;
+  std::unordered_map<uint32_t, Entry> frontier_;  // states that were given up, with their bounds
 };
 
 }  // namespace tokenfst

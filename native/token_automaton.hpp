@@ -11,10 +11,13 @@
 // graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
 // least of its members'. With stacks it is an upper bound: the distance of the top, and of each frame below on its own,
 // added up. It is sound, since a text may always be completed frame by frame with tokens that end where frames end.
+// Ambiguous grammars have very many states; a search for distances goes through some, and takes lengths in bytes for
+// those behind: bounds still, and as before a token leads on from each to a smaller one.
 #pragma once
 
 #include "ask_tree.hpp"
 #include "composition.hpp"
+#include "lengths.hpp"
 #include "masks.hpp"
 
 namespace tokenfst {
@@ -26,7 +29,7 @@ class TokenAutomaton {
 
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
-        composition_(*bytes_, *vocabulary_, narrow, complete_), masks_(vocabulary_->size()) {}
+        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {}
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -203,6 +206,7 @@ class TokenAutomaton {
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
+  static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
 
   // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
   struct Info {
@@ -338,7 +342,11 @@ class TokenAutomaton {
       return &entry;
     };
     if (const Distances::Entry* dead = known(state)) return dead->distance;
-    auto found = Distances(bytes_->budget()).solve(
+    Distances distances(bytes_->budget());
+    if (bytes_->is_pushdown() && bytes_->is_lazy()) {
+      distances.give_up_after(kMaxExplored, [&](State q) { return lengths_.of(bytes_->node(q)); });
+    }
+    auto found = distances.solve(
         state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
     for (const auto& [q, distance, worst] : found) {
       info(q).worst = worst;
@@ -501,6 +509,7 @@ class TokenAutomaton {
   std::shared_ptr<const Vocabulary> vocabulary_;
   const bool complete_;  // every byte that is read is a token
   Composition composition_;
+  Lengths lengths_;
   MaskPool masks_;
   StableVector<Info> infos_;
   AskTree mask_tree_, worst_tree_;
