@@ -83,7 +83,7 @@ class Walker {
       }
       uint32_t hole = bytes_.to_reveal(state);
       if (hole == kNone) break;
-      if (stacks_before_[hole] == stop_) {
+      if (before(hole) == stop_) {
         stuck_ = true;
         if (waiting_is_dead_) return {};
         break;
@@ -102,7 +102,7 @@ class Walker {
   // Turns registers into the stacks of the next shape.
   void apply(const Effect& effect) {
     made_.clear();
-    auto value = [&](uint32_t reg) { return reg == kNothing ? kBottom : reg >= kFirstOp ? made_[reg - kFirstOp] : stacks_before_[reg]; };
+    auto value = [&](uint32_t reg) { return reg == kNothing ? kBottom : reg >= kFirstOp ? made_[reg - kFirstOp] : before(reg); };
     for (const StackOp& op : effect.ops) {
       if (op.joined.empty()) {
         made_.push_back(push(op.frame, value(op.below)));
@@ -122,6 +122,11 @@ class Walker {
     std::swap(stacks_before_, next_);
   }
 
+  // Only an artifact that somebody altered names a stack that is not there.
+  StackId before(uint32_t reg) const {
+    if (reg >= stacks_before_.size()) throw Error(Fault::Corrupt, "a step needs a stack that is not there");
+    return stacks_before_[reg];
+  }
   StackId push(uint32_t id, StackId below) {
     const Settler::Frame& frame = bytes_.frame(id);
     auto edges = stacks_.edges(below);
