@@ -15,7 +15,7 @@ regular, and ``x~1..1000`` would be a thousand alternatives.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -328,17 +328,9 @@ class Grammar:
 
     def _program(self, plain: Rewritten, rules: Mapping[str, Expr], *, labelled: bool = False) -> Program:
         """``rules``, inlined from ``plain``, as a program."""
-        empty = nullable(plain.rules, self._budget) if plain.empty is None else plain.empty
+        empty = nullable(plain.rules, self._budget)
         bodies = {name: (body, id(plain.rules[name]) in empty) for name, body in rules.items()}
-        leaves = [node for name in plain.rules for node in plain.rules.nodes(name) if node.op not in COMPOSED]
-        if self._usable is self._rules and all(
-            self._rules.get(name) is body for name, body in plain.rules.items()
-        ):
-            alive = leaves
-        else:
-            words = productive(plain.rules, self._budget)
-            alive = [leaf for leaf in leaves if id(leaf) in words]
-        assured = _with_words(leaves, alive, rules)
+        assured = _with_words(plain.rules, rules, productive(plain.rules, self._budget))
         return linearize(call(self._start), bodies, assured=assured, labelled=labelled)
 
     def _productive(self) -> Rules:
@@ -380,12 +372,15 @@ class Grammar:
         return replace(finding, line=line, column=column)
 
 
-def _with_words(leaves: list[Expr], alive: list[Expr], rules: Mapping[str, Expr]) -> set[int]:
-    """The ids of nodes of ``rules`` that have a word because the rules have that they were inlined from: of the
-    leaves of those the ones that are ``alive``, and the variables that rules became."""
+def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) -> set[int]:
+    """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
+    among ``alive``, and the variables that rules became."""
+    leaves = [node for name in plain for node in plain.nodes(name) if node.op not in COMPOSED]
     inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
     made = (node for body in rules.values() for node in body.walk() if node.op is Op.VARIABLE)
-    return {id(leaf) for leaf in alive} | {id(node) for node in made if id(node) not in inside}
+    return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
+        id(node) for node in made if id(node) not in inside
+    }
 
 
 def refuse_empty(grammar: Grammar) -> Grammar:
@@ -402,7 +397,7 @@ def refuse_empty(grammar: Grammar) -> Grammar:
     raise EmptyLanguageError(f"line {line}, column {column}: {message}\n{caret(grammar.text, position)}")
 
 
-def _pruned(nodes: list[Expr], alive: set[int]) -> Expr:
+def _pruned(nodes: list[Expr], alive: Container[int]) -> Expr:
     """A body, given its inner nodes, with what has no word made EMPTY; itself where nothing is."""
     done: dict[int, Expr] = {}
     for node in nodes:

@@ -9,7 +9,7 @@ grammar, apart from terminals made with ``&``, ``~`` or look-around, whose words
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from tokenfst.automata.expression import Dfa, Expr, Op
@@ -55,19 +55,22 @@ class Finding:
         return f"{place}{self.message} [{self.kind.value}]"
 
 
-def productive(rules: Mapping[str, Expr], budget: Budget | None) -> set[int]:
-    """The ids of the nodes that have a word."""
+def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
+    """The ids of the nodes that have a word. Kept, if these are ``Rules``."""
 
     def leaf(node: Expr) -> bool:
         if node.op in (Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.SCOPE):
             return not Language(node, budget=budget).is_empty()
         return node.value.start != 0 if isinstance(node.value, Dfa) else node.op is not Op.EMPTY
 
-    return least_true(rules, leaf)
+    rules = Rules.of(rules)
+    if rules.productive is None:
+        rules.productive = least_true(rules, leaf)
+    return rules.productive
 
 
-def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> set[int]:
-    """The ids of the nodes that have the empty word."""
+def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
+    """The ids of the nodes that have the empty word. Kept, if these are ``Rules``."""
 
     def leaf(node: Expr) -> bool:
         if isinstance(node.value, Dfa):
@@ -76,7 +79,10 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> set[int]:
             return Language(node, budget=budget).accepts(b"")
         return node.op is Op.EPSILON
 
-    return least_true(rules, leaf)
+    rules = Rules.of(rules)
+    if rules.nullable is None:
+        rules.nullable = least_true(rules, leaf)
+    return rules.nullable
 
 
 def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[Finding]:
@@ -114,7 +120,7 @@ def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[F
     return sorted(found, key=lambda finding: order[finding.rule])
 
 
-def _alone(body: Expr, empty: set[int]) -> list[str]:
+def _alone(body: Expr, empty: Container[int]) -> list[str]:
     """The rules whose words are words of ``body`` as they are, all else around them being empty."""
     alone = {id(body)}
     found: dict[str, None] = {}

@@ -36,12 +36,12 @@ relative: _DOT
 names: _LPAR _name (_COMMA _name)* _RPAR | _TO _name -> renamed
 _name: RULE | TERMINAL
 expansions: alternative ((_OR | _NL_OR) alternative)*
-alternative: _expr* alias?
+alternative: (_LPAR expansions _RPAR | maybe | terminal | nonterminal | string | regexp | range | usage
+    | quantified | counted)* alias?
 alias: _TO RULE
-_expr: _atom | quantified | counted
-quantified: _atom OP
-counted: _atom _TILDE NUMBER (_DOTDOT NUMBER)?
-_atom: _LPAR expansions _RPAR | maybe | _value
+quantified: _repeated OP
+counted: _repeated _TILDE NUMBER (_DOTDOT NUMBER)?
+_repeated: _LPAR expansions _RPAR | maybe | _value
 maybe: _LBRA expansions _RBRA
 _value: terminal | nonterminal | string | regexp | range | usage
 terminal: TERMINAL

@@ -73,8 +73,6 @@ class Rewritten(NamedTuple):
 
     rules: Rules
     origins: dict[str, str]
-    empty: set[int] | None = None
-    """The ids of the nodes that have the empty word, if that is known."""
 
 
 def without_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> dict[str, Expr]:
@@ -93,7 +91,7 @@ def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget
     """The same, with what each new rule is part of: ``a up to b`` of b, ``a⁺`` of a."""
     rules = Rules.of(rules)
     reached = reachable(rules.graph, start)
-    live = Rules({name: rules[name] for name in reached}, like=rules)
+    live = rules.only(reached)
     if not cycles(live.graph):
         return Rewritten(live, {})
     words = _Words(live, set(rules), budget)
@@ -102,7 +100,7 @@ def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget
     made: dict[str, Expr] = dict(live)
     heads = list(nested_heads(edges, order))
     if not heads:
-        return Rewritten(live, {}, words.empty)
+        return Rewritten(live, {})
     for head, group in heads:
         words.meter.charge(len(group), head)
         made.update(_rewritten(live, head, sorted(group, key=order.__getitem__), words))
@@ -110,7 +108,7 @@ def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget
     rewritten = Rules(made, like=live)
     kept = reachable(rewritten.graph, start)
     origins = {name: words.origins[name] for name in kept if name in words.origins}
-    return Rewritten(Rules({name: made[name] for name in kept}, like=live), origins)
+    return Rewritten(rewritten.only(kept), origins)
 
 
 class _Step(NamedTuple):
@@ -128,7 +126,7 @@ class _Words:
     def __init__(self, rules: Mapping[str, Expr], names: set[str], budget: Budget) -> None:
         self.names, self.meter = names, NodeMeter(budget)
         self.origins: dict[str, str] = {}
-        self.empty = nullable(rules, budget)
+        self.empty = set(nullable(rules, budget))
         """Ids of nodes of the rules; of nodes made later, those that were asked for."""
         self.rules = {name for name, body in rules.items() if id(body) in self.empty}
         self.seen: dict[int, Expr] = {}

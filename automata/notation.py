@@ -7,7 +7,7 @@ Python's stack. Rejected: lark's own transformers, which recurse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,30 +73,22 @@ def _parser(notation: str) -> Lark:
 
 def fold(tree: Tree[Token], build: Callable[[str, list[Any]], _T]) -> _T:
     """``build(kind, children)`` for every node, bottom up; tokens stand as they are among the children."""
-    results: list[list[Any]] = [[]]
-    stack: list[Any] = [tree]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, _Done):
-            children = results.pop()
-            results[-1].append(build(item.kind, children))
-        elif hasattr(item, "children"):
-            results.append([])
-            stack.append(_Done(str(item.data)))
-            stack.extend(reversed(item.children))
+    above: list[tuple[str, Iterator[Any], list[Any]]] = []
+    kind, items = str(tree.data), iter(tree.children)
+    built: list[Any] = []
+    while True:
+        for item in items:
+            if not isinstance(item, str):
+                above.append((kind, items, built))
+                kind, items, built = str(item.data), iter(item.children), []
+                break
+            built.append(item)
         else:
-            results[-1].append(item)
-    result: _T = results[0][0]
-    return result
-
-
-class _Done:
-    """Marks on the stack that all children of a node are built."""
-
-    __slots__ = ("kind",)
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+            value = build(kind, built)
+            if not above:
+                return value
+            kind, items, built = above.pop()
+            built.append(value)
 
 
 def position_of(token: Token) -> int:

@@ -41,16 +41,25 @@ class Rules(dict[str, Expr]):
     """Rule bodies by name, never changed once made, and what most questions about them begin with, kept.
 
     The nodes of a body are listed once, for all rules that are made ``like`` these and share the body.
+    ``productive`` and ``nullable`` are the answers of the functions of these names in ``grammar_lint``, once known.
     """
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
         self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes
+        self.productive: frozenset[int] | None = None
+        self.nullable: frozenset[int] | None = None
 
     @classmethod
     def of(cls, bodies: Mapping[str, Expr]) -> Rules:
         """``bodies`` themselves if they are such rules, else a copy that is."""
         return bodies if isinstance(bodies, Rules) else cls(bodies)
+
+    def only(self, names: Iterable[str]) -> Rules:
+        """The rules of these names, which call no others: what is known of all is known of them."""
+        found = Rules({name: self[name] for name in names}, like=self)
+        found.productive, found.nullable = self.productive, self.nullable
+        return found
 
     def nodes(self, name: str) -> list[Expr]:
         """``inner_nodes`` of a rule's body; not to be changed."""
@@ -213,12 +222,11 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
     raise ValueError(f"{start!r} lies on no cycle")
 
 
-def least_true(rules: Mapping[str, Expr], leaf: Callable[[Expr], bool]) -> set[int]:
+def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
     """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
     of a union if of one, of a repetition if of its body or if it may be left out, of a call if of the rule,
     and of any other node as ``leaf`` says: the least solution, by propagation along users.
     """
-    rules = Rules.of(rules)
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
     callers: dict[str, list[Expr]] = {}
@@ -253,4 +261,4 @@ def least_true(rules: Mapping[str, Expr], leaf: Callable[[Expr], bool]) -> set[i
                 ready.append(user)
         for name in roots.get(id(node), ()):
             ready.extend(callers.get(name, ()))
-    return holds
+    return frozenset(holds)

@@ -18,7 +18,7 @@
 #include "ask_tree.hpp"
 #include "composition.hpp"
 #include "lengths.hpp"
-#include "masks.hpp"
+#include "mask_maker.hpp"
 
 namespace tokenfst {
 
@@ -253,7 +253,7 @@ class TokenAutomaton {
   }
   MaskId keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
     if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
-    MaskId id = intern(gathered);
+    MaskId id = mask_maker_.make(gathered);
     if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
     Info& entry = info(config.state);
     uint32_t value = id;
@@ -297,35 +297,6 @@ class TokenAutomaton {
           for (Config config : onward.next) visit(config.state);
           for (Config config : onward.same) visit(config.state);
         });
-  }
-
-  MaskId intern(Gathered& gathered) {
-    auto& tokens = gathered.tokens;
-    std::ranges::sort(tokens);
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    if (gathered.rows.size() <= 1 && tokens.size() <= MaskPool::kMaxFlips) {
-      if (gathered.rows.empty()) return masks_.add(0, tokens);
-      const auto& [words, removed] = gathered.rows[0];
-      auto [base, fresh] = bases_.try_emplace(words, 0);
-      if (fresh) base->second = masks_.add_row(words->data());
-      std::vector<uint32_t> flips;
-      for (uint32_t token : tokens) {
-        if (!((*words)[token >> 5] >> (token & 31) & 1)) flips.push_back(token);
-      }
-      for (uint32_t token : removed) {
-        if (!std::ranges::binary_search(tokens, token)) flips.push_back(token);
-      }
-      std::ranges::sort(flips);
-      if (flips.size() <= MaskPool::kMaxFlips) return masks_.add(base->second, flips);
-    }
-    scratch_.assign(masks_.words(), 0);
-    for (const auto& row : gathered.rows) {
-      row_scratch_ = *row.words;
-      for (uint32_t token : row.removed) row_scratch_[token >> 5] &= ~(1u << (token & 31));
-      for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] |= row_scratch_[i];
-    }
-    for (uint32_t token : tokens) scratch_[token >> 5] |= 1u << (token & 31);
-    return masks_.add_dense(scratch_.data());
   }
 
   // --- distances ---
@@ -511,14 +482,13 @@ class TokenAutomaton {
   Composition composition_;
   Lengths lengths_;
   MaskPool masks_;
+  MaskMaker mask_maker_{masks_};
   StableVector<Info> infos_;
   AskTree mask_tree_, worst_tree_;
   std::vector<std::vector<Rise>> worsts_;
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
   std::vector<uint32_t> frame_distances_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
-  std::unordered_map<const std::vector<uint32_t>*, uint32_t> bases_;  // pool rows of fragments' rows
-  std::vector<uint32_t> scratch_, row_scratch_;
   std::mutex mutex_, grow_mutex_;
 };
 

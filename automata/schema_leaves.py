@@ -1,0 +1,223 @@
+"""What the keywords of one type say: from ``type``, ``enum``, ``minimum``, ``pattern``, ``items``, ``properties`` and
+their kin to shapes. Applicators that speak of the same value are ``schema_meaning``'s.
+
+Patterns are compiled once for a schema, so that equal ones are one ``Language``, and a cell that holds one and its
+complement is seen to be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from tokenfst.automata import schema_strings
+from tokenfst.automata.ecma_regex import ecma_pattern
+from tokenfst.automata.formats import find_format, format_language
+from tokenfst.automata.json_numbers import NumberSet
+from tokenfst.automata.language import Language
+from tokenfst.automata.schema_arrays import Array, Contains
+from tokenfst.automata.schema_arrays import cell as array_cell
+from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_objects import Named, Object
+from tokenfst.automata.schema_objects import cell as object_cell
+from tokenfst.automata.schema_shape import EVERY, EVERY_NUMBER, NO_NUMBER, Shape
+from tokenfst.automata.schema_source import Place
+from tokenfst.automata.schema_strings import EVERY_STRING, NO_STRING, Part, Strings, StringSet
+from tokenfst.automata.schema_values import constants_shape
+from tokenfst.automata.text_lengths import MAX_LENGTH
+from tokenfst.budget import Budget
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    PatternSyntaxError,
+    SchemaError,
+    UnsupportedPatternError,
+    UnsupportedSchemaError,
+)
+
+if TYPE_CHECKING:
+    from tokenfst.automata.schema_meaning import Meaning
+
+_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_LENGTHS = ("minLength", "maxLength")
+_ARRAYS = ("items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems", "uniqueItems")
+_OBJECTS = (
+    *("properties", "patternProperties", "additionalProperties", "propertyNames"),
+    *("required", "minProperties", "maxProperties"),
+)
+
+_INTEGERS = NumberSet.integers()
+
+
+class Leaves:
+    """Shapes of keywords, with the patterns of one schema."""
+
+    def __init__(self, budget: Budget | None, formats: Literal["assert", "annotate"]) -> None:
+        self._budget, self._formats = budget, formats
+        self._patterns: dict[str, Language] = {}
+
+    def shape(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Shape:
+        """What all keywords of ``place`` say that are no in-place applicators."""
+        result = _typed(keywords["type"]) if "type" in keywords else EVERY
+        steps: list[Callable[[], Shape]] = []
+        if "enum" in keywords:
+            steps.append(lambda: _listed(place, "enum", keywords["enum"], meaning))
+        if "const" in keywords:
+            steps.append(lambda: _listed(place, "const", [keywords["const"]], meaning))
+        if any(name in keywords for name in _NUMBERS):
+            steps.append(lambda: Shape(numbers=_numbers(place, keywords, self._budget)))
+        if any(name in keywords for name in _LENGTHS):
+            steps.append(lambda: Shape(strings=_lengths(place, keywords)))
+        if "pattern" in keywords:
+            steps.append(
+                lambda: Shape(strings=schema_strings.within(self.pattern(place, keywords["pattern"])))
+            )
+        if "format" in keywords and self._formats == "assert":
+            steps.append(lambda: Shape(strings=_format(place, keywords["format"])))
+        if any(name in keywords for name in _ARRAYS):
+            steps.append(lambda: Shape(arrays=array_cell(_array(place, keywords, meaning))))
+        if any(name in keywords for name in _OBJECTS):
+            steps.append(lambda: Shape(objects=object_cell(self._object(place, keywords, meaning))))
+        for step in steps:
+            result = meaning.algebra.meet(result, meaning.tried(step), place.where())
+        return result
+
+    def pattern(self, place: Place, pattern: str, *tokens: str) -> Language:
+        """The texts in which a pattern matches somewhere."""
+        found = self._patterns.get(pattern)
+        if found is None:
+            where = place.where(*(tokens or ("pattern",)))
+            try:
+                found = self._patterns[pattern] = _pattern(pattern, self._budget)
+            except PatternSyntaxError as error:
+                raise SchemaError(where, f"is no ECMA-262 pattern: {error}") from None
+            except (UnsupportedPatternError, BudgetExceeded) as error:
+                raise UnsupportedSchemaError(where, str(error)) from None
+        return found
+
+    def _object(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Object:
+        formula = meaning.formula
+        properties = keywords.get("properties", {})
+        listed = [
+            (name, formula(place.below(schema, "properties", name))) for name, schema in properties.items()
+        ]
+        demands: list[Named] = []
+        parts: list[Part] = []
+        for pattern, schema in keywords.get("patternProperties", {}).items():
+            language = self.pattern(place, pattern, "patternProperties", pattern)
+            held = formula(place.below(schema, "patternProperties", pattern))
+            demands.append(Named(Strings(parts=(Part(language),)), held))
+            parts.append(Part(language, False))
+        if "additionalProperties" in keywords:
+            held = formula(place.below(keywords["additionalProperties"], "additionalProperties"))
+            names = Strings(parts=tuple(parts), excluded=frozenset(properties))
+            demands.append(Named(names, held))
+        if "propertyNames" in keywords:
+            demands += self._names(place, keywords["propertyNames"], meaning)
+        low, high = _bounds(place, keywords, "minProperties", "maxProperties")
+        required = frozenset(keywords.get("required", ()))
+        return Object(tuple(listed), required, tuple(demands), (), low, high, place.where())
+
+    def _names(self, place: Place, schema: Any, meaning: Meaning) -> list[Named]:
+        shape = meaning.shape(meaning.formula(place.below(schema, "propertyNames")))
+        partial = schema_strings.partial_reason(shape.strings)
+        if partial:
+            raise UnsupportedSchemaError(place.where("propertyNames"), f"its format leaves out {partial}")
+        if not shape.exact:
+            raise UnsupportedSchemaError(place.where("propertyNames"), "what it says of names was relaxed")
+        return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings)]
+
+
+@lru_cache(maxsize=512)
+def _pattern(pattern: str, budget: Budget | None) -> Language:
+    """One language for each pattern, so that schemas share what is known of it."""
+    return ecma_pattern(pattern, budget)
+
+
+def _typed(value: str | list[str]) -> Shape:
+    types = {value} if isinstance(value, str) else set(value)
+    integers = _INTEGERS if "integer" in types else NO_NUMBER
+    return Shape(
+        "null" in types,
+        "boolean" in types,
+        "boolean" in types,
+        EVERY_NUMBER if "number" in types else integers,
+        EVERY_STRING if "string" in types else NO_STRING,
+        EVERY.arrays if "array" in types else (),
+        EVERY.objects if "object" in types else (),
+    )
+
+
+def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> Shape:
+    try:
+        return constants_shape(values, meaning.constant)
+    except ValueError as error:
+        raise UnsupportedSchemaError(place.where(keyword), str(error)) from None
+
+
+def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -> NumberSet:
+    bounds = {name: keywords[name] for name in _NUMBERS[:4] if name in keywords}
+    for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(bounds.get(name), bool) and bounds.pop(name) and plain in bounds:
+            bounds[name] = bounds.pop(plain)
+    result = EVERY_NUMBER if budget is None else EVERY_NUMBER.with_budget(budget)
+    names = {"minimum": "minimum", "maximum": "maximum"}
+    names |= {"exclusiveMinimum": "exclusive_minimum", "exclusiveMaximum": "exclusive_maximum"}
+    for name in _NUMBERS:
+        try:
+            if name in bounds:
+                result = result & NumberSet.between(**{names[name]: bounds[name]})
+            elif name == "multipleOf" and name in keywords:
+                result = result & NumberSet.multiples_of(keywords[name])
+        except (ConstraintError, BudgetExceeded) as error:
+            raise UnsupportedSchemaError(place.where(name), str(error)) from None
+    return result
+
+
+def _bounds(place: Place, keywords: Mapping[str, Any], low: str, high: str) -> tuple[int, int | None]:
+    least = int(keywords.get(low, 0))
+    most = int(keywords[high]) if high in keywords else None
+    return least, most
+
+
+def _lengths(place: Place, keywords: Mapping[str, Any]) -> StringSet:
+    low, high = _bounds(place, keywords, "minLength", "maxLength")
+    if low > MAX_LENGTH:
+        raise UnsupportedSchemaError(place.where("minLength"), f"no length beyond {MAX_LENGTH} is counted")
+    return schema_strings.lengths(low, None if high is not None and high > MAX_LENGTH else high)
+
+
+def _format(place: Place, name: str) -> StringSet:
+    known = find_format(name)
+    if known is None:
+        return EVERY_STRING
+    language = format_language(name)
+    if language is None:
+        raise UnsupportedSchemaError(place.where("format"), f"{name!r} has no automaton: {known.refused}")
+    return schema_strings.within(language, known.missing)
+
+
+def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array:
+    formula = meaning.formula
+    prefix: list[Formula] = []
+    rest = ANY
+    items = keywords.get("items")
+    if isinstance(items, list):
+        prefix = [formula(place.below(schema, "items", k)) for k, schema in enumerate(items)]
+        if "additionalItems" in keywords:
+            rest = formula(place.below(keywords["additionalItems"], "additionalItems"))
+    else:
+        schemas = keywords.get("prefixItems", [])
+        prefix = [formula(place.below(schema, "prefixItems", k)) for k, schema in enumerate(schemas)]
+        if items is not None:
+            rest = formula(place.below(items, "items"))
+    low, high = _bounds(place, keywords, "minItems", "maxItems")
+    contains: tuple[Contains, ...] = ()
+    if "contains" in keywords:
+        least = int(keywords.get("minContains", 1))
+        most = int(keywords["maxContains"]) if "maxContains" in keywords else None
+        held = formula(place.below(keywords["contains"], "contains"))
+        contains = (Contains(held, least, most, 0, place.where("contains")),)
+    unique = place.where("uniqueItems") if keywords.get("uniqueItems") else ""
+    return Array(tuple(prefix), rest, low, high, contains, unique)

@@ -1,0 +1,344 @@
+"""What a schema means: from keywords to shapes, one level of a value at a time.
+
+The idea: ``shape`` of a formula looks at its atoms' keywords only; sub-schemas of parts (``properties``, ``items``)
+become formulas that nobody looks into. In-place applicators (``allOf``, ``$ref``, ``not``, ...) are combined at once.
+So ``$ref`` may recurse through parts as it likes, and one that leads back to itself in place is an error.
+
+Invariant: a shape has exactly the values that the schema allows; where ``relax`` is asked for, keywords that are out
+of reach are left out, reported, and their shapes marked inexact.
+
+Cost: each formula once. A ``oneOf`` of n compares n² pairs, and complements only those that it cannot tell apart by
+what all keywords beside it leave of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from tokenfst.automata.schema_arrays import Array
+from tokenfst.automata.schema_arrays import cell as array_cell
+from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas, Kind
+from tokenfst.automata.schema_keywords import KEYWORDS, known
+from tokenfst.automata.schema_leaves import Leaves
+from tokenfst.automata.schema_objects import Named, Object
+from tokenfst.automata.schema_objects import cell as object_cell
+from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
+from tokenfst.automata.schema_source import Place, Source
+from tokenfst.automata.schema_strings import Part, Strings
+from tokenfst.automata.schema_unevaluated import Follower
+from tokenfst.automata.schema_values import Constant, constant_shape
+from tokenfst.errors import SchemaError, UnsupportedSchemaError
+
+_DEEPEST = 60
+"""So many applicators may stand inside of each other in one place."""
+_LOOK = 3
+"""So many levels of parts are looked into to see that a cell is empty."""
+_FIRST_ITEMS = 8
+
+
+class _Circular(SchemaError):
+    """A schema that needs itself for the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A keyword that was left out: its place, and why."""
+
+    pointer: str
+    reason: str
+
+
+class Meaning:
+    """The shapes of one schema and its parts."""
+
+    def __init__(self, source: Source, leaves: Leaves, *, relax: bool) -> None:
+        self.formulas = Formulas()
+        self.algebra = Algebra(self.formulas, self.alive)
+        self.relaxed: dict[Relaxed, None] = {}
+        self.relaxes = relax
+        self._source, self._leaves = source, leaves
+        self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
+        self._active: dict[Formula, None] = {}
+        self._empty: dict[tuple[Formula, int], bool] = {}
+        self._look = _LOOK
+
+    # --- formulas -------------------------------------------------------------------------------------
+
+    def formula(self, place: Place) -> Formula:
+        """The formula of a sub-schema: its target's, where it is nothing but a reference."""
+        passed: set[int] = set()
+        while True:
+            value = place.value
+            if not isinstance(value, Mapping):
+                if isinstance(value, bool):
+                    return ANY if value else NONE
+                raise SchemaError(
+                    place.where(), f"a schema is an object or a boolean, not {type(value).__name__}"
+                )
+            constraining = [name for name in value if name in KEYWORDS]
+            if not constraining:
+                return ANY
+            if "$ref" not in value or (len(constraining) > 1 and place.draft >= 2019):
+                break
+            if id(value) in passed:
+                raise SchemaError(
+                    place.where("$ref"), "this reference leads back to itself and to nothing else"
+                )
+            passed.add(id(value))
+            place = self._source.resolve(place, known(place)["$ref"], "$ref")
+        return self.formulas.atom((place.resource.uri, place.draft, _text(value)), place)
+
+    def constant(self, value: Any) -> Formula:
+        """The formula of one JSON value."""
+        made = Constant(value)
+        return self.formulas.atom(made.key, made)
+
+    # --- shapes ---------------------------------------------------------------------------------------
+
+    def shape(self, formula: Formula) -> Shape:
+        """The values of which a formula holds. SchemaError, UnsupportedSchemaError."""
+        found = self._shapes.get(formula)
+        if found is None:
+            with self._inside(formula):
+                found = self._shapes[formula] = self._shape(formula)
+        return found
+
+    def _shape(self, formula: Formula) -> Shape:
+        where = _where(formula)
+        if formula.kind is Kind.NOT:
+            inner = self.shape(formula.parts[0])
+            return self.tried(lambda: self.algebra.invert(inner, where))
+        if formula.kind is Kind.OR:
+            shapes = [self.shape(part) for part in formula.parts]
+            return self.algebra.join(shapes, where)
+        if formula.kind is Kind.AND:
+            result = EVERY
+            for part in formula.parts:
+                result = self.algebra.meet(result, self.shape(part), where)
+            return result
+        if isinstance(formula.atom, Constant):
+            return constant_shape(formula.atom.value, self.constant)
+        assert isinstance(formula.atom, Place)
+        return self._schema(formula.atom)
+
+    def tried(self, make: Callable[[], Shape], otherwise: Shape = EVERY) -> Shape:
+        """A shape; where it is out of reach and may be relaxed, ``otherwise``, marked as inexact."""
+        try:
+            return make()
+        except UnsupportedSchemaError as error:
+            if not self.relaxes:
+                raise
+            self.relaxed[Relaxed(error.pointer, error.reason)] = None
+            return replace(otherwise, exact=False)
+
+    @contextmanager
+    def _inside(self, formula: Formula) -> Iterator[None]:
+        where = _where(formula)
+        if formula in self._active:
+            raise _Circular(where, "this schema needs itself for the same value; no value is ever reached")
+        if len(self._active) > _DEEPEST:
+            raise UnsupportedSchemaError(where, f"more than {_DEEPEST} applicators inside of each other")
+        self._active[formula] = None
+        try:
+            yield
+        finally:
+            del self._active[formula]
+
+    # --- schemas --------------------------------------------------------------------------------------
+
+    def _schema(self, place: Place) -> Shape:
+        keywords = known(place)
+        steps: list[tuple[str, Callable[[], Shape] | None]] = []
+        own = ("", partial(self._leaves.shape, place, keywords, self))
+        for name in keywords:
+            step = self._applicator(place, name, keywords)
+            if name == "properties":
+                steps.append(own)
+            elif name == "oneOf" or step is not None:
+                steps.append((name, step))
+        if "properties" not in keywords:
+            steps.append(own)
+        shapes = {name: self.tried(step) for name, step in steps if step is not None}
+        if "oneOf" in keywords:
+            members = self._members(place, "oneOf", keywords["oneOf"])
+            shapes["oneOf"] = self.tried(lambda: self._one_of(place, members, list(shapes.values())))
+        result = EVERY
+        for name, _ in steps:
+            result = self.tried(partial(self.algebra.meet, result, shapes[name], place.where()), result)
+        return result
+
+    def _applicator(self, place: Place, name: str, keywords: Mapping[str, Any]) -> Callable[[], Shape] | None:
+        """What an in-place applicator says, but for ``oneOf``, which is decided among what all others leave."""
+        value = keywords[name]
+        if name in ("$ref", "$dynamicRef", "$recursiveRef"):
+            return lambda: self.shape(self.formula(self._target(place, value, name)))
+        if name == "allOf":
+            return lambda: self.shape(self.formulas.all_of(self._members(place, name, value)))
+        if name == "anyOf":
+            return lambda: self.shape(self.formulas.any_of(self._members(place, name, value)))
+        if name == "not":
+            return lambda: self.shape(self.formulas.negate(self.formula(place.below(value, name))))
+        if name == "if" and ("then" in keywords or "else" in keywords):
+            return lambda: self._condition(place, keywords)
+        if name in ("dependentSchemas", "dependentRequired", "dependencies"):
+            return lambda: self._dependencies(place, name, value)
+        if name in ("unevaluatedItems", "unevaluatedProperties"):
+            return lambda: self._unevaluated(place, name, value)
+        return None
+
+    def _members(self, place: Place, name: str, schemas: list[Any]) -> list[Formula]:
+        return [self.formula(place.below(schema, name, k)) for k, schema in enumerate(schemas)]
+
+    def _target(self, place: Place, reference: str, name: str) -> Place:
+        """Where a reference of any kind leads. UnsupportedSchemaError if that depends on the path taken."""
+        target = self._source.resolve(place, reference, name)
+        if (
+            name == "$recursiveRef"
+            and isinstance(target.value, Mapping)
+            and target.value.get("$recursiveAnchor")
+        ):
+            raise UnsupportedSchemaError(place.where(name), "what it refers to depends on the path taken")
+        if name == "$dynamicRef" and self._source.dynamic_anchor(place, reference) is None:
+            raise UnsupportedSchemaError(
+                place.where(name), "several resources have this $dynamicAnchor; use $ref to name one"
+            )
+        return target
+
+    def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
+        """Exactly one of the formulas, among the values that are in all shapes ``beside``."""
+        where = place.where("oneOf")
+        shapes = [self.shape(formula) for formula in formulas]
+        rivals = self._overlaps(shapes)
+        if any(rivals):
+            for k in range(len(shapes)):
+                for each in beside:
+                    shapes[k] = self.algebra.meet(shapes[k], each, where)
+            rivals = self._overlaps(shapes)
+        found = []
+        for shape, others in zip(shapes, rivals, strict=True):
+            for other in others:
+                negation = self.shape(self.formulas.negate(formulas[other]))
+                shape = self.algebra.meet(shape, negation, where)
+            found.append(shape)
+        return self.algebra.join(found, where)
+
+    def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
+        """For each shape the others that may share a value with it."""
+        found: list[list[int]] = [[] for _ in shapes]
+        for k, left in enumerate(shapes):
+            for other in range(k):
+                if not self._disjoint(left, shapes[other]):
+                    found[k].append(other)
+                    found[other].append(k)
+        return found
+
+    def _disjoint(self, left: Shape, right: Shape) -> bool:
+        try:
+            return self.algebra.meet(left, right, "").is_plainly_empty()
+        except UnsupportedSchemaError:
+            return False
+
+    def _condition(self, place: Place, keywords: Mapping[str, Any]) -> Shape:
+        condition = self.formula(place.below(keywords["if"], "if"))
+        then, other = (
+            self.formula(place.below(keywords[name], name)) if name in keywords else ANY
+            for name in ("then", "else")
+        )
+        negation = self.formulas.negate(condition)
+        parts = [self.formulas.all_of((condition, then)), self.formulas.all_of((negation, other))]
+        return self.shape(self.formulas.any_of(parts))
+
+    def _dependencies(self, place: Place, name: str, table: Mapping[str, Any]) -> Shape:
+        result = EVERY
+        for key, value in table.items():
+            absent = Shape(objects=(Object(((key, NONE),), where=place.where()),))
+            names = value if isinstance(value, list) else []
+            low = len({key, *names})
+            member = Object((), frozenset({key, *names}), low=low, where=place.where())
+            present = Shape(False, False, False, NOTHING.numbers, (), (), (member,))
+            if not isinstance(value, list):
+                inner = self.shape(self.formula(place.below(value, name, key)))
+                present = self.algebra.meet(present, inner, place.where(name, key))
+            both = self.algebra.join([absent, present], place.where(name, key))
+            result = self.algebra.meet(result, both, place.where(name))
+        return result
+
+    def _unevaluated(self, place: Place, name: str, value: Any) -> Shape:
+        held = self.formula(place.below(value, name))
+        if held is ANY:
+            return EVERY
+        members = name == "unevaluatedProperties"
+        follower = Follower(members, self.formulas, self.formula, self._target, place.where(name))
+        found = []
+        for formula, evaluated in follower.cases(place, top=True):
+            shape = EVERY
+            if members and not evaluated.everything:
+                parts = tuple(
+                    Part(self._leaves.pattern(place, each, name), False) for each in evaluated.patterns
+                )
+                names = Strings(parts=parts, excluded=evaluated.names)
+                shape = Shape(objects=object_cell(Object(demands=(Named(names, held),), where=place.where())))
+            elif not evaluated.everything:
+                rest = self.formulas.any_of((held, *evaluated.matching))
+                shape = Shape(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))
+            found.append(self.algebra.meet(self.shape(formula), shape, place.where(name)))
+        return self.algebra.join(found, place.where(name))
+
+    # --- emptiness ------------------------------------------------------------------------------------
+
+    def alive(self, cell: Array | Object) -> bool:
+        """Whether a cell may have a member, as far as a short look shows."""
+        if self._look == 0:
+            return True
+        if isinstance(cell, Array):
+            needed = [cell.at(place) for place in range(min(cell.low, _FIRST_ITEMS, len(cell.prefix) + 1))]
+        else:
+            listed = dict(cell.listed)
+            needed = []
+            for name in sorted(cell.required):
+                held = (demand.formula for demand in cell.demands if demand.names.holds(name))
+                needed.append(self.formulas.all_of((listed.get(name, ANY), *held)))
+        return not any(self._surely_empty(formula) for formula in needed)
+
+    def _surely_empty(self, formula: Formula) -> bool:
+        if formula is ANY or formula is NONE:
+            return formula is NONE
+        key = formula, self._look
+        found = self._empty.get(key)
+        if found is None:
+            self._look -= 1
+            try:
+                found = self.shape(formula).is_plainly_empty()
+            except (UnsupportedSchemaError, _Circular):
+                found = False
+            finally:
+                self._look += 1
+            self._empty[key] = found
+        return found
+
+
+def _where(formula: Formula) -> str:
+    """The place of the first schema in a formula, for messages."""
+    while formula.parts:
+        formula = formula.parts[0]
+    return formula.atom.where() if isinstance(formula.atom, Place) else "#"
+
+
+def _text(value: Any) -> str:
+    """A key that equal schemas share."""
+    try:
+        return json.dumps(value, default=_decimal)
+    except RecursionError:
+        return str(id(value))
+
+
+def _decimal(value: Any) -> list[str]:
+    if isinstance(value, Decimal):
+        return ["decimal", str(value)]
+    raise SchemaError("#", f"{value!r} is no JSON value")

@@ -1,0 +1,262 @@
+"""The texts of an object cell: listed members in their order, then the others.
+
+The idea: a listed member is written after a comma unless it is the first that is there. Which one is first is found by
+halves: one of the first half, and then all of the second are written after commas; or one of the second. So n optional
+members cost O(n log n), not 2^n, as a tree. Where the number of members matters, there is an expression for each listed
+name and each number written so far. After the listed names come those that are only required,
+in any order among the others (beyond ``_ANY_ORDER`` of them, in alphabetical order), and all other members, whose names
+are none of these: the demands on names split all strings into disjoint classes, each with its own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tokenfst.automata import schema_strings
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, repeat, union
+from tokenfst.automata.json_strings import json_literal
+from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_objects import Named, Object
+from tokenfst.automata.schema_strings import Strings, has_surrogate
+from tokenfst.errors import UnsupportedSchemaError
+
+if TYPE_CHECKING:
+    from tokenfst.automata.schema_text import Writer
+
+_ANY_ORDER = 6
+_MOST_CLASSES = 64
+_MOST_CHOICES = 256
+
+_Class = tuple[Strings, Formula]
+_Groups = tuple[tuple[Named, ...], ...]
+
+
+class Members:
+    """Writes one cell."""
+
+    def __init__(self, writer: Writer, cell: Object) -> None:
+        self.writer, self.cell = writer, cell
+        self.formulas, self.layout = writer.meaning.formulas, writer.layout
+
+    def texts(self) -> Expr:
+        """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
+        pending = [
+            name for name in sorted(self.cell.required) if all(name != known for known, _ in self.cell.listed)
+        ]
+        cell = replace(self.cell, listed=(*self.cell.listed, *((name, ANY) for name in pending)))
+        values = cell.values(self.formulas)
+        classes = self._classes(frozenset(values))
+        return union(
+            *(
+                self._written(values | more, cell.required | more.keys(), set(pending), classes, free)
+                for more, free in self._choices(cell, values)
+            )
+        )
+
+    # --- names ----------------------------------------------------------------------------------------
+
+    def _classes(self, listed: frozenset[str]) -> list[_Class]:
+        """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
+        nothing satisfies."""
+        classes: list[_Class] = [(Strings(excluded=listed), ANY)]
+        for demand in self.cell.demands:
+            classes = [part for each in classes for part in self._split(each, demand)]
+            if len(classes) > _MOST_CLASSES:
+                raise UnsupportedSchemaError(
+                    self.cell.where, f"its patterns split names into more than {_MOST_CLASSES} classes"
+                )
+        return classes
+
+    def _split(self, names: _Class, demand: Named) -> list[_Class]:
+        strings, formula = names
+        both = self.formulas.all_of((formula, demand.formula))
+        if both is formula:
+            return [names]
+        outside = schema_strings.meet((strings,), schema_strings.invert((demand.names,)))
+        disjoint: list[_Class] = []
+        taken: list[Strings] = []
+        for each in outside:
+            fresh: schema_strings.StringSet = (each,)
+            for other in taken:
+                fresh = schema_strings.meet(fresh, schema_strings.invert((other,)))
+            disjoint += [(one, formula) for one in fresh]
+            taken.append(each)
+        if both is not NONE:
+            disjoint += [(one, both) for one in schema_strings.meet((strings,), (demand.names,))]
+        return disjoint
+
+    def _choices(self, cell: Object, values: dict[str, Formula]) -> list[tuple[dict[str, Formula], _Groups]]:
+        """The ways to satisfy ``some``: listed names that become required with a value, and what is left to others:
+        groups of demands that one member meets."""
+        ways: list[list[tuple[str, Named]]] = []
+        for each in cell.some:
+            names = [name for name in values if each.names.holds(name)]
+            words = each.names.values
+            free = [] if words is not None and words <= values.keys() else [("", each)]
+            ways.append([*((name, each) for name in names), *free])
+        found: list[tuple[dict[str, Formula], _Groups]] = []
+        for choice in product(*ways):
+            if len(found) > _MOST_CHOICES or len(choice) > _ANY_ORDER:
+                raise UnsupportedSchemaError(cell.where, "a complement of it has too many ways to hold")
+            more: dict[str, Formula] = {}
+            for name, each in choice:
+                if name:
+                    more[name] = self.formulas.all_of((more.get(name, values[name]), each.formula))
+            others = tuple(each for name, each in choice if not name)
+            found += [(more, groups) for groups in _partitions(others)]
+        return found
+
+    # --- texts ----------------------------------------------------------------------------------------
+
+    def _written(
+        self,
+        values: dict[str, Formula],
+        required: frozenset[str],
+        pending: set[str],
+        classes: list[_Class],
+        some: _Groups,
+    ) -> Expr:
+        if any(values[name] is NONE or has_surrogate(name) for name in required):
+            return EMPTY
+        names = [name for name, held in values.items() if held is not NONE and not has_surrogate(name)]
+        others = union(*(self._member(strings.json(), held) for strings, held in classes))
+        low, high = self.cell.low, self.cell.high
+        if high == 0 and not required:
+            return self.writer.bracketed(b"{", EMPTY, b"}", empty=not some)
+        if high is not None and others is EMPTY and high >= len(names):
+            high = None
+        if low <= len(required):
+            low = 0
+        counted = high is not None or low > 1
+        loose = [name for name in names if name in pending]
+        if counted or len(loose) > _ANY_ORDER:
+            loose = []
+        if some and (counted or len(some) + len(loose) > _ANY_ORDER):
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                "a complement of it needs a free member while the number of members is counted",
+            )
+        members = {name: self._member(_key(name), values[name]) for name in names}
+        left = [members[name] for name in loose]
+        left += [union(*(self._witnesses(each, classes))) for each in some]
+        tail = self._counted_tail(others, low, high) if counted else self._tail(others, left)
+        ordered = [(members[name], name in required) for name in names if name not in loose]
+        chain = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
+        empty = not required and not some and low == 0
+        return self.writer.bracketed(b"{", chain, b"}", empty=empty)
+
+    def _member(self, name: Expr, formula: Formula) -> Expr:
+        return concat(name, self.layout.colon, self.writer.value(formula))
+
+    def _witnesses(self, group: tuple[Named, ...], classes: list[_Class]) -> list[Expr]:
+        """The members without a listed name that meet all of a group."""
+        found = []
+        for strings, held in classes:
+            formula = self.formulas.all_of((held, *(each.formula for each in group)))
+            names: schema_strings.StringSet = (strings,)
+            for each in group:
+                names = schema_strings.meet(names, (each.names,))
+            if formula is not NONE:
+                found += [self._member(one.json(), formula) for one in names]
+        return found
+
+    def _listed(self, ordered: list[tuple[Expr, bool]], tail: Callable[[int], Expr]) -> Expr:
+        """All members, at least one. ``tail(n)`` are the texts after the listed ones: n = 0 if none is written.
+
+        By halves: either the first half has a member, and those of the second follow after commas, or it has none.
+        """
+        comma = self.layout.comma
+        later = [
+            concat(comma, member) if needed else optional(concat(comma, member)) for member, needed in ordered
+        ]
+
+        def first(begin: int, end: int) -> Expr:
+            if end - begin == 1:
+                return ordered[begin][0]
+            middle = (begin + end) // 2
+            left = concat(first(begin, middle), *later[middle:end])
+            skipped = not any(needed for _, needed in ordered[begin:middle])
+            return union(left, first(middle, end)) if skipped else left
+
+        if not ordered:
+            return tail(0)
+        listed = concat(first(0, len(ordered)), tail(1))
+        return listed if any(needed for _, needed in ordered) else union(listed, tail(0))
+
+    def _counted(
+        self, ordered: list[tuple[Expr, bool]], tail: Callable[[int], Expr], low: int, high: int | None
+    ) -> Expr:
+        """All members, at least one, where their number matters. ``tail(n)`` are the texts after the listed ones when n
+        are written, or at least n if nothing more matters."""
+        comma = self.layout.comma
+        most = max(low, 1) if high is None else high
+        after = [tail(count) for count in range(min(len(ordered), most) + 1)]
+        for place in range(len(ordered) - 1, -1, -1):
+            member, needed = ordered[place]
+            before = []
+            for count in range(min(place, most) + 1):
+                following = count + 1 if count < most else (most if high is None else None)
+                lead = member if count == 0 else concat(comma, member)
+                written = EMPTY if following is None else concat(lead, after[following])
+                before.append(written if needed else union(written, after[count]))
+            after = before
+        return after[0]
+
+    def _tail(self, others: Expr, left: list[Expr]) -> Callable[[int], Expr]:
+        """The texts after the listed members: any others, and each of ``left`` once, in any order."""
+        comma = self.layout.comma
+        many = repeat(concat(comma, others)) if others is not EMPTY else EPSILON
+        after: dict[int, Expr] = {0: many}
+        for used in range(1, 1 << len(left)):
+            nexts = [
+                concat(comma, part, after[used & ~(1 << k)]) for k, part in enumerate(left) if used >> k & 1
+            ]
+            after[used] = concat(many, union(*nexts))
+        everything = (1 << len(left)) - 1
+
+        def tail(count: int) -> Expr:
+            if count:
+                return after[everything]
+            first = [concat(others, after[everything])]
+            first += [concat(part, after[everything & ~(1 << k)]) for k, part in enumerate(left)]
+            return union(*first)
+
+        return tail
+
+    def _counted_tail(self, others: Expr, low: int, high: int | None) -> Callable[[int], Expr]:
+        """The texts after the listed members, where their number matters."""
+        later = concat(self.layout.comma, others)
+
+        def tail(count: int) -> Expr:
+            least = max(low - count, 0)
+            most = None if high is None else high - count
+            if (most is not None and most < least) or (others is EMPTY and least):
+                return EMPTY
+            if count:
+                return EPSILON if others is EMPTY else repeat(later, least, most)
+            if others is EMPTY or most == 0:
+                return EMPTY
+            return concat(others, repeat(later, max(least - 1, 0), None if most is None else most - 1))
+
+        return tail
+
+
+def _partitions(members: tuple[Named, ...]) -> list[_Groups]:
+    """All ways to put these into groups."""
+    found: list[_Groups] = [()]
+    for each in members:
+        found = [
+            (*groups[:k], (*group, each), *groups[k + 1 :])
+            for groups in found
+            for k, group in enumerate((*groups, ()))
+        ]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _key(name: str) -> Expr:
+    return json_literal(name)

@@ -1,0 +1,168 @@
+"""Sets of JSON values, split by type: the normal form of schemas, closed under and, or, not.
+
+The idea: a value has one of six types, and every keyword speaks of one of them, so a set of values is a set for each
+type, and operations work type by type (Attouche et al., "Witness Generation for JSON Schema", VLDB 2022). Only arrays
+and objects have parts, and what is said of parts stays a formula.
+
+Invariant: ``exact`` is false where something was relaxed; such a shape has too many values and is never complemented.
+
+Cost: unions and complements of single cells are linear; intersections multiply cells. More than ``_MOST`` cells in one
+type are refused: each becomes an automaton that runs beside the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tokenfst.automata import schema_arrays, schema_objects, schema_strings
+from tokenfst.automata.json_numbers import NumberSet
+from tokenfst.automata.schema_arrays import EVERY_ARRAY, Array, ArraySet
+from tokenfst.automata.schema_formula import Formulas
+from tokenfst.automata.schema_objects import EVERY_OBJECT, Object, ObjectSet
+from tokenfst.automata.schema_strings import EVERY_STRING, NO_STRING, StringSet
+from tokenfst.errors import UnsupportedSchemaError
+
+_MOST = 600
+_Cell = TypeVar("_Cell", Array, Object)
+
+EVERY_NUMBER = NumberSet.every()
+NO_NUMBER = NumberSet.none()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A set of JSON values."""
+
+    null: bool = True
+    true: bool = True
+    false: bool = True
+    numbers: NumberSet = EVERY_NUMBER
+    strings: StringSet = EVERY_STRING
+    arrays: ArraySet = EVERY_ARRAY
+    objects: ObjectSet = EVERY_OBJECT
+    exact: bool = True
+
+    def is_plainly_empty(self) -> bool:
+        """Whether no type has a cell."""
+        return not (
+            self.null
+            or self.true
+            or self.false
+            or self.strings
+            or self.arrays
+            or self.objects
+            or not self.numbers.is_empty()
+        )
+
+
+EVERY = Shape()
+NOTHING = Shape(False, False, False, NO_NUMBER, NO_STRING, (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Algebra:
+    """The operations. ``alive`` says of a cell whether it may have a member; cells that have none are dropped where
+    cells multiply."""
+
+    formulas: Formulas
+    alive: Callable[[Array | Object], bool]
+
+    def meet(self, left: Shape, right: Shape, where: str) -> Shape:
+        """Values in both."""
+        if left == EVERY:
+            return right
+        if right == EVERY:
+            return left
+        return Shape(
+            left.null and right.null,
+            left.true and right.true,
+            left.false and right.false,
+            _meet_numbers(left.numbers, right.numbers),
+            schema_strings.meet(left.strings, right.strings),
+            self._meet_arrays(left.arrays, right.arrays, where),
+            self._meet_objects(left.objects, right.objects, where),
+            left.exact and right.exact,
+        )
+
+    def join(self, shapes: list[Shape], where: str) -> Shape:
+        """Values in any of them."""
+        if len(shapes) == 1:
+            return shapes[0]
+        numbers = NO_NUMBER
+        for shape in shapes:
+            if not shape.numbers.is_empty():
+                numbers = shape.numbers if numbers.is_empty() else numbers | shape.numbers
+        return Shape(
+            any(shape.null for shape in shapes),
+            any(shape.true for shape in shapes),
+            any(shape.false for shape in shapes),
+            numbers,
+            schema_strings.join(*(shape.strings for shape in shapes)),
+            _union([shape.arrays for shape in shapes], EVERY_ARRAY, where),
+            _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
+            all(shape.exact for shape in shapes),
+        )
+
+    def invert(self, shape: Shape, where: str) -> Shape:
+        """All other values. UnsupportedSchemaError where that is out of reach."""
+        if not shape.exact:
+            raise UnsupportedSchemaError(
+                where, "the complement of what was relaxed would leave valid values out"
+            )
+        partial = schema_strings.partial_reason(shape.strings)
+        if partial:
+            raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
+        arrays, objects = EVERY_ARRAY, EVERY_OBJECT
+        for array in shape.arrays:
+            arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
+        for made in shape.objects:
+            objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
+        return Shape(
+            not shape.null,
+            not shape.true,
+            not shape.false,
+            ~shape.numbers,
+            schema_strings.invert(shape.strings),
+            arrays,
+            objects,
+        )
+
+    def _meet_arrays(self, left: ArraySet, right: ArraySet, where: str) -> ArraySet:
+        if left == EVERY_ARRAY or not right:
+            return right
+        if right == EVERY_ARRAY or not left:
+            return left
+        made = [schema_arrays.meet_cells(one, other, self.formulas) for one in left for other in right]
+        return _union([self._living(cells) for cells in made], EVERY_ARRAY, where)
+
+    def _meet_objects(self, left: ObjectSet, right: ObjectSet, where: str) -> ObjectSet:
+        if left == EVERY_OBJECT or not right:
+            return right
+        if right == EVERY_OBJECT or not left:
+            return left
+        made = [schema_objects.meet_cells(one, other, self.formulas) for one in left for other in right]
+        return _union([self._living(cells) for cells in made], EVERY_OBJECT, where)
+
+    def _living(self, cells: tuple[_Cell, ...]) -> tuple[_Cell, ...]:
+        return tuple(cell for cell in cells if self.alive(cell))
+
+
+def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
+    if left == EVERY_NUMBER or right.is_empty():
+        return right
+    if right == EVERY_NUMBER or left.is_empty():
+        return left
+    return left & right
+
+
+def _union(sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...], where: str) -> tuple[_Cell, ...]:
+    cells = tuple(dict.fromkeys(cell for cells in sets for cell in cells))
+    if every[0] in cells:
+        return every
+    if len(cells) > _MOST:
+        raise UnsupportedSchemaError(
+            where, f"its combinations split {type(cells[0]).__name__.lower()}s into more than {_MOST} kinds"
+        )
+    return cells

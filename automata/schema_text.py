@@ -1,0 +1,162 @@
+"""From shapes to rules: the JSON texts of what a formula allows.
+
+The idea: a formula whose values have no parts is an expression; one with arrays or objects is a rule, and its parts'
+formulas are called, so recursion through ``$ref`` is recursion of rules. A rule is written when it is first called,
+from a list of those to come, so depth costs no Python stack. Formulas with equal shapes share a rule.
+
+Numbers are spelled by ``json_numbers``: integers without exponent, with or without a fraction of zeros; other numbers
+also with exponents, by the rule there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, union
+from tokenfst.automata.json_numbers import NumberSet, number_language
+from tokenfst.automata.json_strings import json_string
+from tokenfst.automata.schema_arrays import Array
+from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_items import Items
+from tokenfst.automata.schema_layout import Layout
+from tokenfst.automata.schema_meaning import Meaning, Relaxed
+from tokenfst.automata.schema_members import Members
+from tokenfst.automata.schema_objects import Object
+from tokenfst.automata.schema_shape import EVERY, Shape
+from tokenfst.automata.schema_source import Place
+from tokenfst.automata.schema_strings import EVERY_STRING
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
+
+START = "value"
+"""The rule of the whole text."""
+ANY_RULE = "any"
+"""The rule of any JSON value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of a schema; ``start`` is the expression of the whole."""
+
+    start: Expr
+    bodies: dict[str, Expr]
+
+
+class Writer:
+    """Writes the rules of one schema."""
+
+    def __init__(self, meaning: Meaning, layout: Layout, budget: Budget, *, fractions: bool) -> None:
+        """``fractions``: whether 1.0 is an integer, which in draft-04 it is not."""
+        self.meaning, self.layout, self.budget, self.fractions = meaning, layout, budget, fractions
+        self._bodies: dict[str, Expr] = {}
+        self._known: dict[Formula, Expr] = {NONE: EMPTY}
+        self._shared: dict[Shape, str] = {}
+        self._waiting: list[tuple[str, Callable[[], Expr]]] = []
+        self._names: set[str] = {START}
+        self._deadline = time.monotonic() + budget.seconds
+
+    def write(self, root: Formula) -> Rules:
+        """The rules of a formula. UnsupportedSchemaError; BudgetExceeded("states" or "seconds")."""
+        start = self.value(root)
+        while self._waiting:
+            name, make = self._waiting.pop()
+            if len(self._bodies) >= self.budget.states:
+                raise BudgetExceeded("states", self.budget.states, f"the rule {name!r}")
+            if time.monotonic() > self._deadline:
+                raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {name!r}")
+            self._bodies[name] = make()
+        return Rules(start, self._bodies)
+
+    def value(self, formula: Formula) -> Expr:
+        """The texts of a formula's values: an expression, or a call."""
+        found = self._known.get(formula)
+        if found is None:
+            found = self._known[formula] = self._value(formula)
+        return found
+
+    def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
+        """A call of a new rule named after ``name``, whose body is made later."""
+        unique, number = name, 2
+        while unique in self._names:
+            unique, number = f"{name}~{number}", number + 1
+        self._names.add(unique)
+        self._waiting.append((unique, make))
+        return call(unique)
+
+    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool) -> Expr:
+        """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing."""
+        opened, closed = literal(left), literal(right)
+        bare = concat(opened, self.layout.empty, closed) if empty else EMPTY
+        return union(bare, concat(opened, self.layout.opened, filled, self.layout.closing, closed))
+
+    def _value(self, formula: Formula) -> Expr:
+        shape = EVERY if formula is ANY else self.meaning.shape(formula)
+        if not shape.arrays and not shape.objects:
+            return self.scalars(shape)
+        name = self._shared.get(shape)
+        if name is None:
+            made = self.rule(ANY_RULE if shape == EVERY else _name(formula), lambda: self._body(shape))
+            assert isinstance(made.value, str)
+            name = self._shared[shape] = made.value
+        return call(name)
+
+    def scalars(self, shape: Shape) -> Expr:
+        """The texts of what has no parts."""
+        parts = [
+            literal(text)
+            for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
+            if there
+        ]
+        if not shape.numbers.is_empty():
+            parts.append(number(shape.numbers, self.fractions))
+        parts += [_any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
+        return union(*parts)
+
+    def _body(self, shape: Shape) -> Expr:
+        arrays = [self._cell(cell, Items(self, cell).texts, Array()) for cell in shape.arrays]
+        objects = [self._cell(cell, Members(self, cell).texts, Object()) for cell in shape.objects]
+        return union(self.scalars(shape), *arrays, *objects)
+
+    def _cell(self, cell: Array | Object, make: Callable[[], Expr], every: Array | Object) -> Expr:
+        """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
+        try:
+            return make()
+        except UnsupportedSchemaError as error:
+            if not self.meaning.relaxes or cell == every:
+                raise
+            self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
+            kind = Items(self, Array()) if isinstance(cell, Array) else Members(self, Object())
+            return kind.texts()
+
+
+@lru_cache(maxsize=1)
+def _any_string() -> Expr:
+    return json_string().expr
+
+
+@lru_cache(maxsize=256)
+def number(numbers: NumberSet, fractions: bool) -> Expr:
+    """The texts of numbers; with ``fractions``, integers may have one of zeros."""
+    integral = (numbers - NumberSet.integers()).is_empty()
+    return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
+
+
+def _name(formula: Formula) -> str:
+    places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]
+    return (
+        " & ".join(place.atom.where() for place in places[:2] if isinstance(place.atom, Place)) or "constant"
+    )
+
+
+def _atoms(formula: Formula) -> list[Formula]:
+    found: list[Formula] = []
+    stack = [formula]
+    while stack and len(found) < 3:
+        each = stack.pop()
+        stack.extend(reversed(each.parts))
+        if not each.parts:
+            found.append(each)
+    return found
