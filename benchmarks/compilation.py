@@ -46,7 +46,7 @@ def object_regex(world: World) -> Iterator[Figure]:
     def ours(vocabulary: Vocabulary) -> None:
         tokenfst.compile(tokenfst.regex(pattern), vocabulary).expand()
 
-    cold = sample(ours, setup=lambda: (_fresh(world.vocabulary),), runs=7)
+    cold = sample(ours, setup=lambda: (fresh(world.vocabulary),), runs=7)
     warm = sample(ours, setup=lambda: (world.vocabulary,), runs=7)
     yield figure(what, OURS, cold, note="vocabulary never used before; its trie built, no fragment")
     yield figure(what, f"{OURS}, again", warm, note="fragments known from an earlier constraint")
@@ -95,7 +95,7 @@ def vocabulary(world: World) -> Iterator[Figure]:
         )
 
 
-def _fresh(old: Vocabulary) -> Vocabulary:
+def fresh(old: Vocabulary) -> Vocabulary:
     """The same vocabulary without anything learned about it but its trie."""
     special = old.special_tokens or old.special_token_ids
     new = Vocabulary(old.tokens, old.eos_token_ids, special, name=old.name)

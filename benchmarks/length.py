@@ -7,8 +7,10 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import patterns
 from libraries import Library, World
 from measure import OURS, Figure, quiet
@@ -28,7 +30,7 @@ def length(world: World) -> Iterator[Figure]:
         curves[title] = {}
         for library in (world.ours, *world.peers("xgrammar", "llguidance", "outlines-core")):
             head, tokens = token_stream(world, opening, body, COUNT)
-            blocks = _curve(library, pattern, head, tokens)
+            blocks = curve(library, library.compile(pattern), head, tokens)
             curves[title][library.name] = blocks
             slope = float(np.polyfit(range(len(blocks)), blocks, 1)[0])
             yield Figure(
@@ -44,9 +46,16 @@ def length(world: World) -> Iterator[Figure]:
         _draw(curves)
 
 
-def _curve(library: Library, pattern: str, head: list[int], tokens: list[int]) -> list[float]:
+def curve(library: Library, compiled: Any, head: list[int], tokens: list[int]) -> list[float]:
     """Nanoseconds a step in each block: per step the median of the repeats, per block that of its steps."""
-    compiled = library.compile(pattern)
+    steps = step_times(library, compiled, head, tokens)
+    return [float(np.median(steps[at : at + BLOCK])) for at in range(0, len(tokens), BLOCK)]
+
+
+def step_times(
+    library: Library, compiled: Any, head: list[int], tokens: list[int]
+) -> npt.NDArray[np.float64]:
+    """Nanoseconds of each step, one clock reading included: the median of the repeats."""
     repeats = []
     for _ in range(REPEATS):
         walk = library.walk(compiled)
@@ -61,8 +70,8 @@ def _curve(library: Library, pattern: str, head: list[int], tokens: list[int]) -
                 accept(token)
                 times[i] = perf_counter_ns() - begin
         repeats.append(times)
-    steps = np.median(np.array(repeats), axis=0)
-    return [float(np.median(steps[at : at + BLOCK])) for at in range(0, len(tokens), BLOCK)]
+    steps: npt.NDArray[np.float64] = np.median(np.array(repeats), axis=0)
+    return steps
 
 
 def _draw(curves: dict[str, dict[str, list[float]]]) -> None:

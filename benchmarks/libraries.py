@@ -16,15 +16,20 @@ import numpy as np
 
 import tokenfst
 from tokenfst import Vocabulary
+from tokenfst.automata.lark_syntax import lark_grammar
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances."""
+    """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances.
+
+    ``restart()`` goes back to the beginning; what was found out about the constraint stays known.
+    """
 
     fill: Callable[[], object]
     accept: Callable[[int], object]
     bitmask: Any
+    restart: Callable[[], object]
 
 
 class Library(Protocol):
@@ -36,6 +41,12 @@ class Library(Protocol):
     def walk(self, compiled: Any) -> Walk: ...
 
 
+class GrammarLibrary(Library, Protocol):
+    """``compile_grammar`` takes a grammar, in the notation that the library reads of the two."""
+
+    def compile_grammar(self, lark: str, ebnf: str) -> Any: ...
+
+
 class Tokenfst:
     name = "tokenfst"
 
@@ -45,10 +56,14 @@ class Tokenfst:
     def compile(self, pattern: str) -> Any:
         return tokenfst.compile(tokenfst.regex(pattern), self.vocabulary)
 
+    def compile_grammar(self, lark: str, ebnf: str) -> Any:
+        return tokenfst.compile(lark_grammar(lark), self.vocabulary)
+
     def walk(self, compiled: Any) -> Walk:
         matcher = compiled.matcher()
         bitmask = tokenfst.allocate_token_bitmask(1, len(self.vocabulary))
-        return Walk(partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask)
+        fill = partial(matcher.fill_next_token_bitmask, bitmask, 0)
+        return Walk(fill, matcher.accept_token, bitmask, matcher.reset)
 
 
 class Xgrammar:
@@ -70,12 +85,14 @@ class Xgrammar:
     def compile(self, pattern: str) -> Any:
         return self._compiler.compile_regex(pattern)
 
+    def compile_grammar(self, lark: str, ebnf: str) -> Any:
+        return self._compiler.compile_grammar(ebnf)
+
     def walk(self, compiled: Any) -> Walk:
         matcher = self._xgrammar.GrammarMatcher(compiled)
         bitmask = self._xgrammar.allocate_token_bitmask(1, self._size)
-        return Walk(
-            partial(matcher.fill_next_token_bitmask, bitmask, 0), matcher.accept_token, bitmask.numpy()
-        )
+        fill = partial(matcher.fill_next_token_bitmask, bitmask, 0)
+        return Walk(fill, matcher.accept_token, bitmask.numpy(), matcher.reset)
 
 
 class Llguidance:
@@ -103,13 +120,16 @@ class Llguidance:
     def compile(self, pattern: str) -> Any:
         return self._llguidance.LLMatcher.grammar_from_regex(pattern)
 
+    def compile_grammar(self, lark: str, ebnf: str) -> Any:
+        return self._llguidance.LLMatcher.grammar_from_lark(lark)
+
     def walk(self, compiled: Any) -> Walk:
         matcher = self._llguidance.LLMatcher(self._tokenizer, compiled)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
         bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
         fill = partial(matcher.unsafe_compute_mask_ptr, bitmask.ctypes.data, bitmask.nbytes)
-        return Walk(_holding(bitmask, fill), matcher.consume_token, bitmask)
+        return Walk(_holding(bitmask, fill), matcher.consume_token, bitmask, matcher.reset)
 
 
 class Outlines:
@@ -133,7 +153,7 @@ class Outlines:
         guide = self._outlines.Guide(compiled)
         bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
         fill = partial(guide.write_mask_into, bitmask.ctypes.data, bitmask.size, 4)
-        return Walk(_holding(bitmask, fill), lambda token: guide.advance(token, False), bitmask)
+        return Walk(_holding(bitmask, fill), lambda token: guide.advance(token, False), bitmask, guide.reset)
 
 
 def _holding(bitmask: Any, fill: partial[Any]) -> partial[Any]:

@@ -100,7 +100,7 @@ def shown(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
     if unit == "bytes":
-        return f"{value / 1e6:.2f} MB"
+        return f"{value / 1e6:.2f} MB" if value >= 1e5 else f"{value / 1e3:.1f} kB"
     for scale, name in ((1e-6, "ns"), (1e-3, "µs"), (1.0, "ms")):
         if value < scale:
             digits = value / scale * 1e3

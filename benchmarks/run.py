@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import compilation
+import grammars
 import length
 import logits
 import steps
@@ -34,6 +35,9 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "interior": steps.unvisited_interior,
     "logits": logits.logits_masking,
     "length": length.length,
+    "grammars": grammars.grammars,
+    "grammar-depth": grammars.grammar_depth,
+    "grammar-length": grammars.grammar_length,
 }
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import tokenfst
+from tokenfst.automata.ebnf import ebnf
+from tokenfst.automata.lark_syntax import lark_grammar
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
@@ -46,6 +48,38 @@ def test_object_regex_has_the_size_that_the_issue_asks_for(modules: Any) -> None
         assert len(json.loads(text)) == 20
 
 
+def test_both_notations_of_a_grammar_have_the_same_words(modules: Any) -> None:
+    rng = random.Random(0)
+    for grammar in modules("grammars").GRAMMARS:
+        one, other = lark_grammar(grammar.lark), ebnf(grammar.ebnf)
+        verdicts = set()
+        for _ in range(10):
+            text = grammar.document(rng)
+            assert one.accepts(text) and other.accepts(text), (grammar.name, text)
+            for _ in range(20):
+                place = rng.randrange(len(text))
+                changed = (
+                    text[:place] + rng.choice(("", " ", "1", '"', "(", text[place] * 2)) + text[place + 1 :]
+                )
+                verdict = one.accepts(changed)
+                assert verdict == other.accepts(changed), (grammar.name, changed)
+                verdicts.add(verdict)
+        assert verdicts == {True, False}
+
+
+def test_a_pass_walks_all_documents_and_refuses_what_is_none(modules: Any) -> None:
+    grammars, libraries = modules("grammars"), modules("libraries")
+    vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos_token_id=256)
+    ours = libraries.Tokenfst(vocabulary)
+    for grammar in grammars.GRAMMARS:
+        documents = grammar.documents(libraries.World(vocabulary), 300)
+        assert sum(map(len, documents)) == 300
+        passes = grammars.walk_documents(grammars.compiled(ours, grammar), documents, 0.0)
+        assert [len(seconds) for seconds in passes] == [300, 300]
+        with pytest.raises(AssertionError, match="refused"):
+            grammars.walk_documents(grammars.compiled(ours, grammar), [b")"], 0.0)
+
+
 def test_a_missed_target_is_marked(modules: Any) -> None:
     run, measure = modules("run"), modules("measure")
     ours = measure.figure("x", "tokenfst", [2e-6, 1e-6, 3e-6], target=1e-6)
@@ -65,6 +99,7 @@ def test_a_missed_target_is_marked(modules: Any) -> None:
         (1e-3, "s", "1 ms"),
         (7.5, "s", "7.50 s"),
         (2e6, "bytes", "2.00 MB"),
+        (16_312, "bytes", "16.3 kB"),
     ],
 )
 def test_figures_for_people(modules: Any, value: float, unit: str, text: str) -> None:
@@ -84,3 +119,16 @@ def test_one_benchmark_from_the_command_line() -> None:
     assert set(figures) == {"size", "load", "save"}
     assert 10_000 < figures["size"]["median"] <= 2_000_000
     assert 0 < figures["load"]["median"] < 1
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_memory_of_a_sequence(modules: Any) -> None:
+    run = modules("run")
+    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    figures = list(
+        modules("grammars").memory(world, "x", list(world.vocabulary.encode_greedy(b"[")) * 1000, 1e3)
+    )
+    assert run.judge(figures[0], figures[0]) == "<= 1.0 kB MISSED"
+    assert "history of tokens 12," in figures[0].note
