@@ -39,10 +39,13 @@ ANY_RULE = "any"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a schema; ``start`` is the expression of the whole."""
+    """The rules of a schema; ``start`` is the expression of the whole. ``states`` are the rules that are no values but
+    what is left of an array or object, so that they may have the empty word. An expression without calls is EMPTY or
+    has a word."""
 
     start: Expr
     bodies: dict[str, Expr]
+    states: frozenset[str]
 
 
 class Writer:
@@ -56,6 +59,7 @@ class Writer:
         self._shared: dict[Shape, str] = {}
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
+        self._states: set[str] = set()
         self._deadline = time.monotonic() + budget.seconds
 
     def write(self, root: Formula) -> Rules:
@@ -68,7 +72,7 @@ class Writer:
             if time.monotonic() > self._deadline:
                 raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {name!r}")
             self._bodies[name] = make()
-        return Rules(start, self._bodies)
+        return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
         """The texts of a formula's values: an expression, or a call."""
@@ -78,13 +82,18 @@ class Writer:
         return found
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
-        """A call of a new rule named after ``name``, whose body is made later."""
+        """A call of a new rule named after ``name``, whose body is made later: what is left of an array or object."""
+        unique = self._new(name, make)
+        self._states.add(unique)
+        return call(unique)
+
+    def _new(self, name: str, make: Callable[[], Expr]) -> str:
         unique, number = name, 2
         while unique in self._names:
             unique, number = f"{name}~{number}", number + 1
         self._names.add(unique)
         self._waiting.append((unique, make))
-        return call(unique)
+        return unique
 
     def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool) -> Expr:
         """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing."""
@@ -98,9 +107,8 @@ class Writer:
             return self.scalars(shape)
         name = self._shared.get(shape)
         if name is None:
-            made = self.rule(ANY_RULE if shape == EVERY else _name(formula), lambda: self._body(shape))
-            assert isinstance(made.value, str)
-            name = self._shared[shape] = made.value
+            name = ANY_RULE if shape == EVERY else _name(formula)
+            name = self._shared[shape] = self._new(name, lambda: self._body(shape))
         return call(name)
 
     def scalars(self, shape: Shape) -> Expr:
