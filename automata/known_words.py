@@ -31,15 +31,19 @@ def has_word(root: Expr, budget: Budget | None) -> bool:
         return by_form
     found = make_automaton(root, budget or Budget()).viable_prefix(b"") >= 0
     _known[root] = found
-    if found:
-        needed = [root]
-        while needed:
-            node = needed.pop()
-            if node.op is Op.CONCAT:
-                needed += node.args
-            elif node.op in SEARCHED:
-                _known[node] = True
-    return found
+    return has_a_word(root) if found else False
+
+
+def has_a_word(root: Expr) -> bool:
+    """Remember that an expression has a word, for a reason that is no search. True."""
+    needed = [root]
+    while needed:
+        node = needed.pop()
+        if node.op is Op.CONCAT:
+            needed += node.args
+        elif node.op in SEARCHED:
+            _known[node] = True
+    return True
 
 
 def is_known_to_have_word(node: Expr) -> bool:

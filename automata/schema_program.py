@@ -109,9 +109,11 @@ class _Walk:
                     if number is None:
                         return None
                 numbers[key] = number
-            elif node.args and key not in entered:
-                if node.op is Op.VARIABLE:
+            elif node.op is Op.VARIABLE:
+                stack.pop()
+                if not self.write_recursion(node):
                     return None
+            elif node.args and key not in entered:
                 entered.add(key)
                 stack += node.args
             else:
@@ -148,6 +150,20 @@ class _Walk:
             self.assured.append(self.code.length)
         return self.code.add(node, operands)
 
+    def write_recursion(self, root: Expr) -> bool:
+        """Write all nodes below a VARIABLE, which call nothing. False if some have no word."""
+        nodes = [node for node in root.walk() if id(node) not in self.numbers]
+        self.numbers.update((id(node), number) for number, node in enumerate(nodes, self.code.length))
+        for node in nodes:
+            operands = [self.numbers[id(arg)] for arg in node.args]
+            if node.op is Op.EMPTY or _NO_WORD in operands:
+                return False
+            self.code.add(node, operands)
+            self.sizes.append(1)
+        if is_known_to_have_word(root):
+            self.assured.append(self.numbers[id(root)])
+        return True
+
     def note_unsure(self, node: Expr, operands: list[int]) -> None:
         """Whether the next instruction, which is for ``node``, has a word only if recursions have one."""
         if self.depends(node, operands):
@@ -163,15 +179,14 @@ class _Walk:
         inner = [number in self.unsure for number in operands]
         return bool(inner) and (all(inner) if node.op is Op.UNION else any(inner))
 
-    def is_sure(self) -> bool:
-        """Whether all recursions have a word: a least fixed point."""
+    def settle(self) -> None:
+        """Find out what of ``unsure`` has a word, given the rules that are finished: a least fixed point."""
         found = -1
         while found != len(self.unsure):
             found = len(self.unsure)
             for number, (node, operands) in list(self.unsure.items()):
                 if not self.depends(node, operands):
                     del self.unsure[number]
-        return not any(self.finished[name] in self.unsure for name in self.rules)
 
     def epsilon(self) -> int:
         if id(EPSILON) not in self.numbers:
@@ -197,6 +212,8 @@ class _Walk:
         number = self.finished[name] = self.numbers[id(body)]
         if number == _NO_WORD:
             return
+        if name in self.calls and number not in self.unsure:
+            self.settle()
         if body.source is None and body.op in COMPOSED:
             self.code.labels.append((number, f"the rule {name!r}"))
         if self.sizes[number] > LARGE:
@@ -222,7 +239,8 @@ class _Walk:
         root = self.finished[self.start]
         if root == _NO_WORD:
             return False
-        if not self.is_sure():
+        self.settle()
+        if any(self.finished[name] in self.unsure for name in self.rules):
             return None
         if len(self.rules) == 1 and self.start not in self.calls:
             if root != self.code.length - 1:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from tokenfst.automata.expression import EMPTY, Expr, complement, intersect
 from tokenfst.automata.json_strings import json_literals, json_string, json_string_of_length
-from tokenfst.automata.known_words import has_word
+from tokenfst.automata.known_words import has_a_word, has_word
 from tokenfst.automata.language import Language, widest
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
 from tokenfst.budget import Budget
@@ -116,9 +116,13 @@ NO_STRING: StringSet = ()
 
 @lru_cache(maxsize=512)
 def _json(cell: Strings) -> Expr:
+    if cell.values is None and not cell.parts:
+        if cell.high == 0 and "" in cell.excluded:
+            return EMPTY
+        has_a_word(made := cell._json())  # more texts than are excluded
+        return made
     made = cell._json()
-    budgets = (part.language.budget for part in cell.parts)
-    return made if has_word(made, widest(*budgets)) else EMPTY
+    return made if has_word(made, widest(*(part.language.budget for part in cell.parts))) else EMPTY
 
 
 def words(values: Iterable[str]) -> StringSet:
