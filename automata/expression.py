@@ -285,6 +285,14 @@ class ProgramCode:
         self._machines: dict[int, tuple[int, Dfa]] = {}
         self._blob = bytearray()
 
+    def copy(self) -> ProgramCode:
+        """The same instructions, to be continued."""
+        made = ProgramCode()
+        made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
+        made._sets, made._machines = dict(self._sets), dict(self._machines)
+        made._blob = bytearray(self._blob)
+        return made
+
     def add(self, node: Expr, operands: list[int]) -> int:
         """The number of a new instruction for ``node``. ``operands``: those that are nodes or rules; made longer by
         what else the node has."""

@@ -23,7 +23,7 @@ from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
 from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
-from tokenfst.automata.schema_text import START, Rules, Writer
+from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
@@ -58,7 +58,7 @@ class SchemaGrammar(Grammar):
     def __init__(self, rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()) -> None:
         super().__init__({START: rules.start, **rules.bodies}, START, source=source, budget=budget)
         self.relaxed = relaxed
-        self._made = schema_program(self._rules, START, rules.states, self.budget)
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)
 
     def is_empty(self) -> bool:
         """Whether no value is allowed."""

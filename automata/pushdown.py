@@ -20,7 +20,7 @@ from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.rule_graph import COMPOSED, components, name_of
 from tokenfst.budget import Budget
 
-LARGE = 20_000
+_LARGE = 20_000
 """Positions of a rule's expression beyond which its largest callees stay calls."""
 
 
@@ -62,11 +62,11 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
     An inlined family counts once, however often its variables are named: they share their bodies.
     """
     total = sum(size(inliner.rules[name], inliner.rules.nodes(name)) for name in group)
-    allowed = max(LARGE, 2 * total)
+    allowed = max(_LARGE, 2 * total)
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}
     for name in group:
-        for callee, count in call_counts(inliner.rules.nodes(name)).items():
+        for callee, count in _call_counts(inliner.rules.nodes(name)).items():
             if callee in sizes and callee not in kept:
                 family = inliner.family.get(callee)
                 key = family[0] if family else callee
@@ -84,7 +84,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
     return found
 
 
-def call_counts(nodes: list[Expr]) -> dict[str, int]:
+def _call_counts(nodes: list[Expr]) -> dict[str, int]:
     """How often each rule is called by a body, given its inner nodes, once counted repetitions are written out."""
     counts = {id(nodes[-1]): 1}
     found: dict[str, int] = {}

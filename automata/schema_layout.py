@@ -11,6 +11,7 @@ where JSON allows white space inside of a value.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tokenfst.automata.expression import EPSILON, Expr, concat, literal, optional, repeat, union
 from tokenfst.automata.regex import regex
@@ -33,8 +34,9 @@ class Layout:
     colon: Expr
 
 
+@lru_cache(maxsize=16)
 def layout(whitespace: str) -> Layout:
-    """The layout of a policy. ConstraintError for a pattern that matches more than JSON's white space."""
+    """The layout of a policy, one object for each. ConstraintError for a pattern that matches more than JSON's white space."""
     if whitespace == "compact":
         return Layout(EPSILON, EPSILON, EPSILON, literal(b","), literal(b":"))
     line = concat(literal(b"\n"), repeat(_SPACE, 0, MOST_INDENT))

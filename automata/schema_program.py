@@ -5,66 +5,61 @@ which the empty one, which begin with themselves, which need a stack. Of what ``
 known. Every value is behind a bracket, a comma or a colon, so no rule begins with itself; no value is empty; and every
 expression without calls is empty or has a word. So one depth-first walk from the start writes each rule where it is
 first called. What leads back to a rule that is not finished is recursion, and needs a stack; every other call is
-replaced by what it calls.
+replaced by what it calls, unless that is large: an expression is walked by its derivatives, which are others behind
+every caller, while those of a rule are shared.
 
-Invariant: the words are those of ``Grammar.program``, and so are the rules that stay calls, up to which rule of a
-recursion is called. Alternatives without a word are left out, by the assumption that recursions have one; where that is
+Invariant: the words are those of ``Grammar.program``. Alternatives without a word are left out, by the assumption that recursions have one; where that is
 not certain once they are finished (a recursion that never ends), and where rules that may be empty call each other,
 ``None`` is the answer, and the grammar's own way is taken.
 
-Cost: linear in the nodes; again, where a rule comes out larger than ``pushdown.LARGE``, with its largest callees as
-calls.
+Cost: linear in the nodes.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Mapping
+from functools import lru_cache
 
 from tokenfst.automata.expression import EPSILON, Expr, Op, Program, ProgramCode, call, union
 from tokenfst.automata.inlining import copies, size
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
-from tokenfst.automata.pushdown import LARGE, call_counts
-from tokenfst.automata.rule_graph import COMPOSED, inner_nodes, name_of
+from tokenfst.automata.rule_graph import COMPOSED, name_of
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _NO_WORD = -1
 
 
+_LARGE = 4_000
+"""Positions beyond which a rule stays a call."""
+
+
 def schema_program(
-    bodies: Mapping[str, Expr], start: str, states: Container[str], budget: Budget
+    bodies: Mapping[str, Expr], start: str, shared: str, states: Container[str], budget: Budget
 ) -> Program | bool | None:
     """The program of rules, which begins with the rule ``start``; ``False`` if that has no word; ``None`` if this walk
     cannot tell.
 
-    ``states``: the rules that may have the empty word. Raises BudgetExceeded("positions" or "seconds").
+    ``shared``: the name of a rule that calls itself only, and whose body is one object for many schemas; if there is
+    one. ``states``: the rules that may have the empty word. Raises BudgetExceeded("positions").
     """
-    forced: set[str] = set()
-    deadline = time.monotonic() + budget.seconds
-    while True:
-        walk = _Walk(bodies, start, states, forced, budget)
-        found = walk.run()
-        if walk.forced == forced:
-            return found
-        forced = walk.forced
-        if time.monotonic() > deadline:
-            raise BudgetExceeded("seconds", budget.seconds, f"the rule {start!r}")
+    walk = _Walk(bodies, states, budget)
+    if shared in bodies:
+        walk.begin_with(shared, _of_shared(shared, bodies[shared]))
+    return walk.program(start) if walk.run(start) else None
+
+
+@lru_cache(maxsize=8)
+def _of_shared(name: str, body: Expr) -> _Walk:
+    """The walk of a rule that calls itself only, done once for all schemas that have it."""
+    walk = _Walk({name: body}, (), Budget())
+    walk.run(name)
+    return walk
 
 
 class _Walk:
-    """One walk; ``forced`` are the rules that stay calls, and gains those that should have."""
-
-    def __init__(
-        self,
-        bodies: Mapping[str, Expr],
-        start: str,
-        states: Container[str],
-        forced: set[str],
-        budget: Budget,
-    ) -> None:
-        self.bodies, self.start, self.states, self.budget = bodies, start, states, budget
-        self.kept, self.forced = forced, set(forced)
+    def __init__(self, bodies: Mapping[str, Expr], states: Container[str], budget: Budget) -> None:
+        self.bodies, self.states, self.budget = bodies, states, budget
         self.code = ProgramCode()
         self.numbers: dict[int, int] = {}
         """Of each node, by its id, its instruction."""
@@ -73,19 +68,27 @@ class _Walk:
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
         """Instructions that have a word if recursions have one; their nodes and operands."""
         self.assured: list[int] = []
-        self.rules: dict[str, int] = {start: 0}
+        self.rules: dict[str, int] = {}
         """Of each rule that is called, its number."""
         self.calls: dict[str, int] = {}
         """Of each rule that is called, its CALL."""
         self.finished: dict[str, int] = {}
         self.begun: set[str] = set()
 
-    def run(self) -> Program | bool | None:
-        """See ``schema_program``."""
-        numbers, entered = self.numbers, set[int]()
-        open_rules = [self.start]
-        self.begun.add(self.start)
-        stack: list[Expr | None] = [None, self.bodies[self.start]]
+    def begin_with(self, name: str, done: _Walk) -> None:
+        """Take over what a walk of the rule ``name`` has written; nothing may be written yet."""
+        self.code = done.code.copy()
+        self.numbers, self.sizes, self.unsure = dict(done.numbers), list(done.sizes), dict(done.unsure)
+        self.assured, self.rules, self.calls = list(done.assured), dict(done.rules), dict(done.calls)
+        self.finished = dict(done.finished)
+        self.begun.add(name)
+
+    def run(self, start: str) -> bool:
+        """Write a rule and all that it needs. False if this walk cannot."""
+        numbers = self.numbers
+        open_rules = [start]
+        self.begun.add(start)
+        stack: list[Expr | None] = [None, self.bodies[start]]
         while stack:
             node = stack[-1]
             if node is None:
@@ -104,22 +107,21 @@ class _Walk:
                     continue
                 stack.pop()
                 number = self.finished.get(name)
-                if number is None or (number >= 0 and (name in self.rules or name in self.kept)):
+                if number is None or (number >= 0 and (name in self.calls or self.sizes[number] > _LARGE)):
                     number = self.call(name)
                     if number is None:
-                        return None
+                        return False
                 numbers[key] = number
             elif node.op is Op.VARIABLE:
                 stack.pop()
                 if not self.write_recursion(node):
-                    return None
-            elif node.args and key not in entered:
-                entered.add(key)
-                stack += node.args
+                    return False
+            elif missing := [arg for arg in node.args if id(arg) not in numbers]:
+                stack += missing
             else:
                 stack.pop()
                 numbers[key] = self.write(node)
-        return self.program()
+        return True
 
     def write(self, node: Expr) -> int:
         """The instruction of a node whose operands are written."""
@@ -216,38 +218,22 @@ class _Walk:
             self.settle()
         if body.source is None and body.op in COMPOSED:
             self.code.labels.append((number, f"the rule {name!r}"))
-        if self.sizes[number] > LARGE:
-            self.check_size(name, body)
-
-    def check_size(self, name: str, body: Expr) -> None:
-        own = size(body)
-        if own > self.budget.positions:
+        if self.sizes[number] > self.budget.positions and size(body) > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
-        total = self.sizes[self.numbers[id(body)]]
-        grown = {
-            callee: count * (self.sizes[self.finished[callee]] - 1)
-            for callee, count in call_counts(inner_nodes(body)).items()
-            if callee not in self.calls and self.finished.get(callee, _NO_WORD) != _NO_WORD
-        }
-        for callee in sorted(grown, key=lambda callee: -grown[callee]):
-            if total <= max(LARGE, 2 * own):
-                break
-            self.forced.add(callee)
-            total -= grown[callee]
 
-    def program(self) -> Program | bool | None:
-        root = self.finished[self.start]
+    def program(self, start: str) -> Program | bool | None:
+        """The program of what is written, as ``schema_program`` gives it."""
+        root = self.finished[start]
         if root == _NO_WORD:
             return False
         self.settle()
-        if any(self.finished[name] in self.unsure for name in self.rules):
+        if root in self.unsure or any(self.finished[name] in self.unsure for name in self.rules):
             return None
-        if len(self.rules) == 1 and self.start not in self.calls:
-            if root != self.code.length - 1:
-                self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root
-            return self.code.program(assured=self.assured)
-        self.call(self.start)
+        if self.rules:
+            found = self.call(start)
+            assert found is not None, "the start is no state"
+            root = found
+        if root != self.code.length - 1:
+            self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root
         rules = tuple((self.finished[name], False) for name in self.rules)
-        if self.calls[self.start] != self.code.length - 1:
-            self.code.add(union(EPSILON, EPSILON), [self.calls[self.start]])
         return self.code.program(rules, tuple(self.rules), self.assured)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -224,7 +225,16 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {type(schema).__name__}")
+    with suppress(RecursionError):  # what is nested so deeply is refused where it is read
+        json.dumps(schema, default=_number)
     return schema
+
+
+def _number(value: Any) -> str:
+    """A Decimal is JSON; nothing else that ``json`` does not know is."""
+    if isinstance(value, Decimal):
+        return str(value)
+    raise SchemaError("#", f"{value!r} is no JSON value")
 
 
 def draft_of(value: Any, default: int, document: str) -> int:

@@ -133,7 +133,7 @@ def words(values: Iterable[str]) -> StringSet:
 
 def has_surrogate(text: str) -> bool:
     """Whether a lone surrogate is in the text, so that it has no UTF-8 encoding."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def within(language: Language, partial: str = "") -> StringSet:

@@ -37,6 +37,10 @@ ANY_RULE = "any"
 """The rule of any JSON value."""
 
 
+_ANY: dict[tuple[Layout, bool], Expr] = {}
+_MOST_LAYOUTS = 16
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The rules of a schema; ``start`` is the expression of the whole. ``states`` are the rules that are no values but
@@ -71,7 +75,7 @@ class Writer:
                 raise BudgetExceeded("states", self.budget.states, f"the rule {name!r}")
             if time.monotonic() > self._deadline:
                 raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {name!r}")
-            self._bodies[name] = make()
+            self._bodies[name] = self._any() if name == ANY_RULE else make()
         return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
@@ -122,6 +126,16 @@ class Writer:
             parts.append(number(shape.numbers, self.fractions))
         parts += [_any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
         return union(*parts)
+
+    def _any(self) -> Expr:
+        """The body of ``ANY_RULE``, one object for all schemas."""
+        key = self.layout, self.fractions
+        found = _ANY.get(key)
+        if found is None:
+            if len(_ANY) >= _MOST_LAYOUTS:
+                _ANY.clear()
+            found = _ANY[key] = self._body(EVERY)
+        return found
 
     def _body(self, shape: Shape) -> Expr:
         arrays = [self._cell(cell, Items(self, cell).texts, Array()) for cell in shape.arrays]

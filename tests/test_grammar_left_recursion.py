@@ -122,7 +122,7 @@ def check(rules: Rules, words: list[bytes], what: object) -> None:
 def small_rules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once with bodies as large as they become, once with most calls left, as in large grammars."""
     if request.param == "callees kept":
-        monkeypatch.setattr("tokenfst.automata.pushdown.LARGE", 6)
+        monkeypatch.setattr("tokenfst.automata.pushdown._LARGE", 6)
 
 
 @pytest.mark.usefixtures("small_rules")
