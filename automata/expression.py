@@ -125,21 +125,21 @@ def literal(data: bytes) -> Expr:
 
 def concat(*parts: Expr) -> Expr:
     """The parts one after the other."""
-    if any(part is EMPTY for part in parts):
+    if EMPTY in parts:  # compared by identity
         return EMPTY
-    kept = tuple(part for part in parts if part is not EPSILON)
+    kept = tuple([part for part in parts if part is not EPSILON]) if EPSILON in parts else parts
     return kept[0] if len(kept) == 1 else Expr(Op.CONCAT, kept) if kept else EPSILON
 
 
 def union(*parts: Expr) -> Expr:
     """Any of the parts."""
-    kept = tuple(part for part in parts if part is not EMPTY)
+    kept = tuple([part for part in parts if part is not EMPTY]) if EMPTY in parts else parts
     return kept[0] if len(kept) == 1 else Expr(Op.UNION, kept) if kept else EMPTY
 
 
 def intersect(*parts: Expr) -> Expr:
     """All of the parts at once (at least one part)."""
-    if any(part is EMPTY for part in parts):
+    if EMPTY in parts:
         return EMPTY
     return parts[0] if len(parts) == 1 else Expr(Op.INTERSECT, parts)
 

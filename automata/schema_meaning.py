@@ -120,6 +120,11 @@ class Meaning:
         return found
 
     def _shape(self, formula: Formula) -> Shape:
+        if formula.kind is Kind.ATOM:
+            if isinstance(formula.atom, Constant):
+                return constant_shape(formula.atom.value, self.constant)
+            assert isinstance(formula.atom, Place)
+            return self._schema(formula.atom)
         where = _where(formula)
         if formula.kind is Kind.NOT:
             inner = self.shape(formula.parts[0])
@@ -127,15 +132,10 @@ class Meaning:
         if formula.kind is Kind.OR:
             shapes = [self.shape(part) for part in formula.parts]
             return self.algebra.join(shapes, where)
-        if formula.kind is Kind.AND:
-            result = EVERY
-            for part in formula.parts:
-                result = self.algebra.meet(result, self.shape(part), where)
-            return result
-        if isinstance(formula.atom, Constant):
-            return constant_shape(formula.atom.value, self.constant)
-        assert isinstance(formula.atom, Place)
-        return self._schema(formula.atom)
+        result = EVERY
+        for part in formula.parts:
+            result = self.algebra.meet(result, self.shape(part), where)
+        return result
 
     def tried(self, make: Callable[[], Shape], otherwise: Shape = EVERY) -> Shape:
         """A shape; where it is out of reach and may be relaxed, ``otherwise``, marked as inexact."""

@@ -68,12 +68,17 @@ class Place:
 
     def where(self, *tokens: str | int) -> str:
         """The address of something below, for messages."""
-        return f"{self.resource.document}{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
+        return self.resource.document + self._pointer(tokens)
 
     def below(self, value: Any, *tokens: str | int) -> Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
-        pointer = f"{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
-        return _placed(value, pointer, self.resource)
+        return _placed(value, self._pointer(tokens), self.resource)
+
+    def _pointer(self, tokens: tuple[str | int, ...]) -> str:
+        pointer = self.pointer
+        for token in tokens:
+            pointer += "/" + escape(token)
+        return pointer
 
 
 def escape(token: str | int) -> str:
