@@ -55,7 +55,9 @@ class SchemaGrammar(Grammar):
 
     __slots__ = ("_made", "relaxed")
 
-    def __init__(self, rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()) -> None:
+    def __init__(
+        self, rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
+    ) -> None:
         super().__init__({START: rules.start, **rules.bodies}, START, source=source, budget=budget)
         self.relaxed = relaxed
         self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import marshal
+import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -58,7 +59,13 @@ class Meaning:
 
     def __init__(self, source: Source, leaves: Leaves, *, relax: bool) -> None:
         self.formulas = Formulas()
-        self.algebra = Algebra(self.formulas, self.alive)
+        own = weakref.ref(self)  # no cycle: all that a schema needs is freed when it is done
+
+        def alive(cell: Array | Object) -> bool:
+            meaning = own()
+            return meaning is None or meaning.alive(cell)
+
+        self.algebra = Algebra(self.formulas, alive)
         self.relaxed: dict[Relaxed, None] = {}
         self.relaxes = relax
         self._source, self._leaves = source, leaves

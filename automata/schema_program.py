@@ -8,9 +8,9 @@ first called. What leads back to a rule that is not finished is recursion, and n
 replaced by what it calls, unless that is large: an expression is walked by its derivatives, which are others behind
 every caller, while those of a rule are shared.
 
-Invariant: the words are those of ``Grammar.program``. Alternatives without a word are left out, by the assumption that recursions have one; where that is
-not certain once they are finished (a recursion that never ends), and where rules that may be empty call each other,
-``None`` is the answer, and the grammar's own way is taken.
+Invariant: the words are those of ``Grammar.program``. Alternatives without a word are left out, by the assumption that
+recursions have one; where that is not certain once they are finished (a recursion that never ends), and where rules
+that may be empty call each other, ``None`` is the answer, and the grammar's own way is taken.
 
 Cost: linear in the nodes.
 """
@@ -209,7 +209,7 @@ class _Walk:
         return self.calls[name]
 
     def finish(self, name: str) -> None:
-        """Note the instruction of a rule, and which of its callees make it too large."""
+        """Note the instruction of a rule. BudgetExceeded if it is too large."""
         body = self.bodies[name]
         number = self.finished[name] = self.numbers[id(body)]
         if number == _NO_WORD:

@@ -101,7 +101,8 @@ def spell(
         dense[state, list(row)] = list(row.values())
     numbers: dict[bytes, int] = {}
     columns = np.ascontiguousarray(dense.T)
-    contents = [columns[byte].tobytes() if used else b"" for byte, used in enumerate(dense.any(axis=0).tolist())]
+    used = set(np.flatnonzero(dense.any(axis=0)).tolist())
+    contents = [columns[byte].tobytes() if byte in used else b"" for byte in range(256)]
     classes = np.array([numbers.setdefault(content, len(numbers)) for content in contents], np.uint8)
     table = np.ascontiguousarray(columns[[contents.index(content) for content in numbers]].T)
     accepted = np.zeros(len(rows), np.bool_)
