@@ -17,7 +17,7 @@ from tokenfst.automata.known_words import has_a_word, has_empty_word, has_word, 
 from tokenfst.automata.language import Language
 from tokenfst.automata.schema_text import START
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, EmptyLanguageError
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 
 TREE = {"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}, "additionalProperties": False}
 LIST = {
@@ -124,6 +124,13 @@ def test_the_rule_of_any_value_is_one_object() -> None:
     compact = json_schema({"type": "object"}, whitespace="compact")
     assert compact.rules["any"] is not first.rules["any"]
     assert first.accepts('{"a": [1, 2]}') and not compact.accepts('{"a": [1, 2]}')
+
+
+def test_white_space_that_matches_nothing_is_refused() -> None:
+    with pytest.raises(ConstraintError, match="matches no text"):
+        json_schema(True, whitespace=" (?= )")
+    with pytest.raises(ConstraintError, match="matches no text"):
+        json_schema({"type": "integer"}, whitespace="(?! *)")
 
 
 def test_values_may_be_any_json_and_nothing_else() -> None:
