@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tokenfst.automata.expression import Expr
+from tokenfst.automata.expression import EMPTY, Expr, Program
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
+from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
-from tokenfst.automata.schema_text import START, Rules, Writer
+from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
@@ -52,13 +53,25 @@ class SchemaLanguage(Language):
 class SchemaGrammar(Grammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("relaxed",)
+    __slots__ = ("_made", "relaxed")
 
     def __init__(
-        self, rules: Mapping[str, Expr], source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
+        self, rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
     ) -> None:
-        super().__init__(rules, START, source=source, budget=budget)
+        super().__init__({START: rules.start, **rules.bodies}, START, source=source, budget=budget)
         self.relaxed = relaxed
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)
+
+    def is_empty(self) -> bool:
+        """Whether no value is allowed."""
+        return super().is_empty() if self._made is None else self._made is False
+
+    def program(self) -> Program:
+        """The rules as the native core reads them, made once."""
+        return self._made if isinstance(self._made, Program) else super().program()
+
+    def _check(self, name: str, body: Expr) -> None:
+        """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
 def json_schema(
@@ -130,9 +143,11 @@ def _finished(
     """A grammar if anything is called. EmptyLanguageError if there is no text."""
     made: SchemaLanguage | SchemaGrammar
     if rules.bodies:
-        made = SchemaGrammar({START: rules.start, **rules.bodies}, source, budget, relaxed)
+        made = SchemaGrammar(rules, source, budget, relaxed)
+        empty = made.is_empty()
     else:
         made = SchemaLanguage(rules.start, source, budget, relaxed)
-    if made.is_empty():
+        empty = rules.start is EMPTY
+    if empty:
         raise EmptyLanguageError("no JSON value satisfies the schema: its keywords contradict each other")
     return made
