@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -31,16 +33,21 @@ _HOUR = r"(?:[01]\d|2[0-3])"
 _CLOCK = rf"{_HOUR}:[0-5]\d:[0-5]\d(?:\.\d{{1,6}})?"
 _OFFSET = rf"(?:Z|[+-]{_HOUR}:[0-5]\d)"
 _SIXTY = r"[1-5]?\d"
-_DURATION = rf"-?P(?=.)(?:\d{{1,6}}Y)?(?:\d{{1,8}}D)?(?:T(?=.)(?:(?:1?\d|2[0-3])H)?(?:{_SIXTY}M)?(?:{_SIXTY}(?:\.\d{{1,6}})?S)?)?"
+_TIME = rf"(?:(?:1?\d|2[0-3])H)?(?:{_SIXTY}M)?(?:{_SIXTY}(?:\.\d{{1,6}})?S)?"
+_DURATION = rf"-?P(?=.)(?:\d{{1,6}}Y)?(?:\d{{1,8}}D)?(?:T(?=.){_TIME})?"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _LABEL = r"(?!xn--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = rf"(?:(?:{_LABEL}\.)*(?=[a-z]){_LABEL}|{_OCTET}(?:\.{_OCTET}){{3}})"
 _PATH = r"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*"
 _REST = rf"(?::[1-9]\d{{0,3}})?(?:/{_PATH})*(?:\?{_PATH})?(?:#{_PATH})?"
-_SPECIAL = ("http", "https", "ws", "wss", "ftp", "file")
+_SPECIAL = "|".join(
+    "".join(f"[{letter}{letter.upper()}]" for letter in name)
+    for name in ("http", "https", "ws", "wss", "ftp", "file")
+)
 _HEX = "[0-9A-Fa-f]"
 _LARGEST = 1.7976931348623157e308
-_EXACT = 10**15
+_ROUNDED = 2**23
+"""Below this pydantic's tolerance of 1e-9 covers the rounding of a multiple of a number that is itself rounded."""
 
 
 class TypeSchema(GenerateJsonSchema):
@@ -50,7 +57,7 @@ class TypeSchema(GenerateJsonSchema):
 
     def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
         """A bound that is excluded is the next number beyond it: a text in between would be read as the bound.
-        Beyond ``_EXACT`` pydantic takes rounding for a remainder."""
+        Multiples too far from zero are left out: pydantic takes their rounding for a remainder."""
         made = super().float_schema(schema)
         if (low := made.pop("exclusiveMinimum", None)) is not None:
             made["minimum"] = max(math.nextafter(low, math.inf), made.get("minimum", -math.inf))
@@ -58,7 +65,9 @@ class TypeSchema(GenerateJsonSchema):
             made["maximum"] = min(math.nextafter(high, -math.inf), made.get("maximum", math.inf))
         most = math.inf if schema.get("allow_inf_nan", self._config.allow_inf_nan) else _LARGEST
         if "multipleOf" in made:
-            most = _EXACT
+            step = Fraction(made["multipleOf"])
+            exact = step == Fraction(str(made["multipleOf"]))
+            most = float(2**53 / step.denominator if exact else _ROUNDED)
         if most < math.inf:
             made["minimum"] = max(made.get("minimum", -most), -most)
             made["maximum"] = min(made.get("maximum", most), most)
@@ -66,10 +75,11 @@ class TypeSchema(GenerateJsonSchema):
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         """A string of digits, as pydantic writes it; a number instead where bounds are given."""
-        names = ("gt", "ge", "lt", "le", "multiple_of")
-        bounds = {name: float(schema[name]) for name in names if schema.get(name) is not None}  # type: ignore[literal-required]
+        names = ("gt", "ge", "lt", "le")
+        bounds: dict[str, Any] = {name: float(schema[name]) for name in names if schema.get(name) is not None}  # type: ignore[literal-required]
+        multiple = schema.get("multiple_of")
         whole, places = schema.get("max_digits"), schema.get("decimal_places")
-        if not bounds:
+        if not bounds and multiple is None:
             before = None if whole is None else whole - (places or 0)
             digits = "*" if before is None else f"{{0,{before - 1}}}"
             begin = "0" if before == 0 else rf"(?:0|[1-9]\d{digits})"
@@ -77,6 +87,11 @@ class TypeSchema(GenerateJsonSchema):
             fraction = after if before == 0 else f"(?:{after})?"
             return {"type": "string", "pattern": f"^-?{begin}{fraction}$"}
         made = self.float_schema(core_schema.float_schema(**bounds, allow_inf_nan=False))
+        if multiple is not None:
+            finest = min(int(multiple.as_tuple().exponent), 0)
+            most = float(Decimal(10) ** (15 + finest))  # a float keeps 15 digits
+            made["multipleOf"] = float(multiple)
+            made["minimum"], made["maximum"] = max(made["minimum"], -most), min(made["maximum"], most)
         if whole is not None or places is not None:
             made[REFUSED] = "it cannot say the digits and the bounds of a Decimal together"
         return made
@@ -121,10 +136,10 @@ class TypeSchema(GenerateJsonSchema):
         """Of schemes that the WHATWG's URL standard reads in its own way, those with a plain host and port."""
         made = super().url_schema(schema)
         schemes = schema.get("allowed_schemes")
-        plain = {"pattern": f"^(?:{'|'.join(schemes or _SPECIAL)})://{_HOST}{_REST}$"}
+        plain = {"pattern": f"^(?:{'|'.join(schemes) if schemes else _SPECIAL})://{_HOST}{_REST}$"}
         if schemes is not None:
             return {**{name: made[name] for name in made if name != "format"}, **plain}
-        return {**made, "anyOf": [{"not": {"pattern": f"^(?:{'|'.join(_SPECIAL)}):"}}, plain]}
+        return {**made, "anyOf": [{"not": {"pattern": f"^(?:{_SPECIAL}):"}}, plain]}
 
     def complex_schema(self, schema: core_schema.ComplexSchema) -> JsonSchemaValue:
         """Refused."""

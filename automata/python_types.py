@@ -125,7 +125,7 @@ def _function(function: Any) -> tuple[Any, Callable[[str | bytes], inspect.Bound
             for field, name in zip(fields, signature.parameters, strict=True)
             if field in made.model_fields_set
         }
-        return inspect.BoundArguments(signature, arguments)  # type: ignore[arg-type]
+        return inspect.BoundArguments(signature, arguments)
 
     return pydantic.TypeAdapter(model), bind
 

@@ -72,8 +72,8 @@ class Runner:
     """A library in a process of its own, over the vocabulary ``source``. Close it, or use it with ``with``."""
 
     def __init__(self, who: str, source: str, limit: float = LIMIT) -> None:
-        self.who, self._source, self._limit = who, source, limit
-        self._process: Any = None
+        self.who, self.limit, self._source = who, limit, source
+        self.process: Any = None
         self._pipe: Connection | None = None
 
     def run(self, row: dict[str, Any]) -> Record:
@@ -82,7 +82,7 @@ class Runner:
         lost = Record(row["id"], self.who)
         try:
             pipe.send(row)
-            if pipe.poll(self._limit):
+            if pipe.poll(self.limit):
                 return Record(**pipe.recv())
             lost.trouble = "timeout"
         except (EOFError, OSError):
@@ -93,8 +93,8 @@ class Runner:
     def close(self) -> None:
         """End the process."""
         if self._pipe is not None:
-            self._process.kill()
-            self._process.join()
+            self.process.kill()
+            self.process.join()
             self._pipe.close()
             self._pipe = None
 
@@ -107,8 +107,8 @@ class Runner:
     def _start(self) -> Connection:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(self.who, self._source, theirs), daemon=True)
-        self._process.start()
+        self.process = context.Process(target=_serve, args=(self.who, self._source, theirs), daemon=True)
+        self.process.start()
         theirs.close()
         try:
             if self._pipe.poll(START_LIMIT) and self._pipe.recv() == "ready":

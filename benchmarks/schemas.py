@@ -38,15 +38,15 @@ def schemas(world: World, count: int | None = SAMPLE, records: Path = RECORDS) -
         return
     rows = sample_of(DATA, count)
     found: dict[str, list[Record]] = {}
+    records.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        file = stack.enter_context(records.open("w", buffering=1))
         runners = [stack.enter_context(Runner(who, TEKKEN)) for who in (OURS, *world.installed(*PEERS))]
         for row in rows:
             for runner in runners:
-                found.setdefault(runner.who, []).append(runner.run(row))
-    records.parent.mkdir(parents=True, exist_ok=True)
-    with records.open("w") as file:
-        for made in zip(*found.values(), strict=True):
-            file.writelines(json.dumps(asdict(record)) + "\n" for record in made)
+                record = runner.run(row)
+                found.setdefault(runner.who, []).append(record)
+                file.write(json.dumps(asdict(record)) + "\n")
     yield from figures(found, f"records: {records}")
 
 
