@@ -20,13 +20,17 @@ from tokenfst import Vocabulary
 from tokenfst.automata.json_schema import json_schema
 from tokenfst.automata.lark_syntax import lark_grammar
 
+Encode = Callable[[str], list[int]]
+"""Text to tokens, as the tokenizer does it: what llguidance takes where text is forced (greedily, without)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Walk:
     """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances.
 
     ``restart()`` goes back to the beginning; what was found out about the constraint stays known. ``error()`` is the
-    message of a library that stops with an error without raising one.
+    message of a library that stops with an error without raising one. ``checks``: whether ``accept`` answers False to a
+    token that is not allowed, whatever was filled.
     """
 
     fill: Callable[[], object]
@@ -34,6 +38,7 @@ class Walk:
     bitmask: Any
     restart: Callable[[], object]
     error: Callable[[], str] = lambda: ""
+    checks: bool = True
 
 
 class Library(Protocol):
@@ -60,7 +65,7 @@ class SchemaLibrary(Library, Protocol):
 class Tokenfst:
     name = "tokenfst"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         self.vocabulary = vocabulary
 
     def compile(self, pattern: str) -> Any:
@@ -82,7 +87,7 @@ class Tokenfst:
 class Xgrammar:
     name = "xgrammar"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         import xgrammar
 
         self._xgrammar = xgrammar
@@ -114,7 +119,7 @@ class Xgrammar:
 class Llguidance:
     name = "llguidance"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         import llguidance
 
         class Tokenizer:
@@ -126,8 +131,9 @@ class Llguidance:
                 self.special_token_ids = sorted(vocabulary.special_token_ids)
 
             def __call__(self, text: str | bytes) -> list[int]:
-                data = text.encode() if isinstance(text, str) else text
-                return list(vocabulary.encode_greedy(data))
+                if encode is not None:
+                    return encode(text if isinstance(text, str) else text.decode(errors="replace"))
+                return list(vocabulary.encode_greedy(text.encode() if isinstance(text, str) else text))
 
         self._llguidance = llguidance
         self._size = len(vocabulary)
@@ -154,7 +160,7 @@ class Llguidance:
 class Outlines:
     name = "outlines-core"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         import outlines_core
 
         ids: dict[bytes, list[int]] = {}

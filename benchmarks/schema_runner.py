@@ -16,15 +16,15 @@ import gc
 import json
 import multiprocessing
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic, perf_counter_ns
 from typing import Any
 
-from libraries import LIBRARIES, Walk
+from libraries import LIBRARIES, Encode, Walk
 from measure import clock_overhead, quiet
 
 import tokenfst
@@ -32,12 +32,11 @@ import tokenfst
 LIMIT = 20.0
 """Seconds for one schema and all of its documents."""
 START_LIMIT = 120.0
+ORDER_LIMIT, ORDER_PROBES, ORDER_SECONDS = 60.0, 1_000, 15.0
+"""Bounds of the search for an accepted order: seconds for a schema, attempts and seconds for a document."""
 MEMORY_LIMIT = 8 << 30
 """Address space of a process."""
-ORDER_PROBES, ORDER_SECONDS = 400, 3.0
 WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "number"}}}
-
-Encode = Callable[[str], list[int]]
 
 
 @dataclass(slots=True)
@@ -83,8 +82,13 @@ class Runner:
         try:
             pipe.send(row)
             if pipe.poll(self.limit):
-                return Record(**pipe.recv())
-            lost.trouble = "timeout"
+                made = lost = Record(**pipe.recv())
+                if not made.rejects_valid:
+                    return made
+                if pipe.poll(ORDER_LIMIT):
+                    return Record(**pipe.recv())
+            else:
+                lost.trouble = "timeout"
         except (EOFError, OSError):
             lost.trouble = "crash"
         self.close()
@@ -125,7 +129,8 @@ class Runner:
 def _serve(who: str, source: str, pipe: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     vocabulary = tokenfst.load_vocabulary(source)
-    library, encode, end = LIBRARIES[who](vocabulary), encoder(source), vocabulary.eos_token_ids[0]
+    encode, end = encoder(source), vocabulary.eos_token_ids[0]
+    library = LIBRARIES[who](vocabulary, encode)
     overhead = clock_overhead()
     with suppress(Exception):  # the first schema that counts says what is wrong
         library.walk(library.compile_schema(WARM_UP)).fill()
@@ -133,8 +138,11 @@ def _serve(who: str, source: str, pipe: Connection) -> None:
     pipe.send("ready")
     while True:
         row = pipe.recv()
-        made = measured(library, row, encode, end, overhead)
-        pipe.send({name: getattr(made, name) for name in Record.__slots__})
+        made, walk = measured(library, row, encode, end, overhead)
+        pipe.send(asdict(made))
+        if walk is not None and made.rejects_valid:
+            explain(made, walk, row, encode, end)
+            pipe.send(asdict(made))
 
 
 def encoder(source: str) -> Encode:
@@ -149,8 +157,10 @@ def encoder(source: str) -> Encode:
     return lambda text: tokenizer.encode(text, bos=False, eos=False)
 
 
-def measured(library: Any, row: dict[str, Any], encode: Encode, end: int, overhead: float) -> Record:
-    """One schema: compiled, walked along all of its documents, and judged."""
+def measured(
+    library: Any, row: dict[str, Any], encode: Encode, end: int, overhead: float
+) -> tuple[Record, Walk | None]:
+    """One schema: compiled, walked along all of its documents, and judged; with the walk, if it compiled."""
     made = Record(row["id"], library.name)
     documents = [encode(json.dumps(test["data"], ensure_ascii=False)) for test in row["tests"]]
     with quiet():
@@ -162,8 +172,7 @@ def measured(library: Any, row: dict[str, Any], encode: Encode, end: int, overhe
             made.first_mask = (perf_counter_ns() - begin) / 1e9
         except Exception as error:
             made.refused = _told(error)
-            return made
-        rejected = []
+            return made, None
         for number, (test, tokens) in enumerate(zip(row["tests"], documents, strict=True)):
             try:
                 walk.restart()
@@ -174,12 +183,17 @@ def measured(library: Any, row: dict[str, Any], encode: Encode, end: int, overhe
             if accepted and not test["valid"]:
                 made.accepts_invalid.append(number)
             if not accepted and test["valid"]:
-                rejected.append(number)
+                made.rejects_valid.append(number)
         made.memory = _memory_since(before)
-        for number in rejected:
-            ordered = in_some_order(walk, row["tests"][number]["data"], encode, end)
-            (made.other_order if ordered else made.rejects_valid).append(number)
-    return made
+    return made, walk
+
+
+def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: int) -> None:
+    """Move the documents that are accepted in another order of members to ``other_order``."""
+    for number in tuple(made.rejects_valid):
+        if in_some_order(walk, row["tests"][number]["data"], encode, end):
+            made.rejects_valid.remove(number)
+            made.other_order.append(number)
 
 
 def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> bool:
@@ -218,7 +232,8 @@ def in_some_order(walk: Walk, value: Any, encode: Encode, end: int) -> bool:
         if left < 0 or monotonic() > until:
             return False
         walk.restart()
-        return _led(walk, [*encode(text), *last], [], 0.0)
+        tokens = [*encode(text), *last]
+        return all(map(walk.accept, tokens)) if walk.checks else _led(walk, tokens, [], 0.0)
 
     def spelled(value: Any, prefix: str) -> Iterator[str]:
         if isinstance(value, dict) and value:
