@@ -79,6 +79,8 @@ class TypeSchema(GenerateJsonSchema):
         bounds: dict[str, Any] = {name: float(schema[name]) for name in names if schema.get(name) is not None}  # type: ignore[literal-required]
         multiple = schema.get("multiple_of")
         whole, places = schema.get("max_digits"), schema.get("decimal_places")
+        if whole is not None and places is not None:
+            places = min(whole, places)
         if not bounds and multiple is None:
             before = None if whole is None else whole - (places or 0)
             digits = "*" if before is None else f"{{0,{before - 1}}}"

@@ -185,6 +185,7 @@ WALKED: tuple[Any, ...] = (
     Annotated[set[bool], Field(min_length=2)],
     Annotated[decimal.Decimal, Field(max_digits=2, decimal_places=2)],
     Annotated[decimal.Decimal, Field(max_digits=3, decimal_places=0)],
+    Annotated[decimal.Decimal, Field(max_digits=2, decimal_places=5)],
     Annotated[decimal.Decimal, Field(decimal_places=2)],
     dict[Annotated[str, Field(pattern="^[a-c]$")], int],
 )
