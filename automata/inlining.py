@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, repeat, union
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, copies, repeat, union
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.metering import NodeMeter
 from tokenfst.automata.rule_graph import (
     COMPOSED,
     cycles,
     holding,
-    inner_nodes,
+    is_composed,
     name_of,
     nested_heads,
     reachable,
@@ -137,7 +137,7 @@ def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
         seen.add((id(node), tail))
         if node.op is Op.CALL:
             found.append((name_of(node), tail))
-        elif node.op in COMPOSED:
+        elif is_composed(node):
             stack.extend(reversed(list(_places(node, tail))))
     return found
 
@@ -160,23 +160,17 @@ def _named(expr: Expr, name: str) -> Expr:
     return replace(expr, source=f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr
 
 
-def copies(node: Expr) -> int:
-    """How often a REPEAT's body stands there once it is written out; a loop counts once."""
-    assert isinstance(node.value, tuple)
-    low, high = node.value
-    return max(low, 1) if high < 0 else high
-
-
-def size(expr: Expr, nodes: list[Expr] | None = None) -> int:
-    """The positions of a rule body with its counted repetitions written out; a call is one. ``nodes``: its inner
-    nodes, if they are known already."""
+def size(nodes: list[Expr]) -> int:
+    """The positions of a rule body with its counted repetitions written out; a call is one. ``nodes``: its outer
+    nodes."""
     sizes: dict[int, int] = {}
-    for node in nodes or inner_nodes(expr):
-        if node.op in COMPOSED:
-            total = sum(sizes[id(arg)] for arg in node.args)
-            if node.op is Op.REPEAT:
-                total *= copies(node)
-            sizes[id(node)] = total
-        else:
-            sizes[id(node)] = 1
-    return sizes[id(expr)]
+    for node in nodes:
+        total = node.size or 1
+        if is_composed(node):
+            total = 0
+            for arg in node.args:
+                total += sizes[id(arg)]
+            if isinstance(node.value, tuple):
+                total *= copies(node.value)
+        sizes[id(node)] = total
+    return sizes[id(nodes[-1])]

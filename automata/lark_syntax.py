@@ -59,6 +59,7 @@ class _Builder:
         self.text, self.budget = text, budget
         self.source = Source(text)
         self.patterns: dict[int, list[str]] = {}
+        self.parsed: dict[str, Pattern] = {}
         self.named: set[int] = set()
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
@@ -209,7 +210,7 @@ class _Builder:
 
     def compiled(self, alternatives: list[str], position: int) -> Expr:
         try:
-            return terminals.expression_of(alternatives, self.budget)
+            return terminals.expression_of(alternatives, self.parsed, self.budget)
         except PatternError as error:
             self.source.fail(error.message, position, type(error))
 
@@ -301,7 +302,7 @@ class _Builder:
             self.source.fail("a regular expression goes over a line break only under the flag x", position)
         pattern = terminals.with_flags(body, flags)
         try:
-            Pattern(pattern, 0, self.budget or Budget())
+            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget())
         except PatternError as error:
             shift = len(set(flags)) + 3 if flags else 0
             inside = max(error.position - shift, 0) + 1 if file.at is None else 0

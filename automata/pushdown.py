@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tokenfst.automata.expression import Expr, Op, call
-from tokenfst.automata.inlining import Inliner, copies, size
+from tokenfst.automata.expression import Expr, Op, call, copies
+from tokenfst.automata.inlining import Inliner, size
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
-from tokenfst.automata.rule_graph import COMPOSED, components, name_of
+from tokenfst.automata.rule_graph import components, is_composed, name_of
 from tokenfst.budget import Budget
 
 _LARGE = 20_000
@@ -61,7 +61,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
     An inlined family counts once, however often its variables are named: they share their bodies.
     """
-    total = sum(size(inliner.rules[name], inliner.rules.nodes(name)) for name in group)
+    total = sum(size(inliner.rules.nodes(name)) for name in group)
     allowed = max(_LARGE, 2 * total)
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}
@@ -85,15 +85,15 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
 
 def _call_counts(nodes: list[Expr]) -> dict[str, int]:
-    """How often each rule is called by a body, given its inner nodes, once counted repetitions are written out."""
+    """How often each rule is called by a body, given its outer nodes, once counted repetitions are written out."""
     counts = {id(nodes[-1]): 1}
     found: dict[str, int] = {}
     for node in reversed(nodes):  # users before operands
         count = counts[id(node)]
         if node.op is Op.CALL:
             found[name_of(node)] = found.get(name_of(node), 0) + count
-        elif node.op in COMPOSED:
+        elif is_composed(node):
             for arg in node.args:
-                inner = count * copies(node) if node.op is Op.REPEAT else count
+                inner = count * copies(node.value) if isinstance(node.value, tuple) else count
                 counts[id(arg)] = counts.get(id(arg), 0) + inner
     return found
