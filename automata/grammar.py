@@ -377,7 +377,9 @@ class Grammar:
 def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) -> set[int]:
     """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
     among ``alive``, and the variables that rules became. Plain nodes have one anyway."""
-    leaves = [node for name in plain for node in plain.nodes(name) if not node.size and node.op not in COMPOSED]
+    leaves = [
+        node for name in plain for node in plain.nodes(name) if not node.size and node.op not in COMPOSED
+    ]
     inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
     made = below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)
     return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
