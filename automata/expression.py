@@ -303,7 +303,7 @@ def linearize(
     """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
 
     ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
-    read, and ``root`` must be no part of one. ``assured``: ids of nodes that are known to have a word, plain ones apart.
+    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
     """
     roots = [body for body, _ in (rules or {}).values()]
     nodes = below(*roots, root)

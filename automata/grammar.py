@@ -24,8 +24,8 @@ from tokenfst.automata.conflict import Conflict, make_conflict
 from tokenfst.automata.drawing import Drawing
 from tokenfst.automata.expression import EMPTY, Expr, Op, Program, below, call, linearize
 from tokenfst.automata.grammar_lint import Finding, lint, nullable, productive
-from tokenfst.automata.language import Language, encode, widest
 from tokenfst.automata.inlining import rebuilt, size
+from tokenfst.automata.language import Language, encode, widest
 from tokenfst.automata.lazy import run_program
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.network import draw_rules

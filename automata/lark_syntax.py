@@ -131,8 +131,9 @@ class _Builder:
                 continue
             instances += bool(bound)
             if instances > _MAX_INSTANCES or len(name) > 10 * _MAX_INSTANCES:
-                budget = self.budget or Budget()
-                raise BudgetExceeded("positions", budget.positions, f"the template {definition.name!r}")
+                raise BudgetExceeded(
+                    "template instances", _MAX_INSTANCES, f"the template {definition.name!r}"
+                )
             bodies = [
                 fold(tree, partial(self.part, file=file, bound=bound))[0] for tree, file in definition.bodies
             ]
@@ -259,8 +260,9 @@ class _Builder:
                 self.pattern(self.source.look_up(token, file))
             found += fold(tree, partial(self.terminal_part, file=file))
         if sum(map(len, found)) > terminals.MAX_PATTERN:
-            budget = self.budget or Budget()
-            raise BudgetExceeded("positions", budget.positions, f"a terminal that begins {found[0][:40]!r}")
+            raise BudgetExceeded(
+                "characters", terminals.MAX_PATTERN, f"a terminal that begins {found[0][:40]!r}"
+            )
         return found
 
     def terminal_part(self, kind: str, children: list[Any], file: File) -> list[str]:

@@ -76,20 +76,16 @@ class Rewritten(NamedTuple):
     origins: dict[str, str]
 
 
-def without_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> dict[str, Expr]:
+def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
     """Rules with the same words, no rule of which reaches itself at its left edge; those ``start`` reaches.
 
     Rules that need no change keep their bodies, the same objects. New rules are named after the ways that they
-    stand for: ``a up to b``, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes first.
+    stand for: ``a up to b``, which is part of b, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes
+    first.
 
     Linear in the rules, and for each head in the bodies of its group. Raises BudgetExceeded("positions" or
     "seconds") naming the rule.
     """
-    return rewrite_left_recursion(rules, start, budget).rules
-
-
-def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
-    """The same, with what each new rule is part of: ``a up to b`` of b, ``a⁺`` of a."""
     rules = Rules.of(rules)
     reached = reachable(rules.graph, start)
     live = rules.only(reached)

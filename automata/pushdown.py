@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from tokenfst.automata.expression import Expr, Op, call, copies
 from tokenfst.automata.inlining import Inliner, size
-from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
+from tokenfst.automata.left_recursion import Rewritten
 from tokenfst.automata.rule_graph import components, is_composed, name_of
 from tokenfst.budget import Budget
 
@@ -24,23 +24,18 @@ _LARGE = 20_000
 """Positions of a rule's expression beyond which its largest callees stay calls."""
 
 
-def pushdown_rules(
-    rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget, *, inline: bool = True
-) -> dict[str, Expr]:
+def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> dict[str, Expr]:
     """Rules with the same words of ``start``: it comes first, then what must be called. ``rules`` may have lost their
     left recursion already.
 
-    With ``inline``, calls are left of heads of recursion and of rules that would make their callers larger than about
-    20,000 positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all
-    other calls are replaced. Without, only left recursion is removed, and every rule keeps its name on the stack.
+    Calls are left of heads of recursion and of rules that would make their callers larger than about 20,000
+    positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all other
+    calls are replaced.
 
-    The names are those of the grammar, and those that ``without_left_recursion`` adds. Linear in the rules; raises
+    The names are those of the grammar, and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
     BudgetExceeded("positions" or "seconds") naming the rule.
     """
-    plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
-    if not inline:
-        return plain.rules
-    inliner = Inliner(plain, start, budget)
+    inliner = Inliner(rules, start, budget)
     kept = {name for name, heads in inliner.heads().items() if heads and heads[-1] == name} | {start}
     done: dict[str, Expr] = {}
     sizes: dict[str, int] = {}
