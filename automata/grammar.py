@@ -24,7 +24,7 @@ from tokenfst.automata.conflict import Conflict, make_conflict
 from tokenfst.automata.drawing import Drawing
 from tokenfst.automata.expression import EMPTY, Expr, Op, Program, below, call, linearize
 from tokenfst.automata.grammar_lint import Finding, lint, nullable, productive
-from tokenfst.automata.inlining import rebuilt, size
+from tokenfst.automata.inlining import rebuild
 from tokenfst.automata.language import Language, encode, widest
 from tokenfst.automata.lazy import run_program
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
@@ -33,7 +33,7 @@ from tokenfst.automata.notation import place
 from tokenfst.automata.product import intersect
 from tokenfst.automata.pushdown import pushdown_rules
 from tokenfst.automata.readable import shorten
-from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, is_composed, reachable, shortest_cycle
+from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.shortest_word import shortest_words
 from tokenfst.automata.truncation import hard_cycle, inline
 from tokenfst.budget import Budget
@@ -344,7 +344,11 @@ class Grammar:
             else:
                 kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
                 self._usable = Rules(
-                    {name: _pruned(nodes, alive) for name, nodes in kept.items()}, like=rules
+                    {
+                        name: rebuild(nodes, lambda node: node if id(node) in alive else EMPTY)
+                        for name, nodes in kept.items()
+                    },
+                    like=rules,
                 )
         return self._usable
 
@@ -363,7 +367,7 @@ class Grammar:
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
                 )
-        if size(nodes) > self.budget.positions:
+        if self._rules.size(name) > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _placed(self, finding: Finding) -> Finding:
@@ -399,21 +403,6 @@ def refuse_empty(grammar: Grammar) -> Grammar:
         raise EmptyLanguageError(message)
     line, column = place(grammar.text, position)
     raise EmptyLanguageError(f"line {line}, column {column}: {message}\n{caret(grammar.text, position)}")
-
-
-def _pruned(nodes: list[Expr], alive: Container[int]) -> Expr:
-    """A body, given its outer nodes, with what has no word made EMPTY; itself where nothing is."""
-    done: dict[int, Expr] = {}
-    for node in nodes:
-        if id(node) not in alive:
-            done[id(node)] = EMPTY
-        elif is_composed(node):
-            args = [done[id(arg)] for arg in node.args]
-            same = all(new is old for new, old in zip(args, node.args, strict=True))
-            done[id(node)] = node if same else rebuilt(node, args)
-        else:
-            done[id(node)] = node
-    return done[id(nodes[-1])]
 
 
 def _some(names: Mapping[str, object]) -> str:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, copies, repeat, union
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, repeat, union
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.metering import NodeMeter
 from tokenfst.automata.rule_graph import (
@@ -84,7 +84,7 @@ class Inliner:
         """The expression of a rule, and of those it is one system with, given those of its hard calls."""
         group = self.family.get(entry)
         if group is None:
-            return {entry: _named(self.rewrite(entry, lambda name, _: hard[name]), entry)}
+            return {entry: _named(self.inlined(entry, hard), entry)}
         variables = {name: Expr(Op.VARIABLE) for name in group}
         for name, variable in variables.items():
             body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
@@ -92,8 +92,14 @@ class Inliner:
             object.__setattr__(variable, "args", (_named(body, name),))
         return variables
 
+    def inlined(self, name: str, hard: Mapping[str, Expr]) -> Expr:
+        """The body of a rule with all its calls replaced."""
+        nodes = self.rules.nodes(name)
+        self.meter.charge(len(nodes), name)
+        return rebuild(nodes, lambda node: hard[name_of(node)] if node.op is Op.CALL else node)
+
     def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
-        """The body of a rule with its calls replaced; parts without calls are shared and not copied."""
+        """The same, where what a call is replaced by depends on whether it stands in tail position."""
         body = self.rules[name]
         inside = holding(body, self.rules.nodes(name))
         done: dict[tuple[int, bool], Expr] = {}
@@ -142,6 +148,19 @@ def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
     return found
 
 
+def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
+    """A body, given its outer nodes, with its leaves replaced; parts that stay what they are are shared."""
+    done: dict[int, Expr] = {}
+    for node in nodes:
+        if is_composed(node):
+            args = [done[id(arg)] for arg in node.args]
+            # A list of nodes is equal to another if it holds the same objects.
+            done[id(node)] = node if args == [*node.args] else rebuilt(node, args)
+        else:
+            done[id(node)] = leaf(node)
+    return done[id(nodes[-1])]
+
+
 def rebuilt(node: Expr, args: list[Expr]) -> Expr:
     """A node of the same kind with other operands."""
     if node.op is Op.CONCAT:
@@ -158,19 +177,3 @@ def rebuilt(node: Expr, args: list[Expr]) -> Expr:
 def _named(expr: Expr, name: str) -> Expr:
     """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
     return replace(expr, source=f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr
-
-
-def size(nodes: list[Expr]) -> int:
-    """The positions of a rule body with its counted repetitions written out; a call is one. ``nodes``: its outer
-    nodes."""
-    sizes: dict[int, int] = {}
-    for node in nodes:
-        total = node.size or 1
-        if is_composed(node):
-            total = 0
-            for arg in node.args:
-                total += sizes[id(arg)]
-            if isinstance(node.value, tuple):
-                total *= copies(node.value)
-        sizes[id(node)] = total
-    return sizes[id(nodes[-1])]

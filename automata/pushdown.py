@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tokenfst.automata.expression import Expr, Op, call, copies
-from tokenfst.automata.inlining import Inliner, size
+from tokenfst.automata.inlining import Inliner
 from tokenfst.automata.left_recursion import Rewritten
 from tokenfst.automata.rule_graph import components, is_composed, name_of
 from tokenfst.budget import Budget
@@ -56,7 +56,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
     An inlined family counts once, however often its variables are named: they share their bodies.
     """
-    total = sum(size(inliner.rules.nodes(name)) for name in group)
+    total = sum(inliner.rules.size(name) for name in group)
     allowed = max(_LARGE, 2 * total)
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}

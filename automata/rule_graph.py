@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from tokenfst.automata.expression import Expr, Op, below
+from tokenfst.automata.expression import Expr, Op, below, copies
 
 Graph = Mapping[str, Iterable[str]]
 
@@ -45,6 +45,7 @@ class Rules(dict[str, Expr]):
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
         self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes
+        self._sizes: dict[int, int] = {} if like is None else like._sizes
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
 
@@ -67,10 +68,32 @@ class Rules(dict[str, Expr]):
             found = self._nodes[id(body)] = outer_nodes(body)
         return found
 
+    def size(self, name: str) -> int:
+        """The positions of a rule's body with its counted repetitions written out; a call is one."""
+        nodes = self.nodes(name)
+        found = self._sizes.get(id(nodes[-1]))
+        if found is None:
+            found = self._sizes[id(nodes[-1])] = _size(nodes)
+        return found
+
     @cached_property
     def graph(self) -> dict[str, list[str]]:
         """What each rule calls: see ``called``."""
         return {name: called(body, self.nodes(name)) for name, body in self.items()}
+
+
+def _size(nodes: list[Expr]) -> int:
+    sizes: dict[int, int] = {}
+    for node in nodes:
+        total = node.size or 1
+        if is_composed(node):
+            total = 0
+            for arg in node.args:
+                total += sizes[id(arg)]
+            if isinstance(node.value, tuple):
+                total *= copies(node.value)
+        sizes[id(node)] = total
+    return sizes[id(nodes[-1])]
 
 
 def name_of(node: Expr) -> str:

@@ -12,6 +12,7 @@ import pytest
 from reference import grammars as slow
 from reference.random_grammars import all_words, random_grammar
 from reference.random_grammars_wide import GrammarGenerator
+from tokenfst.automata import rule_graph
 from tokenfst.automata.expression import (
     EPSILON,
     Expr,
@@ -26,10 +27,9 @@ from tokenfst.automata.expression import (
     union,
 )
 from tokenfst.automata.grammar_lint import nullable
-from tokenfst.automata.inlining import size
 from tokenfst.automata.left_recursion import rewrite_left_recursion
 from tokenfst.automata.pushdown import pushdown_rules
-from tokenfst.automata.rule_graph import cycles, left_edge, outer_nodes
+from tokenfst.automata.rule_graph import cycles, left_edge
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
@@ -283,7 +283,7 @@ def test_large_callees_stay_calls() -> None:
         "v": B,
     }
     found = pushdown_rules(rules, "s", Budget())
-    assert list(found) == ["s", "t"] and all(size(outer_nodes(body)) <= 20_000 for body in found.values())
+    assert list(found) == ["s", "t"] and all(rule_graph.Rules(found).size(name) <= 20_000 for name in found)
 
 
 def chain(length: int, body: Callable[[Expr], Expr], last: Expr) -> Rules:
