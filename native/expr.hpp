@@ -275,7 +275,6 @@ class Arena {
   bool has_rules() const { return !rules_.empty(); }
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
-  bool rule_nullable(uint32_t rule) const { return rules_[rule].nullable; }
 
   NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall | kHasLoop, 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
@@ -351,7 +350,7 @@ class Arena {
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();
-      if (arena_.nesting_ >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+      if (arena_.nesting_ >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
       ++arena_.nesting_;
     }
     ~NestingGuard() {
@@ -360,7 +359,7 @@ class Arena {
     Arena& arena_;
   };
   uint16_t deeper(uint16_t depth) const {
-    if (depth >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+    if (depth >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
     return static_cast<uint16_t>(depth + 1);
   }
 
