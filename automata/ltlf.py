@@ -58,9 +58,7 @@ def ltlf(
         return formulas.letters(1 << letters.setdefault(name, len(letters) + 1))
 
     reader = Reader(formulas, symbol, declared or ())
-    conjuncts = [
-        (part.formula, text[part.begin : part.end]) for text in texts for part in reader.read(text)
-    ]
+    conjuncts = [(part.formula, text[part.begin : part.end]) for text in texts for part in reader.read(text)]
     every = formulas.conjunction(each for each, _ in conjuncts)
     automaton = _Exploration(formulas, formulas.conjuncts(every), len(letters) + 1)
     for _ in automaton.accepting():
@@ -123,7 +121,9 @@ def _conflict(formulas: Formulas, conjuncts: list[tuple[Formula, str]], letters:
     if len(texts) == 1:
         return ConflictError(f"no trace satisfies {texts[0]}: it contradicts itself", texts)
     listed = "\n".join(f"  {text}" for text in texts)
-    return ConflictError(f"no trace satisfies all of the formulas; these {len(texts)} contradict each other:\n{listed}", texts)
+    return ConflictError(
+        f"no trace satisfies all of the formulas; these {len(texts)} contradict each other:\n{listed}", texts
+    )
 
 
 def _least_conflict(count: int, possible: Callable[[Iterable[int]], bool]) -> tuple[int, ...]:

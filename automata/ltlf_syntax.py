@@ -143,11 +143,15 @@ class Reader:
         begin, end = _begin(children[0]), _end(children[-1])
         if kind == "name":
             token = children[0]
-            name = str(token) if token.type == "NAME" else re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
+            name = (
+                str(token) if token.type == "NAME" else re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
+            )
             return Part(begin, end, name=name)
         if kind == "constant":
             if children[0] in self._declared:
-                message = f"{str(children[0])!r} is a key word; write the symbol of that name in quotation marks"
+                message = (
+                    f"{str(children[0])!r} is a key word; write the symbol of that name in quotation marks"
+                )
                 raise fault(message, self._text, begin)
             return Part(begin, end, self._constants[children[0].type])
         if kind == "group":
@@ -158,7 +162,9 @@ class Reader:
         parts = [self._known(child) for child in children if isinstance(child, Part)]
         formula = self._apply(kind, [part.formula for part in parts])
         if kind == "conjunction":
-            return Part(begin, end, formula, None, [each for part in parts for each in part.conjuncts or [part]])
+            return Part(
+                begin, end, formula, None, [each for part in parts for each in part.conjuncts or [part]]
+            )
         return Part(begin, end, formula)
 
     def _known(self, part: Part) -> Part:

@@ -78,11 +78,11 @@ def _breadth_first(table: npt.NDArray[Any], start: int) -> npt.NDArray[np.int64]
     seen = np.zeros(len(table), np.bool_)
     seen[start] = True
     frontier = np.array([start])
-    found = []
+    found: list[npt.NDArray[np.int64]] = []
     while len(frontier):
         found.append(frontier)
         met = table[frontier].ravel()
         states, place = np.unique(met[~seen[met]], return_index=True)
         frontier = states[np.argsort(place)]
         seen[frontier] = True
-    return np.concatenate(found).astype(np.int64)
+    return np.concatenate(found)

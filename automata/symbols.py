@@ -21,7 +21,7 @@ Rejected: codes that can be read, such as the name and a separator. They make a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -69,7 +69,9 @@ class SymbolAutomaton:
                 f"anything else, and accepting (states,), of bool; not {given.shape} and {final.shape} of {final.dtype}"
             )
         if not 0 <= start < states or given.min() < 0 or given.max() >= states:
-            raise ConstraintError(f"the start state or the table names a state that is not one of the {states}")
+            raise ConstraintError(
+                f"the start state or the table names a state that is not one of the {states}"
+            )
         self.symbols = names
         self.table, self.accepting, self.start = minimal(given, final, start)
         self.table.flags.writeable = self.accepting.flags.writeable = False
@@ -92,7 +94,9 @@ class SymbolAutomaton:
         """
         arcs, final = list(transitions), set(accepting)
         names = checked_symbols(
-            dict.fromkeys(symbol for _, symbol, _ in arcs if symbol is not None) if symbols is None else symbols
+            dict.fromkeys(symbol for _, symbol, _ in arcs if symbol is not None)
+            if symbols is None
+            else symbols
         )
         column: dict[str | None, int] = {symbol: number for number, symbol in enumerate(names)}
         column[None] = len(names)
@@ -102,7 +106,9 @@ class SymbolAutomaton:
             if symbol not in column:
                 raise UnknownSymbolError(str(symbol), names)
             if min(begin, end) < 0 or table[begin, column[symbol]] not in (states, end):
-                raise ConstraintError(f"state {begin} has no one next state after {symbol!r}: give one transition")
+                raise ConstraintError(
+                    f"state {begin} has no one next state after {symbol!r}: give one transition"
+                )
             table[begin, column[symbol]] = end
         ends = np.zeros(states + 1, np.bool_)
         ends[sorted(final)] = True
@@ -119,14 +125,18 @@ class SymbolAutomaton:
     def distance(self) -> npt.NDArray[np.uint32]:
         """The least number of symbols from each state to acceptance: uint32 (states,); UNREACHABLE for DEAD."""
         source = np.repeat(np.arange(self.num_states), self.table.shape[1])
-        found = levels(self.table.ravel().astype(np.int64), source, np.flatnonzero(self.accepting), self.num_states)
+        found = levels(
+            self.table.ravel().astype(np.int64), source, np.flatnonzero(self.accepting), self.num_states
+        )
         result = np.where(found < 0, UNREACHABLE, found).astype(np.uint32)
         result.flags.writeable = False
         return result
 
     def step(self, state: int, symbol: str | None) -> int:
         """The next state; a symbol that the automaton does not name, and ``None``, are anything else."""
-        return int(self.table[state, self._column.get(symbol, len(self.symbols)) if symbol else len(self.symbols)])
+        return int(
+            self.table[state, self._column.get(symbol, len(self.symbols)) if symbol else len(self.symbols)]
+        )
 
     def run(self, sequence: Iterable[str | None], state: int | None = None) -> int:
         """The state after a sequence, from ``state`` or the start."""
@@ -150,13 +160,13 @@ class SymbolAutomaton:
         """Whether no sequence at all is accepted."""
         return self.start == 0
 
-    def witness(self) -> tuple[str | None, ...] | None:
-        """A shortest accepted sequence, the same every time; ``None`` in it is anything else, which is taken only
-        where no symbol is as short. ``None`` if there is none."""
-        if self.is_empty():
+    def witness(self, state: int | None = None) -> tuple[str | None, ...] | None:
+        """A shortest accepted sequence, or from ``state`` a shortest way on: the same every time; ``None`` in it is
+        anything else, which is taken only where no symbol is as short. ``None`` if there is none."""
+        state = self.start if state is None else state
+        if state == 0:
             return None
         found: list[str | None] = []
-        state = self.start
         while left := int(self.distance[state]):
             column = int(np.flatnonzero(self.distance[self.table[state]] == left - 1)[0])
             found.append((*self.symbols, None)[column])
@@ -174,7 +184,9 @@ class SymbolAutomaton:
     def equivalent(self, other: SymbolAutomaton) -> bool:
         """Whether both accept the same sequences; ``((a - b) | (b - a)).witness()`` shows a difference."""
         both = _joint(self, other)
-        return np.array_equal(both[0].table, both[1].table) and np.array_equal(both[0].accepting, both[1].accepting)
+        return np.array_equal(both[0].table, both[1].table) and np.array_equal(
+            both[0].accepting, both[1].accepting
+        )
 
     def includes(self, other: SymbolAutomaton) -> bool:
         """Whether every sequence that ``other`` accepts is accepted; ``(other - self).witness()`` is one that is
@@ -208,7 +220,9 @@ class SymbolAutomaton:
         for symbol in self.symbols:
             if symbol not in names:
                 raise UnknownSymbolError(symbol, names)
-        return SymbolAutomaton(names, self.table[:, self._columns(names)], self.accepting, self.start, self.source)
+        return SymbolAutomaton(
+            names, self.table[:, self._columns(names)], self.accepting, self.start, self.source
+        )
 
     def closed(self) -> SymbolAutomaton:
         """The accepted sequences without anything else: the world has no symbols but these."""
@@ -239,10 +253,11 @@ class SymbolAutomaton:
         """A picture: one edge for two states, with the symbols between them; ``…`` is anything else. Of many symbols
         those that are missing are shown (``not a, b``). Raises ``DrawingError`` beyond ``max_states``."""
         drawing.check_size(self.num_states - 1, max_states)
-        edges = []
-        for source in range(1, self.num_states):
-            for target in np.unique(self.table[source][self.table[source] != 0]).tolist():
-                edges.append(drawing.Edge(source, target, self._label(self.table[source] == target)))
+        edges = [
+            drawing.Edge(source, target, self._label(row == target))
+            for source, row in enumerate(self.table)
+            for target in np.unique(row[row != 0]).tolist()
+        ]
         final = np.flatnonzero(self.accepting).tolist()
         return drawing.draw_graph(self.start, final, edges, self.source if title is None else title)
 
@@ -325,7 +340,7 @@ def _over_codes(
 
     The rows that 256 neighbouring columns make are the states between two bytes; equal ones are one state.
     """
-    rows, layers = table, []
+    rows, layers = table.astype(np.int64), []
     while rows.shape[1] > 256:
         blocks = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 256)))
         layer, number = np.unique(blocks.reshape(-1, 256), axis=0, return_inverse=True)

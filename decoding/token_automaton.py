@@ -300,9 +300,7 @@ def compile(
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
 
 
-def _over_symbols(
-    automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None
-) -> Language:
+def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
     """The words over the codes of a vocabulary of symbols."""
     if vocabulary.symbols is None:
         raise VocabularyMismatchError(

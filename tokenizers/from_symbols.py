@@ -54,7 +54,9 @@ def from_symbols(
     return Vocabulary(tokens, ends, special, symbols=(*names, *(None for _ in padding)), name=name)
 
 
-def read_symbols(text: str, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None) -> Vocabulary:
+def read_symbols(
+    text: str, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+) -> Vocabulary:
     """The vocabulary of the symbols that ``listed_symbols`` reads."""
     return from_symbols(listed_symbols(text), size=size, eos_token_id=eos_token_id, name=f"symbols:{text}")
 
