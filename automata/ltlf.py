@@ -51,25 +51,29 @@ def ltlf(
     declared = None if symbols is None else checked_symbols(symbols)
     formulas = Formulas(budget or Budget())
     letters: dict[str, int] = {}
+    places: dict[str, tuple[int, int]] = {}
+    conjuncts: list[tuple[Formula, str]] = []
+    for number, text in enumerate(texts):
 
-    def symbol(name: str, text: str, position: int) -> Formula:
-        if declared is not None and name not in declared:
-            raise UnknownSymbolError(name, declared, text, position)
-        return formulas.letters(1 << letters.setdefault(name, len(letters) + 1))
+        def symbol(name: str, position: int, number: int = number, text: str = text) -> Formula:
+            if declared is not None and name not in declared:
+                raise UnknownSymbolError(name, declared, text, position)
+            places[name] = min(places.get(name, (number, position)), (number, position))
+            return formulas.letters(1 << letters.setdefault(name, len(letters) + 1))
 
-    reader = Reader(formulas, symbol, declared or ())
-    conjuncts = [(part.formula, text[part.begin : part.end]) for text in texts for part in reader.read(text)]
+        parts = Reader(formulas, text, symbol, declared or ()).read()
+        conjuncts += ((part.formula, text[part.begin : part.end]) for part in parts)
     every = formulas.conjunction(each for each, _ in conjuncts)
     automaton = _Exploration(formulas, formulas.conjuncts(every), len(letters) + 1)
     for _ in automaton.accepting():
         pass
     if not any(map(formulas.ends, automaton.states)):
         raise _conflict(formulas, conjuncts, len(letters) + 1)
-    names = tuple(letters) if declared is None else declared
+    names = tuple(sorted(letters, key=places.__getitem__)) if declared is None else declared
     column = [*(letters.get(name, len(letters) + 1) - 1 for name in names), len(letters)]
     accepting = np.fromiter(map(formulas.ends, automaton.states), np.bool_, len(automaton.states))
     table = np.array(automaton.rows, np.uint32)[:, column]
-    return SymbolAutomaton(names, table, accepting, 1, f"ltlf({' & '.join(texts)!r})")
+    return SymbolAutomaton(names, table, accepting, 1, f"ltlf({', '.join(map(repr, texts))})")
 
 
 class _Exploration:

@@ -258,10 +258,13 @@ class Formulas:
                 done[node] = self._true_sum if parts[0] >> letter & 1 else frozenset()
             elif kind in (AND, OR):
                 done[node] = self._combined(kind, [done[part] for part in parts])
-            elif kind == NEXT:
-                done[node] = self._reduced((bits & self.more, mask) for bits, mask in self._sum(parts[0]))
-            elif kind == WEAK_NEXT:
-                done[node] = self._reduced([*self._sum(parts[0]), (self.end, 0)])
+            elif kind in (NEXT, WEAK_NEXT):
+                after = self._sum(parts[0])
+                if self._may_end(after) and kind == NEXT:
+                    after = self._reduced((bits & self.more, mask) for bits, mask in after)
+                elif not self._may_end(after) and kind == WEAK_NEXT:
+                    after = self._reduced([*after, (self.end, 0)])
+                done[node] = after
             else:
                 again, left, right = self._obligation(node), done[parts[0]], done[parts[1]]
                 if kind == UNTIL:
@@ -341,12 +344,12 @@ class Formulas:
 
     def ends(self, state: State) -> bool:
         """Whether the trace may end in this state."""
-
-        def holds(bits: int, mask: int) -> bool:
-            return bool(bits & self.end) and not mask & ~self._holds_at_end
-
         bits, mask, sums = state
-        return holds(bits, mask) and all(any(holds(*clause) for clause in part) for part in sums)
+        return self._may_end([(bits, mask)]) and all(map(self._may_end, sums))
+
+    def _may_end(self, clauses: Iterable[Clause]) -> bool:
+        """Whether some clause holds where the trace has ended."""
+        return any(bits & self.end and not mask & ~self._holds_at_end for bits, mask in clauses)
 
     def check_time(self) -> None:
         """``BudgetExceeded`` after the budget's seconds."""

@@ -108,7 +108,7 @@ class Part:
 
 
 class Reader:
-    """Reads texts into formulas; ``symbol(name, text, position)`` is the formula of a symbol, or raises.
+    """Reads a text into a formula; ``symbol(name, position)`` is the formula of a symbol, or raises.
 
     A key word that is one of the ``declared`` symbols too is refused: it must be quoted.
     """
@@ -116,13 +116,14 @@ class Reader:
     def __init__(
         self,
         formulas: Formulas,
-        symbol: Callable[[str, str, int], Formula],
+        text: str,
+        symbol: Callable[[str, int], Formula],
         declared: Container[str] = (),
     ) -> None:
         self._formulas = formulas
         self._symbol = symbol
         self._declared = declared
-        self._text = ""
+        self._text = text
         everything = formulas.everything
         self._constants = {
             "TRUE": formulas.letters(everything),
@@ -131,10 +132,9 @@ class Reader:
             "END": formulas.letters(formulas.end),
         }
 
-    def read(self, text: str) -> list[Part]:
-        """The conjuncts of the formula that ``text`` is."""
-        self._text = text
-        whole = self._known(fold(tree_of(text), self._build))
+    def read(self, tree: Tree[Token] | None = None) -> list[Part]:
+        """The conjuncts of the formula that the text is; ``tree``: its tree, if that is known."""
+        whole = self._known(fold(tree or tree_of(self._text), self._build))
         return whole.conjuncts or [whole]
 
     def _build(self, kind: str, children: list[Any]) -> Part:
@@ -170,7 +170,7 @@ class Reader:
     def _known(self, part: Part) -> Part:
         """The part with its symbol looked up."""
         if part.name is not None:
-            part.formula, part.name = self._symbol(part.name, self._text, part.begin), None
+            part.formula, part.name = self._symbol(part.name, part.begin), None
         return part
 
     def _apply(self, kind: str, parts: list[Formula]) -> Formula:
@@ -228,8 +228,8 @@ class Reader:
         if counts:
             return self._counted(str(token), self._known(arguments[0]).formula, arguments[1:])
         values = dict(zip(pattern.parameters, (self._known(part).formula for part in arguments), strict=True))
-        template = Reader(self._formulas, lambda name, _text, _position: values[name])
-        return template._known(fold(_template(pattern.formula), template._build)).formula
+        template = Reader(self._formulas, pattern.formula, lambda name, _: values[name])
+        return self._formulas.conjunction(part.formula for part in template.read(_template(pattern.formula)))
 
     def _counted(self, name: str, formula: Formula, numbers: Iterable[Part]) -> Formula:
         times = 1

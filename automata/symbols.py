@@ -346,8 +346,8 @@ def _over_codes(
         layer, number = np.unique(blocks.reshape(-1, 256), axis=0, return_inverse=True)
         rows = number.reshape(len(table), -1)
         layers.append(layer)
-    every, begin = [table[:0, :0]], len(table)
     targets: npt.NDArray[np.int64] = np.arange(len(table))
+    every, begin = [rows], len(table)
     for layer in layers:
         every.append(targets[layer])
         # A block that leads nowhere is DEAD, and the others are states behind those that there are.

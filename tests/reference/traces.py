@@ -1,8 +1,8 @@
 """Temporal logic on finite traces, read off its definition: the slow twin of ``tokenfst.automata.ltlf``.
 
-A formula is a nested tuple: ``("letter", {"a", ...})``, ``("true",)``, ``("not", f)`` and likewise ``X``, ``WX``, ``F``,
-``G``, ``("and", f, g)`` and likewise ``or``, ``implies``, ``iff``, ``U``, ``W``, ``R``, ``M``. It is asked of a trace at
-a place; the place behind the last letter has no letter and no next place.
+A formula is a nested tuple: ``("letter", {"a", ...})``, ``("true",)``, ``("not", f)`` and likewise X, WX, F and G,
+``("and", f, g)`` and likewise or, implies, iff, U, W, R and M. It is asked of a trace at a place; the place behind
+the last letter has no letter and no next place.
 """
 
 from __future__ import annotations
