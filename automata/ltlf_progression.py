@@ -20,8 +20,9 @@ specifications consist, are never multiplied out.
 Invariant: there are finitely many obligations, hence finitely many states: at most 2^(2^n) for n obligations, as
 must be. Cost of a step: linear in the obligations of the state that change; of sums quadratic in their clauses.
 
-Rejected: the translation to monadic logic and MONA (a process, exponentially many letters to be told apart); binary
-decision diagrams over obligations (canonical, but several times slower here on the formulas that people write).
+Rejected: the translation to monadic logic and MONA (a process, a program to install, and a bit for each symbol where
+symbols exclude each other); binary decision diagrams over obligations, which are canonical where the states here are
+not, but minimization follows anyway.
 """
 
 from __future__ import annotations
@@ -49,12 +50,16 @@ FALSE_STATE: State = (0, 0, frozenset())
 Formula = tuple[int, int]
 """A formula and its negation, both in negation normal form."""
 
+_POSITIONS = 16
+"""What a clause in memory counts for."""
+
 
 class Formulas:
     """Formulas over any letters, and their progression. Letters are numbered from 1; a set of letters is an int of
     which bit k is letter k, bit 0 is END, and all high bits are equal: for the letters that no formula tells apart.
 
-    Raises ``BudgetExceeded`` when a sum has more than ``budget.positions`` clauses, or after ``budget.seconds``.
+    Raises ``BudgetExceeded`` when a sum has too many clauses, each of which counts for ``_POSITIONS`` of
+    ``budget.positions``, and after ``budget.seconds``.
     """
 
     end, more, everything = 1, ~1, -1
@@ -173,10 +178,10 @@ class Formulas:
                 by_mask[mask] = by_mask.get(mask, 0) | bits
         if len(by_mask) < 2:
             return frozenset((bits, mask) for mask, bits in by_mask.items())
-        if len(by_mask) > self.budget.positions:
-            raise BudgetExceeded("positions", self.budget.positions, "the alternatives of a formula")
+        self._charge(len(by_mask))
         kept: list[Clause] = []
         for mask in sorted(by_mask, key=int.bit_count):
+            self.check_time()
             bits = by_mask[mask]
             for weaker, other in kept:
                 if other & mask == other:
@@ -185,7 +190,6 @@ class Formulas:
                         break
             else:
                 kept.append((bits, mask))
-        self.check_time()
         return frozenset(kept)
 
     def _product(self, left: Sum, right: Sum) -> Sum:
@@ -193,8 +197,7 @@ class Formulas:
             return left
         if not right or left is self._true_sum:
             return right
-        if len(left) * len(right) > self.budget.positions:
-            raise BudgetExceeded("positions", self.budget.positions, "the alternatives of a formula")
+        self._charge(len(left) * len(right))
         return self._reduced((a & b, m | n) for a, m in left for b, n in right)
 
     def _combined(self, kind: int, parts: Iterable[Sum]) -> Sum:
@@ -350,6 +353,10 @@ class Formulas:
     def _may_end(self, clauses: Iterable[Clause]) -> bool:
         """Whether some clause holds where the trace has ended."""
         return any(bits & self.end and not mask & ~self._holds_at_end for bits, mask in clauses)
+
+    def _charge(self, clauses: int) -> None:
+        if clauses * _POSITIONS > self.budget.positions:
+            raise BudgetExceeded("positions", self.budget.positions, "the alternatives of a temporal formula")
 
     def check_time(self) -> None:
         """``BudgetExceeded`` after the budget's seconds."""

@@ -132,3 +132,8 @@ def test_memory_of_a_sequence(modules: Any) -> None:
     )
     assert run.judge(figures[0], figures[0]) == "<= 1.0 kB MISSED"
     assert "history of tokens 12," in figures[0].note
+
+
+def test_temporal_formulas_are_timed(modules: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    modules("temporal").main(rounds=1)
+    assert "clothes, 13 formulas over 10 symbols" in capsys.readouterr().out
