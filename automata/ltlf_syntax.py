@@ -2,7 +2,8 @@ r"""The syntax of temporal formulas: text to nodes of ``ltlf_progression``.
 
 Precedence, from the loosest: ``<->``, ``->``, ``|``, ``&``, ``W``, ``U``, ``R``, ``M``, then what stands before its
 operand; binary operators group to the right. The levels are those of ltlf2dfa and pylogics, whose spellings are read
-as well as those of papers: ``¬ ∧ ∨ → ↔ ○ ● ◇ □ ⊤ ⊥``. Words of the letters of unary operators are runs of them (``GF a``, ``WXG a``).
+as well as those of papers: ``¬ ∧ ∨ → ↔ ○ ● ◇ □ ⊤ ⊥``. Words of the letters of unary operators are runs of them
+(``GF a``, ``WXG a``).
 
 A name that a ``(`` follows is a pattern of Declare. Symbols that are no words, or are operators or key words, stand in
 quotation marks; in those, ``\`` takes the next character as it is.
