@@ -20,7 +20,9 @@ from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.regex import regex
+from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
@@ -39,6 +41,7 @@ __all__ = [
     "Grammar",
     "Language",
     "Matcher",
+    "SymbolAutomaton",
     "TokenAutomaton",
     "TokenfstError",
     "Vocabulary",
@@ -53,6 +56,7 @@ __all__ = [
     "lark_grammar",
     "load",
     "load_vocabulary",
+    "ltlf",
     "regex",
 ]
 

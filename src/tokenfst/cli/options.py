@@ -13,13 +13,16 @@ import typer
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.regex import regex
+from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstWarning
+from tokenfst.tokenizers.from_symbols import from_symbols, listed_symbols
 from tokenfst.tokenizers.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -129,7 +132,7 @@ class _Spec:
             "--vocabulary",
             "-v",
             metavar="SPEC",
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json.",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json or symbols:A,B,C.",
         ),
     ] = None
 
@@ -185,7 +188,41 @@ class GrammarOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintOptions(GrammarOptions):
+class SymbolOptions(GrammarOptions):
+    """Temporal formulas over symbols."""
+
+    ltlf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ltlf",
+            metavar="FORMULA",
+            help="A formula of linear temporal logic on finite traces; may be repeated, and all must hold.",
+            rich_help_panel="Symbols",
+        ),
+    ] = None
+    symbols: Annotated[
+        str | None,
+        typer.Option(
+            "--symbols",
+            metavar="A,B,C|@FILE",
+            help="The symbols, or a file of them, one a line; if not given, those that the formulas name.",
+            rich_help_panel="Symbols",
+        ),
+    ] = None
+
+    def read_formulas(self, budget: Budget) -> Constraint | None:
+        """The constraint of the formulas, if some are given."""
+        if self.ltlf:
+            names = None if self.symbols is None else listed_symbols(self.symbols)
+            automaton = ltlf(self.ltlf, names, budget)
+            return Constraint(automaton.language(budget=budget), automaton=automaton)
+        if self.symbols is not None:
+            raise UsageError("--symbols goes with --ltlf")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintOptions(SymbolOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -223,7 +260,13 @@ class ConstraintOptions(GrammarOptions):
         words = rest if self.constraint is None else [self.constraint, *rest]
         if self.grammar is not None and (self.file is not None or self.flags):
             raise UsageError("--file and --flags are for patterns, and --grammar names a grammar")
-        grammar = self.read_grammar(budget)
+        grammar, temporal = self.read_grammar(budget), self.read_formulas(budget)
+        if temporal is not None:
+            if grammar is not None or self.file is not None or self.flags:
+                raise UsageError(
+                    "--ltlf stands for the whole constraint: leave out --grammar, --file and --flags"
+                )
+            return temporal, words
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
         if self.depth is not None:
@@ -231,7 +274,7 @@ class ConstraintOptions(GrammarOptions):
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
-            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file or --grammar")
+            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar or --ltlf")
         return read_constraint(words[0], self.flags, budget), words[1:]
 
     def one(self, budget: Budget) -> Constraint:
@@ -239,6 +282,7 @@ class ConstraintOptions(GrammarOptions):
         constraint, rest = self.first([], budget)
         if rest:
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
+            given = "constraint is a formula" if self.ltlf else given
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
@@ -254,11 +298,13 @@ def is_artifact(constraint: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """What a CONSTRAINT stands for. ``value``: its words; a grammar only where they are no regular language.
-    ``path``: the artifact that it came from; ``grammar``: the grammar, with nothing left out."""
+    ``path``: the artifact that it came from; ``grammar``: the grammar, with nothing left out; ``automaton``: the
+    automaton over symbols, where ``value`` is its language over their codes."""
 
     value: Language | Grammar
     path: Path | None = None
     grammar: Grammar | None = None
+    automaton: SymbolAutomaton | None = None
 
     @property
     def source(self) -> str:
@@ -280,10 +326,25 @@ class Constraint:
         lazily."""
         if self.path is not None:
             return TokenAutomaton.load(self.path, vocabulary)
-        automaton, messages = compile_warned(self.value, vocabulary, budget)
+        automaton, messages = self.compiled(vocabulary, budget)
         for message in messages:
             warn(message)
         return automaton
+
+    def compiled(self, vocabulary: Vocabulary, budget: Budget) -> tuple[TokenAutomaton, list[str]]:
+        """``compile``, and the warnings that it gave."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", TokenfstWarning)
+            automaton = compile(self.automaton or self.value, vocabulary, budget)
+        return automaton, [str(item.message) for item in caught]
+
+    def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
+        """The vocabulary that is given, or else that of the constraint's own symbols."""
+        if self.automaton is None or given.vocabulary is not None:
+            return given.need(why)
+        return from_symbols(
+            self.automaton.symbols, size=given.vocab_size, eos_token_id=given.eos_token_id or None
+        )
 
 
 def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
@@ -323,16 +384,6 @@ def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> C
     if grammar.is_regular():
         return Constraint(Language(grammar.to_language().expr, grammar.source, budget), grammar=grammar)
     return Constraint(grammar, grammar=grammar)
-
-
-def compile_warned(
-    value: Language | Grammar, vocabulary: Vocabulary, budget: Budget
-) -> tuple[TokenAutomaton, list[str]]:
-    """``compile``, and the warnings that it gave."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TokenfstWarning)
-        automaton = compile(value, vocabulary, budget)
-    return automaton, [str(item.message) for item in caught]
 
 
 def _flags(letters: str) -> int:
