@@ -24,6 +24,8 @@ Meaning, with a word w of bytes:
 ``behind(x)``      the empty word, at a place where the text so far is in x: the text from the beginning of
                    the innermost enclosing ``scope``
 ``scope(x)``       x; ``behind`` inside of it counts from where this scope begins. It must enclose every ``behind``
+``words(s)``       the words of the finite set s
+``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 =================  ======================================================================================
 """
@@ -37,6 +39,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst._native import Lexicon
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
@@ -59,6 +62,8 @@ class Op(enum.IntEnum):
     BEHIND = 11
     SCOPE = 12
     CALL = 13
+    WORDS = 14
+    SELECTION = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +86,11 @@ class Dfa:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
-    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table)."""
+    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table, words)."""
 
     op: Op
     args: tuple[Expr, ...] = ()
-    value: int | bytes | str | tuple[int, int] | Dfa | None = None
+    value: int | bytes | str | tuple[int, int] | Dfa | Lexicon | None = None
     source: str | None = None
     """What the user wrote for this node, so that errors can name it."""
 
@@ -168,6 +173,23 @@ def machine(dfa: Dfa, source: str | None = None) -> Expr:
     return Expr(Op.MACHINE, value=dfa, source=source)
 
 
+def words(lexicon: Lexicon) -> Expr:
+    """The words of a finite set. Costs the same however many there are."""
+    return Expr(Op.WORDS, value=lexicon) if len(lexicon) else EMPTY
+
+
+def selection(
+    lexicon: Lexicon, separator: Expr, low: int = 1, high: int | None = None, source: str | None = None
+) -> Expr:
+    """``low`` to ``high`` words of a finite set, no word twice, with ``separator`` between two; ``None``: up to all.
+
+    ``low`` must be 1 at least. ``separator`` must not have the empty word, nor hold calls, recursion or look-behind.
+    """
+    if low > len(lexicon):
+        return EMPTY
+    return Expr(Op.SELECTION, (words(lexicon), separator), (low, -1 if high is None else high), source)
+
+
 def recursive(body: Callable[[Expr], Expr]) -> Expr:
     """The least language X with X = body(X); X must stand in tail position."""
     cell: list[Expr] = []
@@ -207,6 +229,7 @@ NativeArgs = tuple[
     list[tuple[int, bool]],
     npt.NDArray[np.int32],
     bool,
+    list[Lexicon],
 ]
 
 
@@ -221,6 +244,7 @@ class Program:
     pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
     the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
     surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
+    ``lexicons``: the finite sets of words.
     """
 
     code: npt.NDArray[np.int32]
@@ -232,12 +256,14 @@ class Program:
     rule_names: tuple[str, ...] = ()
     assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     labelled: bool = False
+    lexicons: tuple[Lexicon, ...] = ()
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
         machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
-        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled
+        lexicons = list(self.lexicons)
+        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons
 
 
 def linearize(
@@ -260,6 +286,7 @@ def linearize(
     code: list[int] = []
     sets: dict[int, int] = {}
     machines: dict[int, tuple[int, Dfa]] = {}
+    lexicons: dict[int, tuple[int, Lexicon]] = {}
     blob = bytearray()
     labels: list[tuple[int, str]] = []
     for node in nodes.values():
@@ -273,6 +300,8 @@ def linearize(
             blob += value
         elif isinstance(value, Dfa):
             operands.append(machines.setdefault(id(value), (len(machines), value))[0])
+        elif isinstance(value, Lexicon):
+            operands.append(lexicons.setdefault(id(value), (len(lexicons), value))[0])
         elif isinstance(value, tuple):
             operands += value
         elif isinstance(value, str):
@@ -296,4 +325,5 @@ def linearize(
         rule_names=tuple(rule_numbers),
         assured=np.array([order[key] for key in nodes if key in assured], np.int32),
         labelled=labelled,
+        lexicons=tuple(lexicon for _, lexicon in lexicons.values()),
     )

@@ -176,6 +176,21 @@ class Derivatives {
         for (auto& [next, set] : targets) result.push_back({set, finished(node.a, next)});
         return result;
       }
+      case Kind::Words: {
+        Moves result;
+        arena_.lexicon(node.a).each_arc(node.b, [&](Lexicon::Arc arc) { result.push_back({ByteSet::single(arc.byte), arena_.words(node.a, arc.target)}); });
+        return merge_equal(result);
+      }
+      case Kind::Pick: {
+        Moves result;
+        arena_.lexicon(arena_.selection(node.a).lexicon).each_arc(node.b, [&](Lexicon::Arc arc) {
+          if (NodeId target = arena_.pick(node.a, arc.target, node.low + arc.skip, node.high); target != kEmpty) result.push_back({ByteSet::single(arc.byte), target});
+        });
+        NodeId after = arena_.after_pick(id);
+        if (after == kEmpty) return merge_equal(result);
+        append(result, get(after, nullptr), kEpsilon);
+        return unite(result);
+      }
       case Kind::Var: {
         if (is_unfolding(id)) return {};
         Unfold guard(unfolding_, id);

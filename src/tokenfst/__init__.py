@@ -21,6 +21,7 @@ from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.regex import regex
+from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
@@ -46,13 +47,17 @@ __all__ = [
     "apply_token_bitmask_inplace",
     "bundled_grammar",
     "bundled_grammars",
+    "choices",
     "compile",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
     "lark_grammar",
+    "hierarchy",
+    "hierarchy_labels",
     "load",
     "load_vocabulary",
+    "multi_choice",
     "regex",
 ]
 
