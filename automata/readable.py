@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokenfst.automata.drawing import bytes_label
 from tokenfst._native import Lexicon
+from tokenfst.automata.drawing import bytes_label
 from tokenfst.automata.expression import ALL_BYTES, Dfa, Expr, Op
 from tokenfst.automata.utf8 import SURROGATES, Ranges, negate, normalize, utf8_dfa
 

@@ -1,4 +1,4 @@
-// Finite sets of words as minimal acyclic automata, and selections of different words out of one.
+// Finite sets of words as minimal acyclic automata.
 //
 // A Lexicon is built from sorted words in one pass (Daciuk, Mihov, B. Watson, R. Watson, "Incremental construction of
 // minimal acyclic finite-state automata", Computational Linguistics 2000): what a new word does not share with the one
@@ -6,16 +6,11 @@
 // differ from all are kept. Beside its arcs a state holds how many words end in it or below, and an arc how many come
 // before it in its state: summed along a path these are the word's place in byte order, with no table of words
 // (Lucchesi, Kowaltowski, "Applications of finite automata representing large vocabularies", 1993). Sparse: 9 bytes an
-// arc, 17 a state. Rejected: dense tables (states x byte classes), 20 times as much for a million labels.
-//
-// A Selection is `low` to `high` words of a lexicon, no word twice, with a separator in between. Its states are made on
-// demand: (state in the lexicon, place of the path so far, words used). The words that a path can still become are a
-// range of places, so one binary search in the sorted words used says whether one of them is left.
+// arc, 13 a state. Rejected: dense tables, with an entry for each byte class of each state, most of which has one arc.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <queue>
 #include <span>
 #include <string>
@@ -38,6 +33,7 @@ class Lexicon {
     std::vector<Open> path(1);
     std::string_view previous;
     register_.assign(1024, kFree);
+    for (std::string_view word : words) total_length_ += word.size();
     for (size_t k = 0; k < words.size(); ++k) {
       if (k % 1024 == 0 && deadline.expired()) throw BudgetExceeded("seconds", seconds, "a set of words");
       std::string_view word = words[k];
@@ -76,6 +72,7 @@ class Lexicon {
     for (uint32_t k = first_[state], end = end_of(state); k < end; ++k) f(Arc{labels_[k], targets_[k], skips_[k]});
   }
   std::span<const uint8_t> labels() const { return labels_; }
+  size_t total_length() const { return total_length_; }
   size_t memory() const {
     return (first_.capacity() + targets_.capacity() + skips_.capacity() + counts_.capacity() + nearest_.capacity() + register_.capacity()) * 4 +
            accepting_.capacity() + labels_.capacity();
@@ -205,40 +202,9 @@ class Lexicon {
 
   uint64_t bytes_limit_;
   uint32_t root_ = 0;
+  size_t total_length_ = 0;
   std::vector<uint32_t> first_, targets_, skips_, counts_, nearest_, register_;
   std::vector<uint8_t> accepting_, labels_;
-};
-
-// `low` to `high` different words of a lexicon; what stands between two is the expression `separator`.
-struct Selection {
-  uint32_t lexicon, low, high, separator;
-  uint32_t first = 0;  // the expression that it is, from its first word on
-};
-
-// Sorted sets of words used, hash-consed: equal sets are the same number; 0 is the empty set.
-class UsedWords {
- public:
-  UsedWords() { number({}); }
-  std::span<const uint32_t> operator[](uint32_t set) const { return *sets_[set]; }
-  uint32_t with(uint32_t set, uint32_t word) {
-    std::vector<uint32_t> more(*sets_[set]);
-    more.insert(std::ranges::lower_bound(more, word), word);
-    return number(std::move(more));
-  }
-  size_t memory() const { return memory_; }
-
- private:
-  uint32_t number(std::vector<uint32_t> set) {
-    auto [known, fresh] = numbers_.try_emplace(std::move(set), static_cast<uint32_t>(sets_.size()));
-    if (fresh) {
-      sets_.push_back(&known->first);
-      memory_ += known->first.capacity() * 4 + 96;
-    }
-    return known->second;
-  }
-  std::map<std::vector<uint32_t>, uint32_t> numbers_;
-  std::vector<const std::vector<uint32_t>*> sets_;  // keys of `numbers_`, which never move
-  size_t memory_ = 0;
 };
 
 }  // namespace tokenfst

@@ -13,14 +13,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "acyclic.hpp"
 #include "budget.hpp"
 #include "bytes.hpp"
 
@@ -45,9 +43,8 @@ struct Node {
   bool certain;    // surely denotes a non-empty language (kEmpty apart)
   uint8_t traits;  // kHas...
   uint16_t depth;   // nesting, tails of concatenations not counted
-  // Operands; Set: index of the set; Machine, Words: machine or lexicon, and state; lists: begin and count in the pool;
-  // Pick, within a word of a selection: its index, state; in low and high the place of the path so far, and the words used.
-  uint32_t a, b;
+  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool;
+                    // Words, Pick (selections.hpp): lexicon or selection, and state; Pick: place and words used in the next two
   uint32_t low, high;
 
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
@@ -78,7 +75,7 @@ class Arena {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Node) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet) + lexicons_memory_ + used_.memory();
+    return nodes_.capacity() * sizeof(Node) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
@@ -96,6 +93,7 @@ class Arena {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
+  NodeId leaf(const Node& node) { return intern(node); }
   uint32_t add_machine(Machine machine) {
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
@@ -104,52 +102,6 @@ class Arena {
     if (state == 0) return kEmpty;
     return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, 0, 0, machine, state, 0, 0});
   }
-
-  uint32_t add_lexicon(std::shared_ptr<const Lexicon> lexicon) {
-    lexicons_memory_ += lexicon->memory();
-    lexicons_.push_back(std::move(lexicon));
-    return static_cast<uint32_t>(lexicons_.size() - 1);
-  }
-  const Lexicon& lexicon(uint32_t index) const { return *lexicons_[index]; }
-  const std::vector<std::shared_ptr<const Lexicon>>& lexicons() const { return lexicons_; }
-  // What a lexicon reads from one of its states on.
-  NodeId words(uint32_t lexicon, uint32_t state) {
-    const Lexicon& words = *lexicons_[lexicon];
-    if (words.count(state) == 0) return kEmpty;
-    if (!words.has_arcs(state)) return kEpsilon;
-    return intern({Kind::Words, words.accepting(state), true, 0, 0, lexicon, state, 0, 0});
-  }
-  // A selection, from its first word on. `separator` must not be nullable, nor hold what needs a context.
-  NodeId select(uint32_t lexicon, uint32_t low, uint32_t high, NodeId separator) {
-    const Lexicon& words = *lexicons_[lexicon];
-    high = std::min(high, words.size());
-    if (low > high || high == 0) return kEmpty;
-    selections_.push_back({lexicon, low, high, separator});
-    return selections_.back().first = pick(static_cast<uint32_t>(selections_.size() - 1), words.root(), 0, 0);
-  }
-  const Selection& selection(uint32_t index) const { return selections_[index]; }
-  std::span<const uint32_t> used(uint32_t set) const { return used_[set]; }
-  // Within a word of a selection. Empty where all words that the path can still become are used; where none is and this is
-  // the last word, the words alone.
-  NodeId pick(uint32_t index, uint32_t state, uint32_t offset, uint32_t used) {
-    const Selection& selection = selections_[index];
-    const Lexicon& words = *lexicons_[selection.lexicon];
-    const size_t number = used_[used].size() + 1;
-    const uint32_t left = words.left(state, offset, used_[used]);
-    if (left == 0) return kEmpty;
-    if (left == words.count(state) && number == selection.high) return this->words(selection.lexicon, state);
-    bool nullable = number >= selection.low && completes(words, state, offset, used);
-    return intern({Kind::Pick, nullable, true, 0, deeper(nodes_[selection.separator].depth), index, state, offset, used});
-  }
-  // What follows a word that ends here: a separator and the next word; or nothing.
-  NodeId after_pick(NodeId id) {
-    const Node node = nodes_[id];
-    const Selection selection = selections_[node.a];
-    const Lexicon& words = *lexicons_[selection.lexicon];
-    if (used_[node.high].size() + 1 == selection.high || !completes(words, node.b, node.low, node.high)) return kEmpty;
-    return concat(selection.separator, pick(node.a, words.root(), 0, used_.with(node.high, node.low)));
-  }
-  bool has_selections() const { return !selections_.empty(); }
 
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
@@ -393,11 +345,6 @@ class Arena {
     return it->second;
   }
 
-  // Whether the path to a state of a lexicon is a word, and not a used one.
-  bool completes(const Lexicon& words, uint32_t state, uint32_t place, uint32_t used) const {
-    return words.accepting(state) && !std::ranges::binary_search(used_[used], place);
-  }
-
   // Nullable wherever it stands: no look-behind has a say.
   bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind); }
 
@@ -563,10 +510,6 @@ class Arena {
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
   std::vector<Machine> machines_;
-  std::vector<std::shared_ptr<const Lexicon>> lexicons_;
-  size_t lexicons_memory_ = 0;
-  std::vector<Selection> selections_;
-  UsedWords used_;
   struct Rule {
     NodeId body;
     bool nullable;

@@ -2,8 +2,7 @@
 // too many to go through, since a word may always be spelled byte by byte.
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
-// point. Intersections and complements, which hold no calls, are searched breadth first. A selection's words are taken shortest
-// first: a bound, since the first may have been better left for later.
+// point. Intersections and complements, which hold no calls, are searched breadth first. Of selections it is a bound.
 #pragma once
 
 #include "byte_automaton.hpp"
@@ -82,26 +81,14 @@ class Lengths {
       }
       case Kind::Call: return rules_[at.a];
       case Kind::Var: return variables_[id];
-      case Kind::Words: return bytes_.with_arena([&](const Arena& arena) { return arena.lexicon(at.a).nearest(at.b); });
-      case Kind::Pick: return selected(at);
+      case Kind::Words: return bytes_.with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
+      case Kind::Pick: {
+        const uint32_t between = length(bytes_.with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
+        uint64_t total = bytes_.with_selections([&](const Selections& them) { return them.length(at, between); });
+        return total >= kUnknown ? kUnreachable : static_cast<uint32_t>(total);
+      }
       default: return search(id);
     }
-  }
-  uint32_t selected(const Node& at) {
-    const Selection selection = bytes_.with_arena([&](const Arena& arena) { return arena.selection(at.a); });
-    const uint32_t between = length(selection.separator);
-    return bytes_.with_arena([&](const Arena& arena) {
-      const Lexicon& words = arena.lexicon(selection.lexicon);
-      std::vector<uint32_t> used(arena.used(at.high).begin(), arena.used(at.high).end());
-      auto take = [&](uint32_t state, uint32_t place) {
-        Lexicon::Word word = words.shortest_unused(state, place, used);
-        used.insert(std::ranges::lower_bound(used, word.place), word.place);
-        return word.length;
-      };
-      uint32_t sum = take(at.b, at.low);
-      while (used.size() < selection.low) sum = plus(sum, plus(between, take(words.root(), 0)));
-      return sum;
-    });
   }
   uint32_t search(NodeId id) {
     auto [known, fresh] = searched_.try_emplace(id, kUnreachable);

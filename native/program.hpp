@@ -64,7 +64,7 @@ struct Loaded {
 
 class ProgramReader {
  public:
-  ProgramReader(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
+  ProgramReader(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives), selections_(derivatives.selections()) {}
 
   Loaded read(Program program) {
     std::vector<uint32_t> machines;
@@ -73,7 +73,7 @@ class ProgramReader {
       machines.push_back(arena_.add_machine(std::move(program.machines[k])));
     }
     std::vector<uint32_t> lexicons;
-    for (auto& lexicon : program.lexicons) lexicons.push_back(arena_.add_lexicon(lexicon));
+    for (auto& lexicon : program.lexicons) lexicons.push_back(selections_.add_lexicon(lexicon));
     const std::vector<Instruction> instructions = decode(program);
     check(program, instructions);
     for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
@@ -125,13 +125,13 @@ class ProgramReader {
         case Op::Call: made = arena_.call(operands[0]); break;
         case Op::Words: {
           uint32_t lexicon = lexicons[operands[0]];
-          made = arena_.words(lexicon, arena_.lexicon(lexicon).root());
+          made = selections_.words(lexicon, selections_.lexicon(lexicon).root());
           break;
         }
         case Op::Selection: {
           const Node separator = arena_[node(1)];
           if (separator.nullable || !separator.certain || separator.traits) fail("a selection's separator is empty, or needs a context");
-          made = arena_.select(lexicons[instructions[operands[0]].operands[0]], operands[2], operands[3] < 0 ? kUnbounded : operands[3], node(1));
+          made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2], operands[3] < 0 ? kUnbounded : operands[3], node(1));
           break;
         }
       }
@@ -249,6 +249,7 @@ class ProgramReader {
 
   Arena& arena_;
   Derivatives& derivatives_;
+  Selections& selections_;
 };
 
 }  // namespace tokenfst

@@ -24,6 +24,7 @@ from tokenfst.automata.regex import regex
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
+from tokenfst.decoding.label_check import verify_labels
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import TokenfstError
 from tokenfst.tokenizers.sources import load_vocabulary
@@ -52,13 +53,14 @@ __all__ = [
     "ebnf",
     "fill_bitmasks",
     "gbnf",
-    "lark_grammar",
     "hierarchy",
     "hierarchy_labels",
+    "lark_grammar",
     "load",
     "load_vocabulary",
     "multi_choice",
     "regex",
+    "verify_labels",
 ]
 
 load = TokenAutomaton.load

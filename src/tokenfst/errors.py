@@ -61,7 +61,7 @@ class UnsupportedPatternError(PatternError):
 
 
 class LabelError(ConstraintError):
-    r"""One of several labels is at fault; ``label`` is that label, as text (bytes that are no UTF-8 written ``\xNN``)."""
+    """One of several labels is at fault; ``label`` is that label, as text."""
 
     def __init__(self, label: str | bytes, message: str) -> None:
         self.label = label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else label

@@ -16,6 +16,7 @@ from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
+from tokenfst.cli.labels import read_choices
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
@@ -185,7 +186,48 @@ class GrammarOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintOptions(GrammarOptions):
+class LabelOptions(GrammarOptions):
+    """A set of labels to choose from."""
+
+    choices: Annotated[
+        Path | None,
+        typer.Option(
+            "--choices",
+            "-c",
+            metavar="FILE",
+            help="Labels to choose from: a file with one label a line (UTF-8).",
+            rich_help_panel="Labels",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Choose several labels, with this text between two; no label twice.",
+            rich_help_panel="Labels",
+        ),
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel="Labels"),
+    ] = None
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel="Labels")
+    ] = False
+
+    def read_choices(self, budget: Budget) -> Language | None:
+        """The language of the labels, if some are given."""
+        if self.choices is not None:
+            if self.separator is None and (self.most is not None or self.repeats):
+                raise UsageError("--most and --repeats go with --separator TEXT, which allows several labels")
+            return read_choices(self.choices, self.separator, self.most, self.repeats, budget)
+        if self.separator is not None or self.most is not None or self.repeats:
+            raise UsageError("--separator, --most and --repeats go with --choices")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintOptions(LabelOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -221,17 +263,22 @@ class ConstraintOptions(GrammarOptions):
     def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
         """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
         words = rest if self.constraint is None else [self.constraint, *rest]
-        if self.grammar is not None and (self.file is not None or self.flags):
-            raise UsageError("--file and --flags are for patterns, and --grammar names a grammar")
+        if (self.file is not None or self.flags) and (self.grammar is not None or self.choices is not None):
+            raise UsageError("--file and --flags are for patterns, not for --grammar or --choices")
+        if self.grammar is not None and self.choices is not None:
+            raise UsageError("--grammar and --choices are two constraints: give one")
+        choices = self.read_choices(budget)
         grammar = self.read_grammar(budget)
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
         if self.depth is not None:
             raise UsageError("--depth goes with --grammar")
+        if choices is not None:
+            return Constraint(choices), words
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
-            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file or --grammar")
+            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar or --choices")
         return read_constraint(words[0], self.flags, budget), words[1:]
 
     def one(self, budget: Budget) -> Constraint:
@@ -239,6 +286,7 @@ class ConstraintOptions(GrammarOptions):
         constraint, rest = self.first([], budget)
         if rest:
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
+            given = f"labels come from {self.choices}" if self.choices else given
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
