@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import Matcher
 from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.concepts import Concepts, avoids, concepts, contains_all, contains_in_order
 from tokenfst.automata.ebnf import ebnf
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "Concepts",
     "ConstraintLogitsProcessor",
     "Grammar",
     "Language",
@@ -46,10 +48,14 @@ __all__ = [
     "Vocabulary",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "avoids",
     "bundled_grammar",
     "bundled_grammars",
     "choices",
     "compile",
+    "concepts",
+    "contains_all",
+    "contains_in_order",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
