@@ -52,21 +52,21 @@ def classifier(special: tuple[tuple[str, int], ...]) -> Classifier:
     none = len(outcomes)
     values = np.full(MAX_CODE_POINT + 1, none, np.int64)
     values[128:] = outcome.ravel()
-    for low, high in SURROGATES:
-        values[low : high + 1] = none
+    for begin, end in SURROGATES:
+        values[begin : end + 1] = none
     values = -1 - values
     rows: list[Ints] = []
     # Blocks of 64 code points, then of 64 such blocks, and once more for four bytes: each level's states.
     last = _numbered(values.reshape(-1, 64), rows)
-    middle = _numbered(last[: (MAX_CODE_POINT + 1) // 64].reshape(-1, 64), rows)
-    # The first four bytes of a lead 0xF0 + k: 64 blocks of 4,096 code points; those beyond the last are no character.
+    middle = _numbered(last.reshape(-1, 64), rows)
+    # Behind a lead byte 0xF0 + k: 64 blocks of 4,096 code points; those beyond the last are no characters.
     planes = np.full(5 * 64, -1 - none, np.int64)
     planes[: len(middle)] = middle
     planes[:16] = -1 - none  # overlong
     high = _numbered(planes.reshape(-1, 64), rows)
     three = middle[:16].copy()
     # 0xE0 must not spell what two bytes can.
-    first = rows[int(three[0]) - 1].copy() if three[0] > 0 else np.full(64, int(three[0]))
+    first = rows[int(three[0]) - 1].copy()
     first[:32] = -1 - none
     three[0] = _numbered(first.reshape(1, 64), rows)[0]
     lead = np.full(128, -1 - none, np.int64)
