@@ -21,8 +21,9 @@ def random_lexicon(rng: random.Random) -> Lexicon:
 
 def random_selection(rng: random.Random) -> Expr:
     separator = ex.union(*(ex.literal(random_word(rng, 2)) for _ in range(rng.randint(1, 2))))
-    low = rng.randint(1, 3)
-    return ex.selection(random_lexicon(rng), separator, low, rng.choice([None, low, low + 1]))
+    lexicon = Lexicon([random_word(rng, 2) for _ in range(rng.randint(1, 3))])
+    low = rng.randint(1, 2)
+    return ex.selection(lexicon, separator, low, rng.choice([None, low, low + 1]))
 
 
 def random_expression(rng: random.Random, depth: int, variable: Expr | None = None) -> Expr:
