@@ -107,6 +107,17 @@ class UnsupportedPatternError(PatternError):
     """The pattern is well formed but describes something that is not a regular language."""
 
 
+class LabelError(ConstraintError):
+    """One of several labels is at fault; ``label`` is that label, as text."""
+
+    def __init__(self, label: str | bytes, message: str) -> None:
+        self.label = label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else label
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[LabelError], tuple[str, str]]:
+        return type(self), (self.label, str(self))
+
+
 class SchemaError(ConstraintError):
     """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
 

@@ -18,6 +18,7 @@ from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
+from tokenfst.cli.labels import read_choices
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
@@ -222,7 +223,48 @@ class SymbolOptions(GrammarOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintOptions(SymbolOptions):
+class LabelOptions(SymbolOptions):
+    """A set of labels to choose from."""
+
+    choices: Annotated[
+        Path | None,
+        typer.Option(
+            "--choices",
+            "-c",
+            metavar="FILE",
+            help="Labels to choose from: a file with one label a line (UTF-8).",
+            rich_help_panel="Labels",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Choose several labels, with this text between two; no label twice.",
+            rich_help_panel="Labels",
+        ),
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel="Labels"),
+    ] = None
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel="Labels")
+    ] = False
+
+    def read_choices(self, budget: Budget) -> Language | None:
+        """The language of the labels, if some are given."""
+        if self.choices is not None:
+            if self.separator is None and (self.most is not None or self.repeats):
+                raise UsageError("--most and --repeats go with --separator TEXT, which allows several labels")
+            return read_choices(self.choices, self.separator, self.most, self.repeats, budget)
+        if self.separator is not None or self.most is not None or self.repeats:
+            raise UsageError("--separator, --most and --repeats go with --choices")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintOptions(LabelOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -258,23 +300,35 @@ class ConstraintOptions(SymbolOptions):
     def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
         """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
         words = rest if self.constraint is None else [self.constraint, *rest]
-        if self.grammar is not None and (self.file is not None or self.flags):
-            raise UsageError("--file and --flags are for patterns, and --grammar names a grammar")
-        grammar, temporal = self.read_grammar(budget), self.read_formulas(budget)
+        given = [
+            name
+            for name, value in (
+                ("--grammar", self.grammar),
+                ("--ltlf", self.ltlf),
+                ("--choices", self.choices),
+            )
+            if value
+        ]
+        if len(given) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} are two constraints: give one")
+        if given and (self.file is not None or self.flags):
+            raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
+        temporal, choices = self.read_formulas(budget), self.read_choices(budget)
+        grammar = self.read_grammar(budget)
         if temporal is not None:
-            if grammar is not None or self.file is not None or self.flags:
-                raise UsageError(
-                    "--ltlf stands for the whole constraint: leave out --grammar, --file and --flags"
-                )
             return temporal, words
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
         if self.depth is not None:
             raise UsageError("--depth goes with --grammar")
+        if choices is not None:
+            return Constraint(choices), words
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
-            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar or --ltlf")
+            raise UsageError(
+                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --ltlf or --choices"
+            )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
     def one(self, budget: Budget) -> Constraint:
@@ -283,6 +337,7 @@ class ConstraintOptions(SymbolOptions):
         if rest:
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
             given = "constraint is a formula" if self.ltlf else given
+            given = f"labels come from {self.choices}" if self.choices else given
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
