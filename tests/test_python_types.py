@@ -158,7 +158,7 @@ INSTANCES: tuple[tuple[Any, list[Any]], ...] = (
                 day=datetime.date(2000, 2, 29),
                 clock=datetime.time(12, 0, tzinfo=datetime.UTC),
                 span=datetime.timedelta(days=-3, hours=5, microseconds=7),
-                mark=uuid.uuid4(),
+                mark=uuid.UUID("5f3a7c1e-0b7d-4c7e-9a43-2f6f1d1c8e55"),
             )
         ],
     ),
@@ -167,7 +167,7 @@ INSTANCES: tuple[tuple[Any, list[Any]], ...] = (
     (decimal.Decimal, [decimal.Decimal("0"), decimal.Decimal("-12.50")]),
     (pydantic.AwareDatetime, [datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)]),
     (pydantic.NaiveDatetime, [datetime.datetime(2024, 1, 1)]),
-    (pydantic.UUID4, [uuid.uuid4()]),
+    (pydantic.UUID4, [uuid.UUID("5f3a7c1e-0b7d-4c7e-9a43-2f6f1d1c8e55")]),
     (
         pydantic.HttpUrl,
         [pydantic.HttpUrl("https://example.org:80/a/b?c=d#e"), pydantic.HttpUrl("http://127.0.0.1/")],
