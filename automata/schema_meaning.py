@@ -29,7 +29,7 @@ from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
-from tokenfst.automata.schema_source import Place, Source
+from tokenfst.automata.schema_source import Place, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_unevaluated import Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
@@ -52,6 +52,9 @@ class Relaxed:
 
     pointer: str
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.reason}"
 
 
 class Meaning:
@@ -79,7 +82,7 @@ class Meaning:
                 if isinstance(value, bool):
                     return ANY if value else NONE
                 raise SchemaError(
-                    place.where(), f"a schema is an object or a boolean, not {type(value).__name__}"
+                    place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
                 )
             constraining = [name for name in value if name in KEYWORDS]
             if not constraining:

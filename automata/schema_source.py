@@ -147,7 +147,11 @@ class Source:
             return self._resources[uri]
         value = self._resolver(uri) if self._resolver is not None else None
         if value is None:
-            remedy = "pass resolver=" if self._resolver is None else "the resolver knows no such document"
+            remedy = (
+                "pass resolver=, or --document URI=FILE on the command line"
+                if self._resolver is None
+                else "the resolver knows no such document"
+            )
             raise SchemaError(where, f"{uri!r} is not in this document, and nothing is fetched: {remedy}")
         document = read(value, where)
         place = self._add(uri, document, uri, draft_of(document, near.draft, f"{uri}#"))
@@ -207,7 +211,7 @@ class Source:
                 raise SchemaError(where, f"{reference!r} leads nowhere: there is no {name!r} on the way")
             place = place.below(value, name)
         if not isinstance(value, Mapping | bool):
-            raise SchemaError(where, f"{reference!r} leads to {type(value).__name__}, which is no schema")
+            raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is no schema")
         return place
 
 
@@ -223,8 +227,17 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
             problem = f"the schema is no JSON text: {error}"
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
-        raise SchemaError(where, f"a schema is an object or a boolean, not {type(schema).__name__}")
+        raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
     return schema
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls a value, with its article."""
+    if value is None:
+        return "null"
+    kinds = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
+    named = {**dict.fromkeys((int, float, Decimal), "a number"), **kinds}
+    return named.get(type(value), f"a Python {type(value).__name__}")
 
 
 def draft_of(value: Any, default: int, document: str) -> int:

@@ -16,10 +16,11 @@ from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
+from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
-from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstWarning
+from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
 from tokenfst.tokenizers.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -146,8 +147,8 @@ class VocabularyOptions(WidthOptions, _Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class GrammarOptions:
-    """A grammar."""
+class GrammarOptions(SchemaOptions):
+    """Rules: a grammar, or a JSON Schema."""
 
     grammar: Annotated[
         str | None,
@@ -178,6 +179,8 @@ class GrammarOptions:
     def read_grammar(self, budget: Budget) -> Grammar | None:
         """The grammar, if one is given."""
         if self.grammar is not None:
+            if self.json_schema is not None:
+                raise UsageError("give either --grammar or --json-schema")
             return read_grammar(self.grammar, self.start, self.syntax, budget)
         if self.start is not None or self.syntax is not None:
             raise UsageError("--start and --syntax go with --grammar")
@@ -201,8 +204,8 @@ class ConstraintOptions(GrammarOptions):
         typer.Option(
             metavar="N",
             min=0,
-            help="Take the part of the grammar in which no rule is nested in itself more than N times: a "
-            "regular language.",
+            help="Take the part of the grammar (or schema) in which no rule is nested in itself more than N "
+            "times: a regular language.",
             rich_help_panel="Grammar",
         ),
     ] = None
@@ -221,24 +224,35 @@ class ConstraintOptions(GrammarOptions):
     def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
         """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
         words = rest if self.constraint is None else [self.constraint, *rest]
-        if self.grammar is not None and (self.file is not None or self.flags):
-            raise UsageError("--file and --flags are for patterns, and --grammar names a grammar")
+        if (self.grammar or self.json_schema) is not None and (self.file is not None or self.flags):
+            raise UsageError("--file and --flags are for patterns, not for --grammar and --json-schema")
         grammar = self.read_grammar(budget)
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
+        schema = self.read_schema(budget)
+        if schema is not None:
+            return schema_constraint(schema, self.depth, budget), words
         if self.depth is not None:
-            raise UsageError("--depth goes with --grammar")
+            raise UsageError("--depth goes with --grammar or --json-schema")
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
-            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file or --grammar")
+            raise UsageError(
+                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar or --json-schema"
+            )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
     def one(self, budget: Budget) -> Constraint:
         """The constraint of a command that takes no other arguments."""
         constraint, rest = self.first([], budget)
         if rest:
-            given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
+            given = (
+                f"pattern comes from {self.file}"
+                if self.file
+                else f"grammar is {self.grammar}"
+                if self.grammar
+                else f"schema is {self.json_schema}"
+            )
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
@@ -323,6 +337,18 @@ def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> C
     if grammar.is_regular():
         return Constraint(Language(grammar.to_language().expr, grammar.source, budget), grammar=grammar)
     return Constraint(grammar, grammar=grammar)
+
+
+def schema_constraint(schema: Language | Grammar, depth: int | None, budget: Budget) -> Constraint:
+    """A schema's texts; as a language where they are regular and that language is not too long to be written out."""
+    if not isinstance(schema, Grammar):
+        return Constraint(schema)
+    try:
+        return grammar_constraint(schema, depth, budget)
+    except BudgetExceeded:
+        if depth is not None:
+            raise
+        return Constraint(schema, grammar=schema)
 
 
 def compile_warned(
