@@ -52,8 +52,8 @@ def lint_command(
     budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left recursion, where
-    one stack is not enough; with --vocabulary also the rules that no token sequence can spell.
+    """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
+    recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell.
 
     Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
     """
