@@ -148,6 +148,39 @@ KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
 """For every keyword that constrains values: the first and the last draft that knows it, and the form of its value."""
 
 
+_APPLICATORS = {
+    *(
+        "items",
+        "prefixItems",
+        "additionalItems",
+        "contains",
+        "properties",
+        "patternProperties",
+        "dependentSchemas",
+    ),
+    *("additionalProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+}
+_UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
+
+
+def vocabulary(keyword: str, draft: int) -> str:
+    """The vocabulary that a keyword belongs to, by the last part of its URI."""
+    if keyword.startswith("$"):
+        return "core"
+    if keyword in _UNEVALUATED:
+        return "unevaluated" if draft >= 2020 else "applicator"
+    return "applicator" if keyword in _APPLICATORS else "format" if keyword == "format" else "validation"
+
+
+def _listed(name: str, place: Place) -> bool:
+    """Whether the vocabularies of a schema's dialect have a keyword."""
+    vocabularies = place.resource.dialect.vocabularies
+    if vocabularies is None:
+        return True
+    home = vocabulary(name, place.draft)
+    return home == "core" or any(each == home or each.startswith(f"{home}-") for each in vocabularies)
+
+
 def known(place: Place) -> dict[str, Any]:
     """The constraining keywords of a schema, in its order, checked. SchemaError for a value of the wrong form."""
     draft = place.draft
@@ -158,7 +191,7 @@ def known(place: Place) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in names:
         first, last, (check, form) = KEYWORDS[name]
-        if first <= draft <= last:
+        if first <= draft <= last and _listed(name, place):
             value = place.value[name]
             if not check(value, draft):
                 raise SchemaError(place.where(name), f"must be {form}")

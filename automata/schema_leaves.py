@@ -73,7 +73,7 @@ class Leaves:
             steps.append(
                 lambda: Shape(strings=schema_strings.within(self.pattern(place, keywords["pattern"])))
             )
-        if "format" in keywords and self._formats == "assert":
+        if "format" in keywords and (self._formats == "assert" or place.resource.dialect.asserts):
             steps.append(lambda: Shape(strings=_format(place, keywords["format"])))
         if any(name in keywords for name in _ARRAYS):
             steps.append(lambda: Shape(arrays=array_cell(_array(place, keywords, meaning))))

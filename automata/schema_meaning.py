@@ -95,7 +95,8 @@ class Meaning:
                 )
             passed.add(id(value))
             place = self._source.resolve(place, known(place)["$ref"], "$ref")
-        return self.formulas.atom((place.resource.uri, place.draft, _text(value)), place)
+        place = self._source.scoped(place)
+        return self.formulas.atom((place.resource.uri, place.draft, place.scope, _text(value)), place)
 
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
@@ -199,19 +200,10 @@ class Meaning:
         return [self.formula(place.below(schema, name, k)) for k, schema in enumerate(schemas)]
 
     def _target(self, place: Place, reference: str, name: str) -> Place:
-        """Where a reference of any kind leads. UnsupportedSchemaError if that depends on the path taken."""
-        target = self._source.resolve(place, reference, name)
-        if (
-            name == "$recursiveRef"
-            and isinstance(target.value, Mapping)
-            and target.value.get("$recursiveAnchor")
-        ):
-            raise UnsupportedSchemaError(place.where(name), "what it refers to depends on the path taken")
-        if name == "$dynamicRef" and self._source.dynamic_anchor(place, reference) is None:
-            raise UnsupportedSchemaError(
-                place.where(name), "several resources have this $dynamicAnchor; use $ref to name one"
-            )
-        return target
+        """Where a reference of any kind leads."""
+        if name == "$ref":
+            return self._source.resolve(place, reference, name)
+        return self._source.resolve_dynamically(place, reference, name)
 
     def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
         """Exactly one of the formulas, among the values that are in all shapes ``beside``."""
