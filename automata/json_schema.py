@@ -60,6 +60,10 @@ class SchemaGrammar(Grammar):
         super().__init__(rules, START, source=source, budget=budget)
         self.relaxed = relaxed
 
+    def _check(self, name: str, body: Expr) -> None:
+        """Nothing: the rules are well formed as they are written, share expressions that ``Budget.positions`` would
+        count again and again, and have counters that no walk writes out."""
+
 
 def json_schema(
     schema: Mapping[str, Any] | bool | str,

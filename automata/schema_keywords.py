@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from tokenfst.automata.schema_source import Place
-from tokenfst.errors import SchemaError
+from tokenfst.automata.text_lengths import MAX_LENGTH
+from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -24,7 +25,11 @@ def _is_schema(value: Any, draft: int) -> bool:
 
 
 def _is_number(value: Any, draft: int) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return (
+        isinstance(value, int | float | Decimal)
+        and not isinstance(value, bool)
+        and value - value == 0  # neither an infinity nor NaN
+    )
 
 
 def _is_positive(value: Any, draft: int) -> bool:
@@ -36,7 +41,26 @@ def _is_bound(value: Any, draft: int) -> bool:
 
 
 def _is_count(value: Any, draft: int) -> bool:
-    return _is_number(value, draft) and value >= 0 and (isinstance(value, int) or float(value).is_integer())
+    return (
+        _is_number(value, draft)
+        and value >= 0
+        and (isinstance(value, int) or value >= COUNTLESS or value == int(value))
+    )
+
+
+COUNTLESS = MAX_LENGTH + 1
+"""Counted repetitions end before this: counts beyond it are all the same."""
+
+
+def bounds(place: Place, keywords: Mapping[str, Any], low: str, high: str) -> tuple[int, int | None]:
+    """The values of two keywords that bound a count from below and above, where they are not there 0 and ``None``.
+
+    No text has as many parts as ``COUNTLESS``. UnsupportedSchemaError where it should.
+    """
+    least, most = (min(keywords.get(name, 0), COUNTLESS) for name in (low, high))
+    if least == COUNTLESS:
+        raise UnsupportedSchemaError(place.where(low), f"nothing is counted beyond {MAX_LENGTH:,}")
+    return int(least), int(most) if high in keywords and most < COUNTLESS else None
 
 
 def _is_boolean(value: Any, draft: int) -> bool:
@@ -58,7 +82,9 @@ def _is_items(value: Any, draft: int) -> bool:
 
 
 def _is_table(value: Any, draft: int) -> bool:
-    return isinstance(value, Mapping) and all(_is_schema(each, draft) for each in value.values())
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and _is_schema(each, draft) for name, each in value.items()
+    )
 
 
 def _is_names(value: Any, draft: int) -> bool:

@@ -40,6 +40,8 @@ _DEEPEST = 60
 _LOOK = 3
 """So many levels of parts are looked into to see that a cell is empty."""
 _FIRST_ITEMS = 8
+_FAR_DOWN = 1000
+"""Characters of a JSON pointer."""
 
 
 class _Circular(SchemaError):
@@ -96,7 +98,7 @@ class Meaning:
             passed.add(id(value))
             place = self._source.resolve(place, known(place)["$ref"], "$ref")
         place = self._source.scoped(place)
-        return self.formulas.atom((place.resource.uri, place.draft, place.scope, _text(value)), place)
+        return self.formulas.atom((place.resource.uri, place.draft, place.scope, _text(place)), place)
 
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
@@ -325,12 +327,17 @@ def _where(formula: Formula) -> str:
     return formula.atom.where() if isinstance(formula.atom, Place) else "#"
 
 
-def _text(value: Any) -> str:
-    """A key that equal schemas share."""
+def _text(place: Place) -> str | int:
+    """A key that equal schemas share, far down in a document the same schema only: texts of all that is inside would
+    cost the square of the depth."""
+    if len(place.pointer) > _FAR_DOWN:
+        return id(place.value)
     try:
-        return json.dumps(value, default=_decimal)
+        return json.dumps(place.value, default=_decimal)
     except RecursionError:
-        return str(id(value))
+        return id(place.value)
+    except (ValueError, TypeError) as error:
+        raise SchemaError(place.where(), f"no JSON value: {error}") from None
 
 
 def _decimal(value: Any) -> list[str]:

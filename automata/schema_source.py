@@ -35,6 +35,8 @@ DRAFTS = {
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
 
+_LONG_INTEGER = 1000
+
 RECURSIVE = "$recursiveAnchor"
 """The name under which a resource's ``$recursiveAnchor`` is kept; no anchor has a dollar sign."""
 
@@ -309,19 +311,46 @@ class Source:
 
 
 def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
-    """A schema document as Python values; numbers in text stay exact."""
+    """A schema document as Python values; numbers in text stay exact.
+
+    Raises SchemaError for text that is no JSON, or repeats a name in one object, of which only one value could count.
+    """
     if isinstance(schema, str):
         problem = ""
         try:
-            return json.loads(schema, parse_float=Decimal)
+            return json.loads(
+                schema,
+                parse_float=Decimal,
+                parse_int=_integer,
+                parse_constant=_no_number,
+                object_pairs_hook=_members,
+            )
         except RecursionError:
             problem = "the schema is nested too deeply"
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             problem = f"the schema is no JSON text: {error}"
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
     return schema
+
+
+def _integer(digits: str) -> int | Decimal:
+    """Python refuses to read very long integers, in time quadratic in their length."""
+    return int(digits) if len(digits) < _LONG_INTEGER else Decimal(digits)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        repeated = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"an object has the name {repeated!r} twice")
+    return made
 
 
 def json_type(value: Any) -> str:
