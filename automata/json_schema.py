@@ -13,18 +13,21 @@ text that repeats one counts as having both members, each of which must be valid
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.schema_conflict import contradiction
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
 from tokenfst.automata.schema_source import Resolver, Source
 from tokenfst.automata.schema_text import START, Rules, Writer
+from tokenfst.automata.schema_unevaluated import Evaluated
 from tokenfst.budget import Budget
-from tokenfst.errors import ConstraintError, EmptyLanguageError
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, SchemaError
 
 __all__ = [
     "Relaxed",
@@ -70,6 +73,7 @@ def json_schema(
     *,
     draft: str | None = None,
     whitespace: str = "flexible",
+    additional_properties: Literal["schema", "forbid"] = "schema",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
     resolver: Resolver | None = None,
@@ -79,24 +83,44 @@ def json_schema(
 
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact). ``draft``: one of ``DRAFTS``; without,
     ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern
-    (``schema_layout``). ``formats``: whether ``format`` constrains. ``resolver``: gives the documents that ``$ref``
-    names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what
-    would be refused, and lists it as ``relaxed`` of the result.
+    (``schema_layout``). ``additional_properties="forbid"``: objects have no members but those that their schema names,
+    unless it says something of others (``schema_closing``). ``formats``: whether ``format`` constrains; names that are
+    no standard format never do. ``resolver``: gives the documents that ``$ref`` names and that are not part of the
+    schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would be refused, and lists it as
+    ``relaxed`` of the result.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
-    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed;
-    BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
-    ``not``, whose cases multiply.
+    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
+    ``pointers`` of keywords that contradict each other; BudgetExceeded. Linear in the schema, apart from combinations
+    of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases multiply.
     """
+    if additional_properties not in ("schema", "forbid"):
+        raise ConstraintError(
+            f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
+        )
     if formats not in ("assert", "annotate"):
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
-    source = Source(schema, draft, resolver)
-    meaning = Meaning(source, Leaves(budget, formats), relax=on_unsupported == "relax")
-    writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=source.root.draft != 4)
-    rules = writer.write(meaning.formula(source.root))
-    return _finished(rules, "json_schema(...)", budget, tuple(meaning.relaxed))
+
+    def make(schema: Mapping[str, Any] | bool | str) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
+        source = Source(schema, draft, resolver)
+        meaning = Meaning(source, Leaves(budget, formats), relax=on_unsupported == "relax")
+        writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=source.root.draft != 4)
+        closed = Evaluated() if additional_properties == "forbid" else None
+        rules = writer.write(meaning.formula(replace(source.root, closed=closed)))
+        return _constraint(rules, "json_schema(...)", budget, tuple(meaning.relaxed)), source.root.value
+
+    def is_empty(schema: Any) -> bool:
+        try:
+            return make(schema)[0].is_empty()
+        except (SchemaError, BudgetExceeded):
+            return False
+
+    made, value = make(schema)
+    if made.is_empty():
+        raise _empty(contradiction(value, is_empty))
+    return made
 
 
 def json_value(
@@ -128,15 +152,33 @@ def _nested(depth: int) -> dict[str, Any]:
     return {"$defs": levels, "$ref": f"#/$defs/{depth}"}
 
 
-def _finished(
+def _constraint(
     rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...]
 ) -> SchemaLanguage | SchemaGrammar:
-    """A grammar if anything is called. EmptyLanguageError if there is no text."""
-    made: SchemaLanguage | SchemaGrammar
+    """A grammar if anything is called."""
     if rules.bodies:
-        made = SchemaGrammar({START: rules.start, **rules.bodies}, source, budget, relaxed)
+        return SchemaGrammar({START: rules.start, **rules.bodies}, source, budget, relaxed)
+    return SchemaLanguage(rules.start, source, budget, relaxed)
+
+
+def _empty(pointers: tuple[str, ...]) -> EmptyLanguageError:
+    """The error of a schema without values, given the keywords that leave none: first those that contradict each other,
+    then those that only say of what type the value is, and that it must be there."""
+
+    def without(*names: str) -> list[str]:
+        return [each for each in pointers if each.rpartition("/")[2] not in names]
+
+    kept = (without("type", "required"), without("type"), list(pointers))
+    main = next((each for each in kept if len(each) > 1), list(pointers))
+    rest = [each for each in pointers if each not in main]
+    if not main:
+        why = "its keywords contradict each other"
+    elif len(main) == 1:
+        why = f"{main[0]} alone allows none"
     else:
-        made = SchemaLanguage(rules.start, source, budget, relaxed)
-    if made.is_empty():
-        raise EmptyLanguageError("no JSON value satisfies the schema: its keywords contradict each other")
-    return made
+        why = f"{_listed(main)} contradict each other{f', given {_listed(rest)}' if rest else ''}"
+    return EmptyLanguageError(f"no JSON value satisfies the schema: {why}", (*main, *rest))
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -103,7 +103,7 @@ class Leaves:
         return found
 
     def _object(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Object:
-        formula = meaning.formula
+        formula = meaning.entered
         properties = keywords.get("properties", {})
         listed = [
             (name, formula(place.below(schema, "properties", name))) for name, schema in properties.items()
@@ -205,7 +205,7 @@ def _format(place: Place, name: str) -> StringSet:
 
 
 def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array:
-    formula = meaning.formula
+    formula = meaning.entered
     prefix: list[Formula] = []
     rest = ANY
     items = keywords.get("items")
@@ -222,7 +222,7 @@ def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array
     contains: tuple[Contains, ...] = ()
     if "contains" in keywords:
         least, most = bounds(place, {"minContains": 1, **keywords}, "minContains", "maxContains")
-        held = formula(place.below(keywords["contains"], "contains"))
+        held = meaning.opened(place.below(keywords["contains"], "contains"))
         contains = (Contains(held, least, most, 0, place.where("contains")),)
     unique = place.where("uniqueItems") if keywords.get("uniqueItems") else ""
     return Array(tuple(prefix), rest, low, high, contains, unique)

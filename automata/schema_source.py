@@ -36,16 +36,19 @@ VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/voc
 """The URIs of the drafts' own vocabularies."""
 
 _LONG_INTEGER = 1000
+NESTED = "nested"
+"""``Place.closed`` of a sub-schema that speaks of the same value."""
 
 RECURSIVE = "$recursiveAnchor"
 """The name under which a resource's ``$recursiveAnchor`` is kept; no anchor has a dollar sign."""
 
-_ONE = (
+# Keywords whose values are a schema, a list of schemas, and an object of schemas.
+ONE = (
     *("additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
     *("items", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
 )
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,15 @@ class Place:
     """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
 
     ``scope``: the URIs of the resources, other than the first document, that evaluation came through, as far as
-    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first.
+    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first. ``closed``: what ``schema_closing`` does
+    there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
     """
 
     value: Any
     pointer: str
     resource: Resource
     scope: tuple[str, ...] = ()
+    closed: object = None
 
     @property
     def draft(self) -> int:
@@ -98,7 +103,8 @@ class Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
         pointer = f"{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
         place = _placed(value, pointer, self.resource)
-        return replace(place, scope=_longer(self.scope, place, self.resource))
+        closed = None if self.closed is None else NESTED
+        return replace(place, scope=_longer(self.scope, place, self.resource), closed=closed)
 
 
 def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:
@@ -133,7 +139,7 @@ class Source:
         """The sub-schema that a reference at ``place`` leads to. SchemaError if there is none."""
         target = self._static(place, reference, keyword)
         self._resources.setdefault(target.resource.uri, target.resource)
-        return replace(target, scope=_longer(place.scope, target, place.resource))
+        return replace(target, scope=_longer(place.scope, target, place.resource), closed=place.closed)
 
     def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
         """Where a ``$dynamicRef`` or ``$recursiveRef`` leads on the way that ``place`` was reached: to the outermost
@@ -147,7 +153,7 @@ class Source:
                     resource = self._resources[uri]
                     target = Place(*self._anchors(resource)[name], resource)
                     break
-        return replace(target, scope=_longer(place.scope, target, place.resource))
+        return replace(target, scope=_longer(place.scope, target, place.resource), closed=place.closed)
 
     def scoped(self, place: Place) -> Place:
         """The place, its scope without what no dynamic reference can ask for; equal scopes mean the same then."""
@@ -283,12 +289,12 @@ class Source:
             yield value, pointer
             if "$ref" in value and resource.draft < 2019:
                 continue
-            stack += [(value.get(keyword), f"{pointer}/{keyword}") for keyword in _ONE]
-            for keyword in _LISTS:
+            stack += [(value.get(keyword), f"{pointer}/{keyword}") for keyword in ONE]
+            for keyword in LISTS:
                 members = value.get(keyword)
                 if isinstance(members, list):
                     stack += [(each, f"{pointer}/{keyword}/{k}") for k, each in enumerate(members)]
-            for keyword in _TABLES:
+            for keyword in TABLES:
                 table = value.get(keyword)
                 if isinstance(table, Mapping):
                     stack += [(each, f"{pointer}/{keyword}/{escape(name)}") for name, each in table.items()]

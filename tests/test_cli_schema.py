@@ -28,6 +28,7 @@ FILES: dict[str, Any] = {
     "invalid.json": {"properties": {"a/b": {"minimum": "3"}}},
     "empty.json": {"type": "integer", "minimum": 2, "maximum": 1},
     "remote.json": {"properties": {"a": {"$ref": "https://example.com/i"}}},
+    "open.json": {"properties": {"a": {}}},
     "four.json": {"type": "integer", "minimum": 0, "exclusiveMinimum": True},
     "date.json": {"type": "string", "format": "date"},
 }
@@ -100,6 +101,7 @@ def test_draw_and_lint(folder: Path) -> None:
         (["person.json", "--whitespace", "compact"], '{"name":""}', '{"name": ""}'),
         (["person.json", "--whitespace", "pretty"], '{\n"name": ""\n}', '{"name": ""}'),
         (["person.json", "--whitespace", r"\t?"], '{\t"name":""}', '{ "name":""}'),
+        (["open.json", "--additional-properties", "forbid"], '{"a": 1}', '{"b": 1}'),
         (["four.json", "--draft", "draft-04"], "1", "0"),
         (["date.json"], '"2024-02-29"', '"2023-02-29"'),
         (["date.json", "--formats", "annotate"], '"x"', "1"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema import SchemaGrammar, SchemaLanguage
 
 _PANEL = "JSON Schema"
+_OPTIONS = ("whitespace", "draft", "additional_properties", "formats", "on_unsupported", "document")
 
 
 class Draft(enum.StrEnum):
@@ -32,6 +33,13 @@ class Draft(enum.StrEnum):
     DRAFT_07 = "draft-07"
     DRAFT_2019_09 = "2019-09"
     DRAFT_2020_12 = "2020-12"
+
+
+class Additional(enum.StrEnum):
+    """What becomes of members that a schema does not name and says nothing of."""
+
+    SCHEMA = "schema"
+    FORBID = "forbid"
 
 
 class Formats(enum.StrEnum):
@@ -76,6 +84,14 @@ class SchemaOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    additional_properties: Annotated[
+        Additional | None,
+        typer.Option(
+            help="Members that a schema does not name and says nothing of: schema (if not given) allows them, as "
+            "JSON Schema does; forbid does not.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
     formats: Annotated[
         Formats | None,
         typer.Option(
@@ -102,7 +118,7 @@ class SchemaOptions:
     def read_schema(self, budget: Budget) -> SchemaLanguage | SchemaGrammar | None:
         """The schema's texts, if one is given; warns of what was relaxed."""
         if self.json_schema is None:
-            for name in ("whitespace", "draft", "formats", "on_unsupported", "document"):
+            for name in _OPTIONS:
                 if getattr(self, name) is not None:
                     raise UsageError(f"--{name.replace('_', '-')} goes with --json-schema")
             return None
@@ -115,6 +131,7 @@ class SchemaOptions:
                 text,
                 draft=self.draft,
                 whitespace=self.whitespace or "flexible",
+                additional_properties=(self.additional_properties or Additional.SCHEMA).value,
                 formats=(self.formats or Formats.ASSERT).value,
                 on_unsupported=(self.on_unsupported or OnUnsupported.RAISE).value,
                 resolver=documents.get if documents else None,
