@@ -72,7 +72,7 @@ def _shrink(document: Any, empty: Callable[[], bool]) -> None:
 
 def _parts(schema: dict[str, Any], empty: Callable[[], bool]) -> list[Any]:
     """The sub-schemas of a schema that matter."""
-    found = []
+    found: list[Any] = []
     for name, value in list(schema.items()):
         if name in _WHOLE:
             continue

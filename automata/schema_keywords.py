@@ -7,8 +7,10 @@ mean anything else are understood in every draft: a boolean ``exclusiveMinimum``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from tokenfst.automata.schema_source import Place
@@ -24,12 +26,17 @@ def _is_schema(value: Any, draft: int) -> bool:
     return isinstance(value, Mapping | bool)
 
 
-def _is_number(value: Any, draft: int) -> bool:
+def is_finite(value: float | Decimal | Fraction) -> bool:
+    """Whether a number of Python is one of JSON: neither an infinity nor NaN."""
     return (
-        isinstance(value, int | float | Decimal)
-        and not isinstance(value, bool)
-        and value - value == 0  # neither an infinity nor NaN
+        value.is_finite()
+        if isinstance(value, Decimal)
+        else not isinstance(value, float) or math.isfinite(value)
     )
+
+
+def _is_number(value: Any, draft: int) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and is_finite(value)
 
 
 def _is_positive(value: Any, draft: int) -> bool:

@@ -245,7 +245,7 @@ class Meaning:
                 for each in beside:
                     shapes[k] = self.algebra.meet(shapes[k], each, where)
             rivals = self._overlaps(shapes)
-        found = []
+        found: list[Shape] = []
         for shape, others in zip(shapes, rivals, strict=True):
             for other in others:
                 negation = self.shape(self.formulas.negate(formulas[other]))

@@ -15,6 +15,7 @@ from tokenfst.automata.json_number_bounds import exact
 from tokenfst.automata.json_numbers import NumberSet
 from tokenfst.automata.schema_arrays import of_items
 from tokenfst.automata.schema_formula import Formula
+from tokenfst.automata.schema_keywords import is_finite
 from tokenfst.automata.schema_objects import of_members
 from tokenfst.automata.schema_shape import NO_NUMBER, Shape
 
@@ -41,7 +42,7 @@ def freeze(value: Any, depth: int = 0) -> Hashable:
     if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, int | float | Decimal | Fraction):
-        if value - value != 0:
+        if not is_finite(value):
             raise NotJsonError(f"{value} is no JSON number")
         return exact(value)
     if isinstance(value, str):
