@@ -104,11 +104,11 @@ class Meaning:
 
     def entered(self, place: Place) -> Formula:
         """The formula of a sub-schema that speaks of another value than the schema around it."""
-        return self.formula(place if place.closed is None else replace(place, closed=Evaluated()))
+        return self.formula(place if place.closed is None else place.closing(Evaluated()))
 
     def opened(self, place: Place) -> Formula:
         """The formula of a sub-schema as it is written, whatever is forbidden around it."""
-        return self.formula(replace(place, closed=None))
+        return self.formula(place.closing(None))
 
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
@@ -202,9 +202,7 @@ class Meaning:
         """What an in-place applicator says, but for ``oneOf``, which is decided among what all others leave."""
         value = keywords[name]
         if name in ("$ref", "$dynamicRef", "$recursiveRef"):
-            return lambda: self.shape(
-                self.formula(replace(self._target(place, value, name), closed=closed.of(name)))
-            )
+            return lambda: self.shape(self.formula(self._target(place, value, name).closing(closed.of(name))))
         if name == "allOf":
             return lambda: self.shape(self.formulas.all_of(self._members(place, name, value, closed)))
         if name == "anyOf":
@@ -221,7 +219,7 @@ class Meaning:
 
     def _members(self, place: Place, name: str, schemas: list[Any], closed: Closing) -> list[Formula]:
         return [
-            self.formula(replace(place.below(schema, name, k), closed=closed.of(name, k)))
+            self.formula(place.below(schema, name, k).closing(closed.of(name, k)))
             for k, schema in enumerate(schemas)
         ]
 
@@ -303,7 +301,7 @@ class Meaning:
         members = name == "unevaluatedProperties"
         follower = Follower(members, self.formulas, self.formula, self._target, place.where(name))
         found = []
-        for formula, evaluated in follower.cases(replace(place, closed=None), top=True):
+        for formula, evaluated in follower.cases(place.closing(None), top=True):
             shape = EVERY
             if members and not evaluated.everything:
                 names = self._others(place, evaluated, name)

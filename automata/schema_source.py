@@ -103,8 +103,14 @@ class Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
         pointer = f"{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
         place = _placed(value, pointer, self.resource)
+        if place.resource is self.resource and not self.scope and self.closed is None:
+            return place
         closed = None if self.closed is None else NESTED
         return replace(place, scope=_longer(self.scope, place, self.resource), closed=closed)
+
+    def closing(self, closed: object) -> Place:
+        """The same with another ``closed``."""
+        return self if closed is self.closed else replace(self, closed=closed)
 
 
 def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:
