@@ -31,8 +31,9 @@ Meaning, with a word w of bytes:
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -79,38 +80,63 @@ class Dfa:
         return int(self.table.shape[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Expr:
-    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table)."""
+    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table).
 
-    op: Op
-    args: tuple[Expr, ...] = ()
-    value: int | bytes | str | tuple[int, int] | Dfa | None = None
-    source: str | None = None
+    A node is *plain* if it is made of sets, words and automata by concatenation, union and repetition alone, and has
+    a word. Then it is known what such a node is asked for again and again; nothing is said of others.
+    """
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    op: Final[Op]
+    args: Final[tuple[Expr, ...]] = ()
+    value: Final[int | bytes | str | tuple[int, int] | Dfa | None] = None
+    source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
+    size: Final[int] = 0
+    """The positions of a plain node with its counted repetitions written out, at most 2**62; 0 if it is not plain."""
+    nullable: Final[bool] = False
+    """Whether a plain node has the empty word."""
 
-    def walk(self) -> Iterator[Expr]:
-        """Every node of the graph once, operands first; without recursion."""
-        seen: set[int] = set()
-        stack: list[tuple[Expr, bool]] = [(self, False)]
-        while stack:
-            node, ready = stack.pop()
-            if ready:
-                yield node
-            elif id(node) not in seen:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((arg, False) for arg in reversed(node.args))
+    def walk(self) -> list[Expr]:
+        """Every node of the graph once, operands first."""
+        return below(self)
 
 
+def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Expr]:
+    """The nodes of the graph that hangs from ``roots``, each once, operands first; without recursion.
+
+    ``inner`` says whose operands belong to it; those of all nodes, if it is not given.
+    """
+    found: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[Expr | None] = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        if node is None:  # what is below the node that comes next is done
+            node = stack.pop()
+            assert node is not None
+            found.append(node)
+        elif node not in seen:
+            seen.add(node)
+            if node.args and (inner is None or inner(node)):
+                stack += (node, None)
+                stack += node.args[::-1]
+            else:
+                found.append(node)
+    return found
+
+
+_MAX_SIZE = 1 << 62
 EMPTY = Expr(Op.EMPTY)
-EPSILON = Expr(Op.EPSILON)
-ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES)
+EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
+ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
 
 
 def byte_set(bits: int) -> Expr:
     """One byte out of the set ``bits`` (bit b: byte b)."""
-    return EMPTY if bits == 0 else Expr(Op.BYTES, value=bits)
+    return EMPTY if bits == 0 else Expr(Op.BYTES, (), bits, None, 1)
 
 
 def byte_range(first: int, last: int) -> Expr:
@@ -120,26 +146,44 @@ def byte_range(first: int, last: int) -> Expr:
 
 def literal(data: bytes) -> Expr:
     """The word ``data``."""
-    return Expr(Op.LITERAL, value=bytes(data)) if data else EPSILON
+    return Expr(Op.LITERAL, (), bytes(data), None, 1) if data else EPSILON
 
 
 def concat(*parts: Expr) -> Expr:
     """The parts one after the other."""
-    if any(part is EMPTY for part in parts):
+    if EMPTY in parts:
         return EMPTY
-    kept = tuple(part for part in parts if part is not EPSILON)
-    return kept[0] if len(kept) == 1 else Expr(Op.CONCAT, kept) if kept else EPSILON
+    if EPSILON in parts:
+        parts = tuple([part for part in parts if part is not EPSILON])
+    if len(parts) < 2:
+        return parts[0] if parts else EPSILON
+    size, nullable = 0, True
+    for part in parts:
+        if not part.size:
+            return Expr(Op.CONCAT, parts)
+        size += part.size
+        nullable = nullable and part.nullable
+    return Expr(Op.CONCAT, parts, None, None, min(size, _MAX_SIZE), nullable)
 
 
 def union(*parts: Expr) -> Expr:
     """Any of the parts."""
-    kept = tuple(part for part in parts if part is not EMPTY)
-    return kept[0] if len(kept) == 1 else Expr(Op.UNION, kept) if kept else EMPTY
+    if EMPTY in parts:
+        parts = tuple([part for part in parts if part is not EMPTY])
+    if len(parts) < 2:
+        return parts[0] if parts else EMPTY
+    size, nullable = 0, False
+    for part in parts:
+        if not part.size:
+            return Expr(Op.UNION, parts)
+        size += part.size
+        nullable = nullable or part.nullable
+    return Expr(Op.UNION, parts, None, None, min(size, _MAX_SIZE), nullable)
 
 
 def intersect(*parts: Expr) -> Expr:
     """All of the parts at once (at least one part)."""
-    if any(part is EMPTY for part in parts):
+    if EMPTY in parts:
         return EMPTY
     return parts[0] if len(parts) == 1 else Expr(Op.INTERSECT, parts)
 
@@ -151,11 +195,19 @@ def complement(part: Expr) -> Expr:
 
 def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None = None) -> Expr:
     """``low`` to ``high`` words of ``part``; ``None`` means without an upper bound."""
-    if (low, high) == (1, 1):
+    if low == 1 and high == 1:
         return part
     if high == 0 or part is EPSILON:
         return EPSILON
-    return Expr(Op.REPEAT, (part,), (low, -1 if high is None else high), source)
+    bounds = (low, -1 if high is None else high)
+    size = min(part.size * copies(bounds), _MAX_SIZE)
+    return Expr(Op.REPEAT, (part,), bounds, source, size, size > 0 and (low == 0 or part.nullable))
+
+
+def copies(bounds: tuple[int, int]) -> int:
+    """How often a repetition's body stands there once it is written out; a loop counts once."""
+    low, high = bounds
+    return max(low, 1) if high < 0 else high
 
 
 def optional(part: Expr) -> Expr:
@@ -165,7 +217,8 @@ def optional(part: Expr) -> Expr:
 
 def machine(dfa: Dfa, source: str | None = None) -> Expr:
     """The language of a deterministic automaton."""
-    return Expr(Op.MACHINE, value=dfa, source=source)
+    alive = dfa.start != 0
+    return Expr(Op.MACHINE, (), dfa, source, int(alive), alive and bool(dfa.accepting[dfa.start]))
 
 
 def recursive(body: Callable[[Expr], Expr]) -> Expr:
@@ -250,50 +303,91 @@ def linearize(
     """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
 
     ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
-    read, and ``root`` must be no part of one. ``assured``: ids of nodes that are known to have a word.
+    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
     """
-    nodes: dict[int, Expr] = {}
-    for body in (*(body for body, _ in (rules or {}).values()), root):
-        nodes.update((id(node), node) for node in body.walk())
-    order = {key: number for number, key in enumerate(nodes)}
+    roots = [body for body, _ in (rules or {}).values()]
+    nodes = below(*roots, root)
+    order = {id(node): number for number, node in enumerate(nodes)}
     rule_numbers = {name: number for number, name in enumerate(rules or {})}
-    code: list[int] = []
-    sets: dict[int, int] = {}
-    machines: dict[int, tuple[int, Dfa]] = {}
-    blob = bytearray()
-    labels: list[tuple[int, str]] = []
-    for node in nodes.values():
+    code = ProgramCode()
+    for node in nodes:
         operands = [order[id(arg)] for arg in node.args]
-        value = node.value
-        if node.op is Op.BYTES:
-            assert isinstance(value, int)
-            operands.append(sets.setdefault(value, len(sets)))
-        elif isinstance(value, bytes):
-            operands += (len(blob), len(value))
-            blob += value
-        elif isinstance(value, Dfa):
-            operands.append(machines.setdefault(id(value), (len(machines), value))[0])
-        elif isinstance(value, tuple):
-            operands += value
-        elif isinstance(value, str):
+        if node.op is Op.CALL:
+            value = node.value
             if value not in rule_numbers:
                 raise ConstraintError(
                     f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
                 )
             operands.append(rule_numbers[value])
-        if node.source is not None:
-            labels.append((order[id(node)], node.source))
-        code += (int(node.op), len(operands), *operands)
+        code.add(node, operands)
     bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
-    rows = b"".join(bits.to_bytes(32, "little") for bits in sets)
-    return Program(
-        code=np.array(code, np.int32),
-        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
-        blob=bytes(blob),
-        machines=tuple(dfa for _, dfa in machines.values()),
-        labels=tuple(labels),
-        rules=bodies,
-        rule_names=tuple(rule_numbers),
-        assured=np.array([order[key] for key in nodes if key in assured], np.int32),
-        labelled=labelled,
-    )
+    found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
+    return code.program(bodies, tuple(rule_numbers), found, labelled=labelled)
+
+
+class ProgramCode:
+    """The instructions of a program, one after another, and their side tables."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        """How many instructions there are: the number of the next."""
+        self.code: list[int] = []
+        self.labels: list[tuple[int, str]] = []
+        self._sets: dict[int, int] = {}
+        self._machines: dict[int, tuple[int, Dfa]] = {}
+        self._blob = bytearray()
+
+    def copy(self) -> ProgramCode:
+        """The same instructions, to be continued."""
+        made = ProgramCode()
+        made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
+        made._sets, made._machines = dict(self._sets), dict(self._machines)
+        made._blob = bytearray(self._blob)
+        return made
+
+    def add(self, node: Expr, operands: list[int]) -> int:
+        """The number of a new instruction for ``node``. ``operands``: those that are nodes or rules; made longer by
+        what else the node has."""
+        op, value, number = node.op, node.value, self.length
+        if value is None:
+            pass
+        elif op is Op.LITERAL:
+            assert isinstance(value, bytes)
+            operands += (len(self._blob), len(value))
+            self._blob += value
+        elif op is Op.REPEAT:
+            assert isinstance(value, tuple)
+            operands += value
+        elif op is Op.BYTES:
+            assert isinstance(value, int)
+            operands.append(self._sets.setdefault(value, len(self._sets)))
+        elif op is Op.MACHINE:
+            assert isinstance(value, Dfa)
+            operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
+        if node.source is not None:
+            self.labels.append((number, node.source))
+        self.code += (op, len(operands), *operands)
+        self.length = number + 1
+        return number
+
+    def program(
+        self,
+        rules: tuple[tuple[int, bool], ...] = (),
+        rule_names: tuple[str, ...] = (),
+        assured: Sequence[int] = (),
+        *,
+        labelled: bool = False,
+    ) -> Program:
+        """The program of these instructions; the last is its root."""
+        rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
+        return Program(
+            code=np.array(self.code, np.int32),
+            sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+            blob=bytes(self._blob),
+            machines=tuple(dfa for _, dfa in self._machines.values()),
+            labels=tuple(self.labels),
+            rules=rules,
+            rule_names=rule_names,
+            assured=np.array(assured, np.int32),
+            labelled=labelled,
+        )

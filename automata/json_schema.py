@@ -8,26 +8,37 @@ pointer of the keyword.
 Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
 them), then those that are only required, and all others, in any order. Listed names never repeat. Other names may; a
 text that repeats one counts as having both members, each of which must be valid.
+
+A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.automata.expression import Expr
+from tokenfst.automata.expression import EMPTY, Expr, Program
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.python_types import read_type
 from tokenfst.automata.schema_conflict import contradiction
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
+from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
-from tokenfst.automata.schema_text import START, Rules, Writer
+from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
 from tokenfst.automata.schema_unevaluated import Evaluated
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, SchemaError
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    SchemaError,
+    UnsupportedSchemaError,
+)
 
 __all__ = [
     "Relaxed",
@@ -40,36 +51,58 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a schema's constraint knows beyond its texts."""
+
+    source: str
+    relaxed: tuple[Relaxed, ...] = ()
+    reader: Callable[[str | bytes], Any] = json.loads
+
+
 class SchemaLanguage(Language):
     """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("relaxed",)
+    __slots__ = ("_reader", "relaxed")
 
-    def __init__(
-        self, expr: Expr, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
-    ) -> None:
-        super().__init__(expr, source, budget)
-        self.relaxed = relaxed
+    def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
+        super().__init__(expr, about.source, budget)
+        self.relaxed, self._reader = about.relaxed, about.reader
+
+    def parse(self, text: str | bytes) -> Any:
+        """The value of a generated text: an instance of the Python type that the schema was made from, the bound
+        arguments of a function, or what ``json.loads`` makes. Raises what pydantic or ``json`` raises."""
+        return self._reader(text)
 
 
 class SchemaGrammar(Grammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("relaxed",)
+    __slots__ = ("_made", "_reader", "relaxed")
 
-    def __init__(
-        self, rules: Mapping[str, Expr], source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
-    ) -> None:
-        super().__init__(rules, START, source=source, budget=budget)
-        self.relaxed = relaxed
+    def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
+        super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
+        self.relaxed, self._reader = about.relaxed, about.reader
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)
+
+    def is_empty(self) -> bool:
+        """Whether no value is allowed."""
+        return super().is_empty() if self._made is None else self._made is False
+
+    def program(self) -> Program:
+        """The rules as the native core reads them, made once."""
+        return self._made if isinstance(self._made, Program) else super().program()
+
+    def parse(self, text: str | bytes) -> Any:
+        """As ``SchemaLanguage.parse``."""
+        return self._reader(text)
 
     def _check(self, name: str, body: Expr) -> None:
-        """Nothing: the rules are well formed as they are written, share expressions that ``Budget.positions`` would
-        count again and again, and have counters that no walk writes out."""
+        """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
 def json_schema(
-    schema: Mapping[str, Any] | bool | str,
+    schema: Any,
     *,
     draft: str | None = None,
     whitespace: str = "flexible",
@@ -77,17 +110,20 @@ def json_schema(
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
     resolver: Resolver | None = None,
+    source: str = "",
     budget: Budget | None = None,
 ) -> SchemaLanguage | SchemaGrammar:
     """The JSON texts of the values that ``schema`` allows: a language, or a grammar if the values have parts.
 
-    ``schema``: a dict, a boolean or JSON text (whose numbers stay exact). ``draft``: one of ``DRAFTS``; without,
-    ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern
-    (``schema_layout``). ``additional_properties="forbid"``: objects have no members but those that their schema names,
-    unless it says something of others (``schema_closing``). ``formats``: whether ``format`` constrains; names that are
-    no standard format never do. ``resolver``: gives the documents that ``$ref`` names and that are not part of the
-    schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would be refused, and lists it as
-    ``relaxed`` of the result.
+    ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
+    TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
+    of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
+    without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
+    pattern (``schema_layout``). ``additional_properties="forbid"``: objects have no members but those that their schema
+    names, unless it says something of others (``schema_closing``). ``formats``: whether ``format`` constrains; names
+    that are no standard format never do. ``resolver``: gives the documents that ``$ref`` names and that are not part of
+    the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would be refused, and lists it as
+    ``relaxed`` of the result. ``source``: what the constraint is called in messages.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
     no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
@@ -102,23 +138,35 @@ def json_schema(
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
+    relax, typed = on_unsupported == "relax", None
+    if not isinstance(schema, (Mapping, bool, str)):
+        typed = read_type(schema)
+        if typed.refused and not relax:
+            raise UnsupportedSchemaError(*typed.refused[0])
+        schema = typed.schema
 
-    def make(schema: Mapping[str, Any] | bool | str) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
-        source = Source(schema, draft, resolver)
-        meaning = Meaning(source, Leaves(budget, formats), relax=on_unsupported == "relax")
-        writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=source.root.draft != 4)
+    def make(schema: Any) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
+        known = Source(schema, draft, resolver)
+        meaning = Meaning(known, Leaves(budget, formats), relax=relax)
+        fractions = typed is None and known.root.draft != 4
+        writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=fractions)
         closed = Evaluated() if additional_properties == "forbid" else None
-        rules = writer.write(meaning.formula(replace(source.root, closed=closed)))
-        return _constraint(rules, "json_schema(...)", budget, tuple(meaning.relaxed)), source.root.value
+        rules = writer.write(meaning.formula(known.root.closing(closed)))
+        if typed is None:
+            about = About(source or "json_schema(...)", tuple(meaning.relaxed))
+        else:
+            relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
+            about = About(source or f"json_schema({typed.name})", relaxed, typed.parse)
+        return _constraint(rules, about, budget), known.root.value
 
     def is_empty(schema: Any) -> bool:
         try:
-            return make(schema)[0].is_empty()
+            return _is_empty(make(schema)[0])
         except (SchemaError, BudgetExceeded):
             return False
 
     made, value = make(schema)
-    if made.is_empty():
+    if _is_empty(made):
         raise _empty(contradiction(value, is_empty))
     return made
 
@@ -152,13 +200,14 @@ def _nested(depth: int) -> dict[str, Any]:
     return {"$defs": levels, "$ref": f"#/$defs/{depth}"}
 
 
-def _constraint(
-    rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...]
-) -> SchemaLanguage | SchemaGrammar:
+def _constraint(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
     """A grammar if anything is called."""
-    if rules.bodies:
-        return SchemaGrammar({START: rules.start, **rules.bodies}, source, budget, relaxed)
-    return SchemaLanguage(rules.start, source, budget, relaxed)
+    return SchemaGrammar(rules, about, budget) if rules.bodies else SchemaLanguage(rules.start, about, budget)
+
+
+def _is_empty(made: SchemaLanguage | SchemaGrammar) -> bool:
+    """Whether there is no text: an expression without calls has a word unless it is EMPTY."""
+    return made.is_empty() if isinstance(made, SchemaGrammar) else made.expr is EMPTY
 
 
 def _empty(pointers: tuple[str, ...]) -> EmptyLanguageError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -97,12 +98,11 @@ class Place:
 
     def where(self, *tokens: str | int) -> str:
         """The address of something below, for messages."""
-        return f"{self.resource.document}{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
+        return self.resource.document + self._pointer(tokens)
 
     def below(self, value: Any, *tokens: str | int) -> Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
-        pointer = f"{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
-        place = _placed(value, pointer, self.resource)
+        place = _placed(value, self._pointer(tokens), self.resource)
         if place.resource is self.resource and not self.scope and self.closed is None:
             return place
         closed = None if self.closed is None else NESTED
@@ -111,6 +111,12 @@ class Place:
     def closing(self, closed: object) -> Place:
         """The same with another ``closed``."""
         return self if closed is self.closed else replace(self, closed=closed)
+
+    def _pointer(self, tokens: tuple[str | int, ...]) -> str:
+        pointer = self.pointer
+        for token in tokens:
+            pointer += "/" + escape(token)
+        return pointer
 
 
 def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:
@@ -344,7 +350,21 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
+    try:
+        with suppress(RecursionError):  # what is nested so deeply is refused where it is read
+            json.dumps(schema, default=_number)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise SchemaError(where, f"no JSON value: {error}") from None
     return schema
+
+
+def _number(value: Any) -> str:
+    """A Decimal is JSON; nothing else that ``json`` does not know is."""
+    if isinstance(value, Decimal):
+        return str(value)
+    raise SchemaError("#", f"{value!r} is no JSON value")
 
 
 def _integer(digits: str) -> int | Decimal:

@@ -6,24 +6,33 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
+from tokenfst.budget import Budget
+
 
 class TokenfstError(Exception):
     """Root of all errors that tokenfst raises on purpose."""
+
+
+_BUDGETED = frozenset(field.name for field in fields(Budget))
 
 
 class BudgetExceeded(TokenfstError):
     """A construction outgrew its budget (convention 8).
 
     ``resource`` is what ran out (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``), ``limit`` the
-    budget in that unit, ``where`` the part of the constraint that grew (empty when it has no name).
+    budget in that unit, ``where`` the part of the constraint that grew (empty when it has no name). A few limits are
+    no fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``): the message then does not
+    advise it.
     """
 
     def __init__(self, resource: str, limit: float, where: str = "") -> None:
         self.resource, self.limit, self.where = resource, limit, where
         part = f"; it grew in {where}" if where else ""
+        raised = f", or raise Budget({resource}=...)" if resource in _BUDGETED else ""
         super().__init__(
-            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller, "
-            f"or raise Budget({resource}=...)"
+            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller{raised}"
         )
 
     def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[str, float, str]]:

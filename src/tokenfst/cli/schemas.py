@@ -122,7 +122,7 @@ class SchemaOptions:
                 if getattr(self, name) is not None:
                     raise UsageError(f"--{name.replace('_', '-')} goes with --json-schema")
             return None
-        from tokenfst.automata.json_schema import SchemaGrammar, SchemaLanguage, json_schema
+        from tokenfst.automata.json_schema import json_schema
 
         documents = dict(map(_document, self.document or ()))
         text = read_text(self.json_schema, "the schema")
@@ -135,6 +135,7 @@ class SchemaOptions:
                 formats=(self.formats or Formats.ASSERT).value,
                 on_unsupported=(self.on_unsupported or OnUnsupported.RAISE).value,
                 resolver=documents.get if documents else None,
+                source=f"json_schema({self.json_schema.name!r})",
                 budget=budget,
             )
         except EmptyLanguageError as error:
@@ -143,10 +144,7 @@ class SchemaOptions:
             raise ConstraintError(f"{self.json_schema}: {error}") from error
         for each in made.relaxed:
             warn(f"left out: {each}")
-        source = f"json_schema({self.json_schema.name!r})"
-        if isinstance(made, SchemaGrammar):
-            return SchemaGrammar(made.rules, source, budget, made.relaxed)
-        return SchemaLanguage(made.expr, source, budget, made.relaxed)
+        return made
 
 
 def _document(argument: str) -> tuple[str, str]:
