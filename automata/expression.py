@@ -24,6 +24,8 @@ Meaning, with a word w of bytes:
 ``behind(x)``      the empty word, at a place where the text so far is in x: the text from the beginning of
                    the innermost enclosing ``scope``
 ``scope(x)``       x; ``behind`` inside of it counts from where this scope begins. It must enclose every ``behind``
+``words(s)``       the words of the finite set s
+``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 =================  ======================================================================================
 """
@@ -38,6 +40,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst._native import Lexicon
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
@@ -60,6 +63,8 @@ class Op(enum.IntEnum):
     BEHIND = 11
     SCOPE = 12
     CALL = 13
+    WORDS = 14
+    SELECTION = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +87,7 @@ class Dfa:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Expr:
-    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table).
+    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table or words).
 
     A node is *plain* if it is made of sets, words and automata by concatenation, union and repetition alone, and has
     a word. Then it is known what such a node is asked for again and again; nothing is said of others.
@@ -91,7 +96,7 @@ class Expr:
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     op: Final[Op]
     args: Final[tuple[Expr, ...]] = ()
-    value: Final[int | bytes | str | tuple[int, int] | Dfa | None] = None
+    value: Final[int | bytes | str | tuple[int, int] | Dfa | Lexicon | None] = None
     source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
     size: Final[int] = 0
@@ -221,6 +226,23 @@ def machine(dfa: Dfa, source: str | None = None) -> Expr:
     return Expr(Op.MACHINE, (), dfa, source, int(alive), alive and bool(dfa.accepting[dfa.start]))
 
 
+def words(lexicon: Lexicon) -> Expr:
+    """The words of a finite set. Costs the same however many there are."""
+    return Expr(Op.WORDS, value=lexicon) if len(lexicon) else EMPTY
+
+
+def selection(
+    lexicon: Lexicon, separator: Expr, low: int = 1, high: int | None = None, source: str | None = None
+) -> Expr:
+    """``low`` to ``high`` words of a finite set, no word twice, with ``separator`` between two; ``None``: up to all.
+
+    ``low`` must be 1 at least. ``separator`` must not have the empty word, nor hold calls, recursion or look-behind.
+    """
+    if low > len(lexicon):
+        return EMPTY
+    return Expr(Op.SELECTION, (words(lexicon), separator), (low, -1 if high is None else high), source)
+
+
 def recursive(body: Callable[[Expr], Expr]) -> Expr:
     """The least language X with X = body(X); X must stand in tail position."""
     cell: list[Expr] = []
@@ -260,6 +282,7 @@ NativeArgs = tuple[
     list[tuple[int, bool]],
     npt.NDArray[np.int32],
     bool,
+    list[Lexicon],
 ]
 
 
@@ -274,6 +297,7 @@ class Program:
     pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
     the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
     surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
+    ``lexicons``: the finite sets of words.
     """
 
     code: npt.NDArray[np.int32]
@@ -285,12 +309,14 @@ class Program:
     rule_names: tuple[str, ...] = ()
     assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     labelled: bool = False
+    lexicons: tuple[Lexicon, ...] = ()
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
         machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
-        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled
+        lexicons = list(self.lexicons)
+        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons
 
 
 def linearize(
@@ -335,6 +361,7 @@ class ProgramCode:
         self.labels: list[tuple[int, str]] = []
         self._sets: dict[int, int] = {}
         self._machines: dict[int, tuple[int, Dfa]] = {}
+        self._lexicons: dict[int, tuple[int, Lexicon]] = {}
         self._blob = bytearray()
 
     def copy(self) -> ProgramCode:
@@ -342,6 +369,7 @@ class ProgramCode:
         made = ProgramCode()
         made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
         made._sets, made._machines = dict(self._sets), dict(self._machines)
+        made._lexicons = dict(self._lexicons)
         made._blob = bytearray(self._blob)
         return made
 
@@ -355,7 +383,7 @@ class ProgramCode:
             assert isinstance(value, bytes)
             operands += (len(self._blob), len(value))
             self._blob += value
-        elif op is Op.REPEAT:
+        elif op is Op.REPEAT or op is Op.SELECTION:
             assert isinstance(value, tuple)
             operands += value
         elif op is Op.BYTES:
@@ -364,6 +392,9 @@ class ProgramCode:
         elif op is Op.MACHINE:
             assert isinstance(value, Dfa)
             operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
+        elif op is Op.WORDS:
+            assert isinstance(value, Lexicon)
+            operands.append(self._lexicons.setdefault(id(value), (len(self._lexicons), value))[0])
         if node.source is not None:
             self.labels.append((number, node.source))
         self.code += (op, len(operands), *operands)
@@ -390,4 +421,5 @@ class ProgramCode:
             rule_names=rule_names,
             assured=np.array(assured, np.int32),
             labelled=labelled,
+            lexicons=tuple(lexicon for _, lexicon in self._lexicons.values()),
         )

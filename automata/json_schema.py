@@ -51,6 +51,10 @@ __all__ = [
 ]
 
 
+_LAZY = Budget(positions=1 << 62)
+"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """What a schema's constraint knows beyond its texts."""
@@ -83,7 +87,7 @@ class SchemaGrammar(Grammar):
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
         super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
         self.relaxed, self._reader = about.relaxed, about.reader
-        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, budget or _LAZY)
 
     def is_empty(self) -> bool:
         """Whether no value is allowed."""

@@ -1,4 +1,4 @@
-"""Reading grammars written as text: what the front ends share.
+"""Reading grammars and formulas written as text: what the front ends share.
 
 The idea: lark parses every notation (LALR, so in linear time and without recursion), this module turns its
 errors into ours, with the place, and folds its trees without recursion: a text may nest deeper than
@@ -35,11 +35,13 @@ class Token(str):
     end_pos = line = column = end_line = end_column = 0
 
 
-def parse(notation: str, text: str, tokens: Mapping[str, str], unfinished: Mapping[str, str]) -> Tree[Any]:
+def parse(
+    notation: str, text: str, tokens: Mapping[str, str], unfinished: Mapping[str, str], what: str = "grammar"
+) -> Tree[Any]:
     """The tree of ``text`` in a notation given as a lark grammar.
 
     ``tokens`` says in words what the notation's tokens are; ``unfinished``, by its first characters, what
-    stands at a place where no token does. Raises PatternSyntaxError.
+    stands at a place where no token does; ``what`` is read. Raises PatternSyntaxError.
     """
     parser = _parser(notation)
     from lark.exceptions import UnexpectedInput, UnexpectedToken
@@ -54,11 +56,11 @@ def parse(notation: str, text: str, tokens: Mapping[str, str], unfinished: Mappi
     except UnexpectedToken as error:
         at_end = error.token.type == "$END"
         position = len(text) if at_end else int(error.token.start_pos or 0)
-        found_token = "the end of the grammar" if at_end else f"{_short(str(error.token))}"
+        found_token = f"the end of the {what}" if at_end else f"{_short(str(error.token))}"
         wanted = sorted({tokens.get(name, name) for name in error.accepts or error.expected} - {""})
         message = f"unexpected {found_token}; expected {_listed(wanted)}"
     except UnexpectedInput as error:
-        position, message = int(error.pos_in_stream or 0), "this is not a grammar"
+        position, message = int(error.pos_in_stream or 0), f"this is not a {what}"
     raise fault(message, text, position)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tokenfst._native import Lexicon
 from tokenfst.automata.drawing import bytes_label
 from tokenfst.automata.expression import ALL_BYTES, Dfa, Expr, Op
 from tokenfst.automata.utf8 import SURROGATES, Ranges, negate, normalize, single_characters
@@ -94,6 +95,11 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:
         return _union(args, limit)
     if node.op is Op.CONCAT:
         return _concatenation(args, limit)
+    if isinstance(value, Lexicon):
+        return _Text(f"⟨{len(value)} words⟩")
+    if node.op is Op.SELECTION:
+        low, high = value if isinstance(value, tuple) else (1, -1)
+        return _Text(f"⟨{_times(low, high)} of {args[0].shown}, separated by {args[1].shown}⟩")
     if isinstance(value, tuple):
         return _Text(_inside(args[0], _ATOM) + _times(*value), _REPEAT)
     if node.op is Op.INTERSECT:

@@ -24,7 +24,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -44,7 +44,8 @@ struct Node {
   bool certain;    // surely denotes a non-empty language (kEmpty apart)
   uint8_t traits;  // kHas...
   uint16_t depth;   // nesting, tails of concatenations not counted
-  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool
+  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool;
+                    // Words, Pick (selections.hpp): lexicon or selection, and state; Pick: place and words used in the next two
   uint32_t low, high;
 
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
@@ -94,6 +95,7 @@ class Arena {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
+  NodeId leaf(const Node& node) { return intern(node); }
   uint32_t add_machine(Machine machine) {
     machine.loops = has_cycle(machine);
     machines_.push_back(std::move(machine));

@@ -2,7 +2,7 @@
 // too many to go through, since a word may always be spelled byte by byte.
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
-// point. Intersections and complements, which hold no calls, are searched breadth first.
+// point. Intersections and complements, which hold no calls, are searched breadth first. Of selections it is a bound.
 #pragma once
 
 #include "byte_automaton.hpp"
@@ -81,6 +81,12 @@ class Lengths {
       }
       case Kind::Call: return rules_[at.a];
       case Kind::Var: return variables_[id];
+      case Kind::Words: return bytes_.with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
+      case Kind::Pick: {
+        const uint32_t between = length(bytes_.with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
+        uint64_t total = bytes_.with_selections([&](const Selections& them) { return them.length(at, between); });
+        return total >= kUnknown ? kUnreachable : static_cast<uint32_t>(total);
+      }
       default: return search(id);
     }
   }

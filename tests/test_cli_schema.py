@@ -141,8 +141,8 @@ def test_what_is_relaxed_is_a_warning(folder: Path) -> None:
         (["any.json", "--whitespace", "x*"], "no JSON white space"),
         (["any.json", "--whitespace", "("], "missing ), unterminated subpattern"),
         (["any.json", "--draft", "2021"], "'--draft'"),
-        (["any.json", "--grammar", "json"], "either --grammar or --json-schema"),
-        (["any.json", "--flags", "i"], "not for --grammar and --json-schema"),
+        (["any.json", "--grammar", "json"], "--grammar and --json-schema are two constraints"),
+        (["any.json", "--flags", "i"], "not for --json-schema"),
         (["any.json", "--start", "x"], "--start and --syntax go with --grammar"),
     ],
 )

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import fields
 
 from tokenfst.budget import Budget
@@ -61,6 +62,21 @@ class EmptyLanguageError(ConstraintError):
         return type(self), (str(self), self.pointers)
 
 
+class ConflictError(EmptyLanguageError):
+    """Parts that must hold at once contradict each other.
+
+    ``conflict``: the texts of those that do; without any of them the others do not contradict each other. Empty where
+    that could not be found out within the budget.
+    """
+
+    def __init__(self, message: str, conflict: tuple[str, ...]) -> None:
+        self.conflict = conflict
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[ConflictError], tuple[str, tuple[str, ...]]]:
+        return type(self), (str(self), self.conflict)
+
+
 class PatternError(ConstraintError):
     """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
 
@@ -76,8 +92,41 @@ class PatternSyntaxError(PatternError):
     """The pattern is not well formed."""
 
 
+class UnknownSymbolError(ConstraintError):
+    """Something names a symbol that is not one of those given.
+
+    ``symbol``: its name; ``symbols``: those there are; ``formula`` and ``position``: where it stands (``None``: in no
+    text).
+    """
+
+    def __init__(
+        self, symbol: str, symbols: tuple[str, ...], formula: str | None = None, position: int = 0
+    ) -> None:
+        self.symbol, self.symbols, self.formula, self.position = symbol, symbols, formula, position
+        near = difflib.get_close_matches(symbol, symbols, 3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {_some(symbols)}"
+        message = f"the symbol {symbol!r} is not one of the symbols given: {hint}"
+        if formula is not None:
+            message += f" (position {position})\n{caret(formula, position)}"
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[UnknownSymbolError], tuple[str, tuple[str, ...], str | None, int]]:
+        return type(self), (self.symbol, self.symbols, self.formula, self.position)
+
+
 class UnsupportedPatternError(PatternError):
     """The pattern is well formed but describes something that is not a regular language."""
+
+
+class LabelError(ConstraintError):
+    """One of several labels is at fault; ``label`` is that label, as text."""
+
+    def __init__(self, label: str | bytes, message: str) -> None:
+        self.label = label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else label
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[LabelError], tuple[str, str]]:
+        return type(self), (self.label, str(self))
 
 
 class SchemaError(ConstraintError):
@@ -211,3 +260,9 @@ def caret(text: str | bytes, position: int) -> str:
     end = shown.find("\n", position)
     line = shown[begin:] if end < 0 else shown[begin:end]
     return f"  {line}\n  {' ' * (position - begin)}^"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """Up to ten of the names."""
+    shown = ", ".join(map(repr, names[:10]))
+    return f"{shown}, … ({len(names):,} in all)" if len(names) > 10 else shown or "none"
