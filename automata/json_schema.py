@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 
-_LAZY = Budget(positions=1 << 62)
+_LAZY = Budget(positions=1 << 20_000)
 """Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
 
 
@@ -143,7 +143,7 @@ def json_schema(
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
     relax, typed = on_unsupported == "relax", None
-    if not isinstance(schema, (Mapping, bool, str)):
+    if not isinstance(schema, (Mapping, bool, str, list)):  # a list is no annotation
         typed = read_type(schema)
         if typed.refused and not relax:
             raise UnsupportedSchemaError(*typed.refused[0])
