@@ -48,7 +48,18 @@ class ConstraintError(TokenfstError, ValueError):
 
 
 class EmptyLanguageError(ConstraintError):
-    """No string at all satisfies the constraint."""
+    """No string at all satisfies the constraint.
+
+    ``pointers``: of a JSON Schema, the JSON pointers of keywords that contradict each other, none of which could be
+    left out; empty where they were not found soon, and for other constraints.
+    """
+
+    def __init__(self, message: str = "", pointers: tuple[str, ...] = ()) -> None:
+        self.pointers = pointers
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[EmptyLanguageError], tuple[str, tuple[str, ...]]]:
+        return type(self), (str(self), self.pointers)
 
 
 class ConflictError(EmptyLanguageError):
