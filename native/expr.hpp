@@ -21,6 +21,7 @@
 
 #include "budget.hpp"
 #include "bytes.hpp"
+#include "machine.hpp"
 
 namespace tokenfst {
 
@@ -49,16 +50,6 @@ struct Node {
   uint32_t low, high;
 
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
-};
-
-// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
-struct Machine {
-  std::array<uint8_t, 256> classes;
-  uint32_t num_classes;
-  std::vector<uint32_t> table;
-  std::vector<uint8_t> accepting;
-  std::vector<ByteSet> class_bytes;
-  bool loops = false;
 };
 
 class Arena {
@@ -329,11 +320,11 @@ class Arena {
     const size_t n = machine.accepting.size();
     std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
     std::vector<std::vector<uint32_t>> sources(n);
-    for (size_t arc = machine.num_classes; arc < machine.table.size(); ++arc) {
-      if (uint32_t target = machine.table[arc]) {
-        ++targets[arc / machine.num_classes];
-        sources[target].push_back(static_cast<uint32_t>(arc / machine.num_classes));
-      }
+    for (uint32_t state = 1; state < n; ++state) {
+      machine.each_move(state, [&](uint32_t, uint32_t target) {
+        ++targets[state];
+        sources[target].push_back(state);
+      });
     }
     std::vector<uint32_t> ends;
     for (uint32_t state = 1; state < n; ++state) {

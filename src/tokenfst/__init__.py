@@ -19,6 +19,14 @@ from tokenfst.automata.concepts import Concepts, avoids, concepts, contains_all,
 from tokenfst.automata.ebnf import ebnf
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.groups import (
+    delimited_list,
+    delimited_subsequence_of,
+    quoted_text,
+    substring_of,
+    text_until,
+    unquoted_text,
+)
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.ltlf import ltlf
@@ -59,6 +67,8 @@ __all__ = [
     "concepts",
     "contains_all",
     "contains_in_order",
+    "delimited_list",
+    "delimited_subsequence_of",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
@@ -71,6 +81,11 @@ __all__ = [
     "multi_choice",
     "regex",
     "verify_labels",
+    "quoted_text",
+    "regex",
+    "substring_of",
+    "text_until",
+    "unquoted_text",
 ]
 
 load = TokenAutomaton.load
