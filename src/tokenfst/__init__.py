@@ -30,9 +30,11 @@ from tokenfst.automata.groups import (
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.ltlf import ltlf
+from tokenfst.automata.python_objects import python_calls, python_object
 from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
+from tokenfst.automata.templates import template
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.label_check import verify_labels
@@ -79,13 +81,15 @@ __all__ = [
     "load_vocabulary",
     "ltlf",
     "multi_choice",
-    "regex",
-    "verify_labels",
+    "python_calls",
+    "python_object",
     "quoted_text",
     "regex",
     "substring_of",
+    "template",
     "text_until",
     "unquoted_text",
+    "verify_labels",
 ]
 
 load = TokenAutomaton.load
