@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from tokenfst.automata.expression import Expr, Op, call
 from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.inlining import rebuilt
+from tokenfst.automata.inlining import rebuild
 from tokenfst.automata.language import Language, widest
-from tokenfst.automata.rule_graph import COMPOSED, inner_nodes, name_of
+from tokenfst.automata.rule_graph import name_of, outer_nodes
 from tokenfst.budget import Budget
 
 Constraint = Language | Grammar
@@ -48,15 +48,7 @@ class Assembly:
 
 
 def _renamed(body: Expr, prefix: str) -> Expr:
-    """A rule's body with every call prefixed; parts without calls are shared."""
-    done: dict[int, Expr] = {}
-    for node in inner_nodes(body):
-        if node.op is Op.CALL:
-            done[id(node)] = call(prefix + name_of(node))
-        elif node.op in COMPOSED:
-            args = [done[id(arg)] for arg in node.args]
-            same = all(new is old for new, old in zip(args, node.args, strict=True))
-            done[id(node)] = node if same else rebuilt(node, args)
-        else:
-            done[id(node)] = node
-    return done[id(body)]
+    """A rule's body with every call prefixed."""
+    return rebuild(
+        outer_nodes(body), lambda node: call(prefix + name_of(node)) if node.op is Op.CALL else node
+    )

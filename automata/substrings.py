@@ -86,8 +86,10 @@ def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | Non
         raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
     if words and not isinstance(text, str):
         raise ConstraintError("words are made of characters, and this text is bytes: decode it")
-    begins = ends = _places(text, data, words)
     limit = (budget or Budget()).states
+    if len(data) >= limit:  # every beginning of the text has a state of its own
+        raise BudgetExceeded("states", limit, "substring_of(...)")
+    begins = ends = _places(text, data, words)
     classes, edges, accepting, offsets = _native.suffix_automaton(data, begins, ends, limit)
     dfa = SparseDfa(classes, edges, accepting.astype(np.bool_), offsets)
     shown = text if len(text) <= _SHOWN else text[:_SHOWN]

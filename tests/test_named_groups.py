@@ -166,6 +166,9 @@ def test_what_substrings_refuse() -> None:
         substring_of(b"a b", words=True)
     with pytest.raises(BudgetExceeded, match="substring_of"):
         substring_of("abcabd", budget=Budget(states=4))
+    with pytest.raises(BudgetExceeded, match="substring_of"):
+        substring_of("abcbc", budget=Budget(states=7))
+    assert substring_of("abcbc", budget=Budget(states=8)).accepts("bc")
 
 
 # --- quoted, unquoted, until --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Constraints made of Python classes and templates: ``--python MODULE:NAME``, ``--template TEXT --hole NAME=PATTERN``."""
+"""Constraints of Python classes and of templates: ``--python MODULE:NAME``, ``--template TEXT --hole NAME=PATTERN``."""
 
 from __future__ import annotations
 
