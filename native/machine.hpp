@@ -19,7 +19,7 @@ struct Machine {
   std::vector<uint32_t> offsets, edges;  // of each state; pairs (class, next)
   std::vector<uint8_t> accepting;
   std::vector<ByteSet> class_bytes;
-  bool loops = false;
+  bool loops = false;  // what has_cycle() says
 
   bool is_sparse() const { return !offsets.empty(); }
   size_t size() const { return table.size() + offsets.size() + edges.size(); }
@@ -33,6 +33,32 @@ struct Machine {
     for (uint32_t c = 0; c < num_classes; ++c) {
       if (uint32_t next = table[state * num_classes + c]; next != 0) f(c, next);
     }
+  }
+
+  // Whether some state leads back to itself. States that lead to the dead one only are taken away first.
+  bool has_cycle() const {
+    const size_t n = accepting.size();
+    std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
+    std::vector<std::vector<uint32_t>> sources(n);
+    for (uint32_t state = 1; state < n; ++state) {
+      each_move(state, [&](uint32_t, uint32_t target) {
+        ++targets[state];
+        sources[target].push_back(state);
+      });
+    }
+    std::vector<uint32_t> ends;
+    for (uint32_t state = 1; state < n; ++state) {
+      if (targets[state] == 0) ends.push_back(state);
+    }
+    size_t acyclic = ends.size();
+    while (!ends.empty()) {
+      uint32_t state = ends.back();
+      ends.pop_back();
+      for (uint32_t source : sources[state]) {
+        if (--targets[source] == 0) ends.push_back(source), ++acyclic;
+      }
+    }
+    return acyclic + 1 < n;
   }
 };
 
