@@ -21,6 +21,7 @@
 
 #include "budget.hpp"
 #include "bytes.hpp"
+#include "machine.hpp"
 
 namespace tokenfst {
 
@@ -49,16 +50,6 @@ struct Node {
   uint32_t low, high;
 
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
-};
-
-// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
-struct Machine {
-  std::array<uint8_t, 256> classes;
-  uint32_t num_classes;
-  std::vector<uint32_t> table;
-  std::vector<uint8_t> accepting;
-  std::vector<ByteSet> class_bytes;
-  bool loops = false;
 };
 
 class Arena {
@@ -97,7 +88,7 @@ class Arena {
   }
   NodeId leaf(const Node& node) { return intern(node); }
   uint32_t add_machine(Machine machine) {
-    machine.loops = has_cycle(machine);
+    machine.loops = machine.has_cycle();
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
   }
@@ -323,32 +314,6 @@ class Arena {
 
  private:
   static constexpr uint16_t kMaxDepth = 2000;
-
-  // Whether some state of a machine leads back to itself. States that lead to the dead one only are taken away first.
-  static bool has_cycle(const Machine& machine) {
-    const size_t n = machine.accepting.size();
-    std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
-    std::vector<std::vector<uint32_t>> sources(n);
-    for (size_t arc = machine.num_classes; arc < machine.table.size(); ++arc) {
-      if (uint32_t target = machine.table[arc]) {
-        ++targets[arc / machine.num_classes];
-        sources[target].push_back(static_cast<uint32_t>(arc / machine.num_classes));
-      }
-    }
-    std::vector<uint32_t> ends;
-    for (uint32_t state = 1; state < n; ++state) {
-      if (targets[state] == 0) ends.push_back(state);
-    }
-    size_t acyclic = ends.size();
-    while (!ends.empty()) {
-      uint32_t state = ends.back();
-      ends.pop_back();
-      for (uint32_t source : sources[state]) {
-        if (--targets[source] == 0) ends.push_back(source), ++acyclic;
-      }
-    }
-    return acyclic + 1 < n;
-  }
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();

@@ -20,12 +20,22 @@ from tokenfst.automata.concepts import Concepts, avoids, concepts, contains_all,
 from tokenfst.automata.ebnf import ebnf
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.groups import (
+    delimited_list,
+    delimited_subsequence_of,
+    quoted_text,
+    substring_of,
+    text_until,
+    unquoted_text,
+)
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.ltlf import ltlf
+from tokenfst.automata.python_objects import python_calls, python_object
 from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
+from tokenfst.automata.templates import template
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.label_check import verify_labels
@@ -64,6 +74,8 @@ __all__ = [
     "concepts",
     "contains_all",
     "contains_in_order",
+    "delimited_list",
+    "delimited_subsequence_of",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
@@ -77,7 +89,14 @@ __all__ = [
     "load_vocabulary",
     "ltlf",
     "multi_choice",
+    "python_calls",
+    "python_object",
+    "quoted_text",
     "regex",
+    "substring_of",
+    "template",
+    "text_until",
+    "unquoted_text",
     "verify_labels",
 ]
 

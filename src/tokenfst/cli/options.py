@@ -19,6 +19,7 @@ from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
 from tokenfst.cli.labels import read_choices
+from tokenfst.cli.objects import ObjectOptions
 from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
@@ -267,7 +268,7 @@ class LabelOptions(SymbolOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintOptions(LabelOptions):
+class ConstraintOptions(LabelOptions, ObjectOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -310,6 +311,8 @@ class ConstraintOptions(LabelOptions):
                 ("--json-schema", self.json_schema),
                 ("--ltlf", self.ltlf),
                 ("--choices", self.choices),
+                ("--python", self.python),
+                ("--template", self.template),
             )
             if value
         ]
@@ -318,9 +321,11 @@ class ConstraintOptions(LabelOptions):
         if given and (self.file is not None or self.flags):
             raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
         temporal, choices = self.read_formulas(budget), self.read_choices(budget)
-        grammar = self.read_grammar(budget)
+        grammar, value = self.read_grammar(budget), self.read_object(budget)
         if temporal is not None:
             return temporal, words
+        if isinstance(value, Grammar):
+            grammar = value
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
         schema = self.read_schema(budget)
@@ -330,11 +335,14 @@ class ConstraintOptions(LabelOptions):
             raise UsageError("--depth goes with --grammar or --json-schema")
         if choices is not None:
             return Constraint(choices), words
+        if value is not None:
+            return Constraint(value), words
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
             raise UsageError(
-                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf or --choices"
+                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf, --choices, "
+                "--python or --template"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
@@ -346,6 +354,8 @@ class ConstraintOptions(LabelOptions):
             given = f"schema is {self.json_schema}" if self.json_schema else given
             given = "constraint is a formula" if self.ltlf else given
             given = f"labels come from {self.choices}" if self.choices else given
+            if self.python is not None or self.template is not None:
+                given = f"constraint is {constraint.source}"
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
