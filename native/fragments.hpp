@@ -6,7 +6,8 @@
 //   * it leaves f, possibly at several places: for each exit, the residual suffix has to be read by r;
 //   * it can do neither: never allowed.
 // So the mask in any context is a fixed row plus a walk of the small trie of residuals from r. Exits before the first
-// byte are not recorded: there the whole mask of r joins in.
+// byte are not recorded: there the whole mask of r joins in. Where very many tokens begin alike (with a space), there is
+// a fragment for what is left of those tokens, too: the text is often in a loop only behind that.
 //
 // A counted fragment stands for x{m,n}·b·r with any m and n, where the byte set b cannot begin x and x can be read in
 // one way only. Tokens then carry the number of iterations they begin (inside) or complete (exits); masks for
