@@ -25,14 +25,16 @@ Meaning, with a word w of bytes:
                    the innermost enclosing ``scope``
 ``scope(x)``       x; ``behind`` inside of it counts from where this scope begins. It must enclose every ``behind``
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
+``unordered``      members in any order with separators between them, each option at most once
 =================  ======================================================================================
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +61,7 @@ class Op(enum.IntEnum):
     BEHIND = 11
     SCOPE = 12
     CALL = 13
+    UNORDERED = 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,13 +82,23 @@ class Dfa:
         return int(self.table.shape[0])
 
 
+class Unordered(NamedTuple):
+    """The own data of an UNORDERED node, whose operands are the separator, the options, the required ones first, and,
+    where ``repeats``, what may come any number of times. ``high`` is -1 where there is no bound."""
+
+    low: int
+    high: int
+    required: int
+    repeats: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table)."""
 
     op: Op
     args: tuple[Expr, ...] = ()
-    value: int | bytes | str | tuple[int, int] | Dfa | None = None
+    value: int | bytes | str | tuple[int, int] | Unordered | Dfa | None = None
     source: str | None = None
     """What the user wrote for this node, so that errors can name it."""
 
@@ -191,6 +204,42 @@ def scope(part: Expr) -> Expr:
 def call(name: str) -> Expr:
     """The words of the rule ``name``. Belongs in the rules of a ``Grammar``: no program can hold it."""
     return Expr(Op.CALL, value=name)
+
+
+def unordered(
+    options: Sequence[Expr],
+    separator: Expr = EPSILON,
+    *,
+    required: int = 0,
+    other: Expr = EMPTY,
+    low: int = 0,
+    high: int | None = None,
+    source: str | None = None,
+) -> Expr:
+    """``low`` to ``high`` members in any order, with separators between them. Each of the ``options`` comes at most
+    once, the first ``required`` of them exactly once, ``other`` any number of times.
+
+    No member may have the empty word, and none may name a variable of ``recursive`` from outside or hold a free
+    ``behind``. The walk remembers which options were used, and finds nothing out before it gets there: an automaton
+    of all states would have 2^options of them.
+    """
+    low = max(low, required)
+    if any(option is EMPTY for option in options[:required]) or (high is not None and high < low):
+        return EMPTY
+    kept = tuple(option for option in options if option is not EMPTY)
+    if other is EMPTY:
+        high = None if high is not None and high >= len(kept) else high
+        if low > len(kept):
+            return EMPTY
+    if separator is EMPTY and (high is None or high > 1):
+        if low > 1:
+            return EMPTY
+        high = 1
+    if high == 0 or (not kept and other is EMPTY):
+        return EPSILON
+    repeats = other is not EMPTY
+    value = Unordered(low, -1 if high is None else high, required, int(repeats))
+    return Expr(Op.UNORDERED, (separator, *kept, *((other,) if repeats else ())), value, source)
 
 
 UNIVERSE = repeat(ANY_BYTE)

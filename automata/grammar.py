@@ -32,9 +32,9 @@ from tokenfst.automata.notation import place
 from tokenfst.automata.product import intersect
 from tokenfst.automata.pushdown import pushdown_rules
 from tokenfst.automata.readable import shorten
-from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
+from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, rebuilt, shortest_cycle
 from tokenfst.automata.shortest_word import shortest_words
-from tokenfst.automata.truncation import hard_cycle, inline, rebuilt, size
+from tokenfst.automata.truncation import hard_cycle, inline, size
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, caret
 
@@ -78,6 +78,7 @@ class Grammar:
             raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
         for name, body in self._rules.items():
             self._check(name, body)
+        self._check_members()
 
     @classmethod
     def from_rules(
@@ -363,6 +364,19 @@ class Grammar:
                 )
         if size(body, nodes) > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
+
+    def _check_members(self) -> None:
+        """What comes in any order may have no empty word: nothing would tell that it was there."""
+        for name in self._rules:
+            for node in self._rules.nodes(name):
+                if node.op is not Op.UNORDERED:
+                    continue
+                empty = nullable(self._rules, self._budget)
+                if any(id(arg) in empty for arg in node.args[1:]):
+                    raise ConstraintError(
+                        f"in the rule {name!r} a member that may come in any order has the empty word: leave the empty "
+                        f"word out, the member need not be required"
+                    )
 
     def _placed(self, finding: Finding) -> Finding:
         position = self._positions.get(finding.rule)

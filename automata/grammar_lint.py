@@ -12,7 +12,7 @@ import enum
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from tokenfst.automata.expression import Dfa, Expr, Op
+from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
 from tokenfst.automata.language import Language
 from tokenfst.automata.rule_graph import (
     Rules,
@@ -137,6 +137,10 @@ def _alone(body: Expr, empty: Container[int]) -> list[str]:
                 alone.add(id(needed[0]))
         elif node.op is Op.UNION:
             alone.update(id(arg) for arg in node.args)
+        elif isinstance(node.value, Unordered):
+            low, _, required, _ = node.value
+            if low <= 1:
+                alone.update(id(arg) for arg in node.args[1 : 2 if required else None])
         elif node.op is Op.REPEAT and isinstance(node.value, tuple):
             arg = node.args[0]
             if node.value[0] <= 1 or id(arg) in empty:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, repeat, union
+from tokenfst.automata.expression import Expr, Op
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.metering import NodeMeter
 from tokenfst.automata.rule_graph import (
@@ -29,6 +29,7 @@ from tokenfst.automata.rule_graph import (
     name_of,
     nested_heads,
     reachable,
+    rebuilt,
 )
 from tokenfst.budget import Budget
 
@@ -142,19 +143,6 @@ def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
     return found
 
 
-def rebuilt(node: Expr, args: list[Expr]) -> Expr:
-    """A node of the same kind with other operands."""
-    if node.op is Op.CONCAT:
-        return concat(*args)
-    if node.op is Op.UNION:
-        return union(*args)
-    assert isinstance(node.value, tuple)
-    low, high = node.value
-    if args[0] is EMPTY:
-        return EMPTY if low else EPSILON
-    return repeat(args[0], low, None if high < 0 else high, node.source)
-
-
 def _named(expr: Expr, name: str) -> Expr:
     """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
     return replace(expr, source=f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr
@@ -163,7 +151,7 @@ def _named(expr: Expr, name: str) -> Expr:
 def copies(node: Expr) -> int:
     """How often a REPEAT's body stands there once it is written out; a loop counts once."""
     assert isinstance(node.value, tuple)
-    low, high = node.value
+    low, high, *_ = node.value
     return max(low, 1) if high < 0 else high
 
 

@@ -22,6 +22,7 @@ from itertools import groupby
 from tokenfst.automata.expression import Dfa, Expr, Op, concat, union
 from tokenfst.automata.leaf_walks import LeafWalks
 from tokenfst.automata.metering import NodeMeter
+from tokenfst.automata.permutations import written_out
 from tokenfst.automata.rule_graph import called, holding, inner_nodes, name_of, reachable
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -92,6 +93,10 @@ class Shape:
         inside = holding(body)
         if id(body) not in inside:
             return self._add(Leaf(body), name)
+        body = written_out(
+            body, lambda node: id(node) in inside, f"the intersection of the rule {name!r} with a language"
+        )
+        inside = holding(body)
         made: dict[int, int] = {}
 
         def parts(node: Expr) -> list[int]:

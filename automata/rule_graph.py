@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, Unordered, concat, repeat, union, unordered
 
 Graph = Mapping[str, Iterable[str]]
 
-COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT)
+COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT, Op.UNORDERED)
 """The operators that calls may stand under; every other node is a leaf here."""
 
 
@@ -108,8 +108,14 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
                 if id(arg) not in empty:
                     break
         elif node.op in COMPOSED:
-            stack.extend(node.args)
+            stack.extend(leading(node))
     return list(found)
+
+
+def leading(node: Expr) -> tuple[Expr, ...]:
+    """The operands of a node, no concatenation, that its words can begin with. Members that come in any order are
+    never empty, so what separates them is not among these."""
+    return node.args[1:] if node.op is Op.UNORDERED else node.args
 
 
 def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
@@ -119,6 +125,30 @@ def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
         if node.op is Op.CALL or (node.op in COMPOSED and any(id(arg) in found for arg in node.args)):
             found.add(id(node))
     return found
+
+
+def rebuilt(node: Expr, args: list[Expr]) -> Expr:
+    """A node of the same kind with other operands."""
+    if node.op is Op.CONCAT:
+        return concat(*args)
+    if node.op is Op.UNION:
+        return union(*args)
+    assert isinstance(node.value, tuple)
+    if isinstance(node.value, Unordered):
+        return _unordered(node.value, args, node.source)
+    low, high = node.value
+    if args[0] is EMPTY:
+        return EMPTY if low else EPSILON
+    return repeat(args[0], low, None if high < 0 else high, node.source)
+
+
+def _unordered(value: Unordered, args: list[Expr], source: str | None) -> Expr:
+    separator, *options = args
+    other = options.pop() if value.repeats else EMPTY
+    high = None if value.high < 0 else value.high
+    return unordered(
+        options, separator, required=value.required, other=other, low=value.low, high=high, source=source
+    )
 
 
 def reachable(graph: Graph, start: str) -> list[str]:
@@ -224,14 +254,16 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
 
 def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
     """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
-    of a union if of one, of a repetition if of its body or if it may be left out, of a call if of the rule,
-    and of any other node as ``leaf`` says: the least solution, by propagation along users.
+    of a union if of one, of a repetition if of its body or if it may be left out, of members in any order if of as
+    many as there must be, of a call if of the rule, and of any other node as ``leaf`` says: the least solution, by
+    propagation along users.
     """
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
     callers: dict[str, list[Expr]] = {}
     holds: set[int] = set()
     ready: list[Expr] = []
+    conditions: list[Expr] = []  # kept alive: their ids stay their own
     seen: set[int] = set()
     roots: dict[int, list[str]] = {}
     for name, body in rules.items():
@@ -242,6 +274,8 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
             seen.add(id(node))
             if node.op is Op.CALL:
                 callers.setdefault(name_of(node), []).append(node)
+            elif isinstance(node.value, Unordered):
+                conditions += _conditions(node, users, missing, ready)
             elif node.op in COMPOSED:
                 missing[id(node)] = len(node.args) if node.op is Op.CONCAT else 1
                 for arg in node.args:
@@ -261,4 +295,27 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
                 ready.append(user)
         for name in roots.get(id(node), ()):
             ready.extend(callers.get(name, ()))
-    return frozenset(holds)
+    return frozenset(holds.difference(map(id, conditions)))
+
+
+def _conditions(
+    node: Expr, users: dict[int, list[Expr]], missing: dict[int, int], ready: list[Expr]
+) -> tuple[Expr, ...]:
+    """Enters members in any order into ``least_true``: all required ones are needed, and enough of all, which one that
+    may be repeated is by itself. Returns the nodes that stand for conditions."""
+    assert isinstance(node.value, Unordered)
+    low, _, required, repeats = node.value
+    if low == 0:
+        ready.append(node)
+        return ()
+    separator, *members = node.args
+    several, enough = Expr(Op.UNION), Expr(Op.UNION)
+    needed = [*members[:required], *([separator] if low > 1 else []), enough]
+    missing[id(node)], missing[id(several)], missing[id(enough)] = len(needed), low, 1
+    for part in needed:
+        users.setdefault(id(part), []).append(node)
+    for part in members[: len(members) - repeats]:
+        users.setdefault(id(part), []).append(several)
+    for part in (several, *members[len(members) - repeats :]):
+        users.setdefault(id(part), []).append(enough)
+    return several, enough

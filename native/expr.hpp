@@ -24,7 +24,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Unordered, Tag };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -302,6 +302,11 @@ class Arena {
       if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
     }
     return found;
+  }
+  // Of unordered.hpp: where option `k` ends, and what is left of a union of options.
+  NodeId tag(uint32_t k) { return intern({Kind::Tag, true, true, 0, 0, k, 0, 0, 0}); }
+  NodeId unordered(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain, uint8_t traits) {
+    return intern({Kind::Unordered, false, certain, static_cast<uint8_t>(nodes_[rest].traits | traits), nodes_[rest].depth, rest, left, low, high});
   }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
   // was read: other members of the union begin with what is in it.

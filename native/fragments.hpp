@@ -64,7 +64,7 @@ inline Split split(Arena& arena, NodeId id) {
     NodeId element = last ? rest : arena[rest].a;
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
-    if (node.has(kHasCall | kHasMark)) return {};
+    if (node.has(kHasCall | kHasMark) || node.kind == Kind::Unordered) return {};
     if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty()) return {};
     if (node.kind != Kind::Repeat) {
       if (last || heads.size() == kMaxHeads) return {};
@@ -115,6 +115,7 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       case Kind::And:
       case Kind::Scoped: operands.assign(arena.list(id).begin(), arena.list(id).end()); break;
       case Kind::Var:
+      case Kind::Unordered:
       case Kind::Call: return {};
       case Kind::Machine:
         if (arena.machine(id).table.size() > kLargeMachine) return {};
