@@ -84,7 +84,8 @@ class Dfa:
 
 class Unordered(NamedTuple):
     """The own data of an UNORDERED node, whose operands are the separator, the options, the required ones first, and,
-    where ``repeats``, what may come any number of times. ``high`` is -1 where there is no bound."""
+    where ``repeats``, what may come any number of times: 1 where it counts towards ``low``, 2 where it does not.
+    ``high`` is -1 where there is no bound."""
 
     low: int
     high: int
@@ -212,12 +213,14 @@ def unordered(
     *,
     required: int = 0,
     other: Expr = EMPTY,
+    counts: bool = True,
     low: int = 0,
     high: int | None = None,
     source: str | None = None,
 ) -> Expr:
     """``low`` to ``high`` members in any order, with separators between them. Each of the ``options`` comes at most
-    once, the first ``required`` of them exactly once, ``other`` any number of times.
+    once, the first ``required`` of them exactly once, ``other`` any number of times; unless it ``counts``, ``low`` is
+    a number of options.
 
     No member may have the empty word, and none may name a variable of ``recursive`` from outside or hold a free
     ``behind``. The walk remembers which options were used, and finds nothing out before it gets there: an automaton
@@ -227,18 +230,21 @@ def unordered(
     if any(option is EMPTY for option in options[:required]) or (high is not None and high < low):
         return EMPTY
     kept = tuple(option for option in options if option is not EMPTY)
-    if other is EMPTY:
-        high = None if high is not None and high >= len(kept) else high
-        if low > len(kept):
-            return EMPTY
+    repeats = 0 if other is EMPTY else 1 if counts else 2
+    if repeats != 1 and low > len(kept):
+        return EMPTY
+    if repeats == 0 and high is not None and high >= len(kept):
+        high = None
     if separator is EMPTY and (high is None or high > 1):
         if low > 1:
             return EMPTY
         high = 1
-    if high == 0 or (not kept and other is EMPTY):
+    if high == 0 or not (kept or repeats):
         return EPSILON
-    repeats = other is not EMPTY
-    value = Unordered(low, -1 if high is None else high, required, int(repeats))
+    if not kept:
+        more = repeat(concat(separator, other), max(low, 1) - 1, None if high is None else high - 1, source)
+        return concat(other, more) if low else optional(concat(other, more))
+    value = Unordered(low, -1 if high is None else high, required, repeats)
     return Expr(Op.UNORDERED, (separator, *kept, *((other,) if repeats else ())), value, source)
 
 

@@ -6,8 +6,9 @@ under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has
 pointer of the keyword.
 
 Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
-them), then those that are only required, and all others, in any order. Listed names never repeat. Other names may; a
-text that repeats one counts as having both members, each of which must be valid.
+them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
+Listed names never repeat. Other names may; each of the members must be valid then, all count towards ``maxProperties``,
+and of all names that are not listed one counts towards ``minProperties``.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def json_schema(
     *,
     draft: str | None = None,
     whitespace: str = "flexible",
+    property_order: Literal["schema", "any"] = "schema",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
     resolver: Resolver | None = None,
@@ -75,7 +77,8 @@ def json_schema(
 
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact). ``draft``: one of ``DRAFTS``; without,
     ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern
-    (``schema_layout``). ``formats``: whether ``format`` constrains. ``resolver``: gives the documents that ``$ref``
+    (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order, which costs memory for
+    the sets of names that texts use, and no more. ``formats``: whether ``format`` constrains. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what
     would be refused, and lists it as ``relaxed`` of the result.
 
@@ -86,11 +89,16 @@ def json_schema(
     """
     if formats not in ("assert", "annotate"):
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
+    if property_order not in ("schema", "any"):
+        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
     source = Source(schema, draft, resolver)
     meaning = Meaning(source, Leaves(budget, formats), relax=on_unsupported == "relax")
-    writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=source.root.draft != 4)
+    fractions, any_order = source.root.draft != 4, property_order == "any"
+    writer = Writer(
+        meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order
+    )
     rules = writer.write(meaning.formula(source.root))
     return _finished(rules, "json_schema(...)", budget, tuple(meaning.relaxed))
 

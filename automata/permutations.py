@@ -41,8 +41,9 @@ def _orders(node: Expr, purpose: str) -> Expr:
     low, high, required, repeats = node.value
     separator, *options = node.args
     other = options.pop() if repeats else EMPTY
-    counted = repeats and (high >= 0 or low > required)
-    cap = max(low, high) if counted else 0
+    options_only = repeats != 1
+    counted = repeats > 0 and (high >= 0 or (low > required and not options_only))
+    cap = max(0 if options_only else low, high) if counted else 0
     if len(options) > _MOST or cap > _MOST_COUNT:
         raise ConstraintError(
             f"{purpose} follows members in any order through every set and number of them: at most {_MOST} options "
@@ -58,7 +59,8 @@ def _orders(node: Expr, purpose: str) -> Expr:
         key = used, count if counted else 0
         if key not in known:
             known[key] = EMPTY  # never asked for again from inside: sets and counts only grow
-            ended = EPSILON if used & needed == needed and count >= low else EMPTY
+            enough = (used.bit_count() if options_only else count) >= low
+            ended = EPSILON if used & needed == needed and enough else EMPTY
             more = concat(separator, member(used, count))
             if repeats and (not counted or (high < 0 and count == cap)):
                 known[key] = concat(repeat(concat(separator, other)), union(ended, more))

@@ -160,8 +160,9 @@ def _unordered(value: Unordered, args: list[str], limit: int) -> _Text:
     """``⟨a, b?, c* in any order, with "," between⟩``."""
     separator, *members = args
     marks = ["", "?", "*"]
-    last = len(members) - value.repeats
-    kinds = [0] * value.required + [1] * (last - value.required) + [2] * value.repeats
+    repeats = int(value.repeats > 0)
+    last = len(members) - repeats
+    kinds = [0] * value.required + [1] * (last - value.required) + [2] * repeats
     shown = [f"{member}{marks[kind]}" for member, kind in zip(members, kinds, strict=True)]
     between = "" if separator == "()" else f", with {separator} between"
     return _Text(f"⟨{_joined(', ', shown, limit)} in any order{between}⟩")

@@ -145,9 +145,17 @@ def rebuilt(node: Expr, args: list[Expr]) -> Expr:
 def _unordered(value: Unordered, args: list[Expr], source: str | None) -> Expr:
     separator, *options = args
     other = options.pop() if value.repeats else EMPTY
+    counts = value.repeats != 2
     high = None if value.high < 0 else value.high
     return unordered(
-        options, separator, required=value.required, other=other, low=value.low, high=high, source=source
+        options,
+        separator,
+        required=value.required,
+        other=other,
+        counts=counts,
+        low=value.low,
+        high=high,
+        source=source,
     )
 
 
@@ -314,8 +322,9 @@ def _conditions(
     missing[id(node)], missing[id(several)], missing[id(enough)] = len(needed), low, 1
     for part in needed:
         users.setdefault(id(part), []).append(node)
-    for part in members[: len(members) - repeats]:
+    other = [members.pop()] if repeats else []
+    for part in members:
         users.setdefault(id(part), []).append(several)
-    for part in (several, *members[len(members) - repeats :]):
+    for part in (several, *(other if repeats == 1 else [])):
         users.setdefault(id(part), []).append(enough)
     return several, enough

@@ -82,6 +82,8 @@ def _unordered(value: Unordered, separator: bytes | None, parts: list[bytes | No
     if len(chosen) < required:
         return None
     again = words.pop() if repeats else None
+    if repeats == 2:
+        again = None
     others = sorted((word for word in words[required:] if word is not None), key=_key)
     if again is not None:
         others = [word for word in others if _key(word) < _key(again)]

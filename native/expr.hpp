@@ -303,11 +303,7 @@ class Arena {
     }
     return found;
   }
-  // Of unordered.hpp: where option `k` ends, and what is left of a union of options.
-  NodeId tag(uint32_t k) { return intern({Kind::Tag, true, true, 0, 0, k, 0, 0, 0}); }
-  NodeId unordered(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain, uint8_t traits) {
-    return intern({Kind::Unordered, false, certain, static_cast<uint8_t>(nodes_[rest].traits | traits), nodes_[rest].depth, rest, left, low, high});
-  }
+  NodeId node(const Node& made) { return intern(made); }  // of unordered.hpp
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
   // was read: other members of the union begin with what is in it.
   NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark, 0, index, 0, 0, 0}); }

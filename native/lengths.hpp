@@ -95,6 +95,7 @@ class Lengths {
       const NodeId body = demand.bodies[tag];
       sizes.push_back(body == kEmpty ? kUnreachable : plus(length(body), separator));
       if (body == kEmpty) continue;
+      if (tag >= options) continue;
       if (tag >= demand.required) optional.push_back(sizes[tag]);
       else if (++count; sizes[tag] == kUnreachable) ++missing;
       else needed += sizes[tag];
@@ -103,7 +104,7 @@ class Lengths {
     // The `more` shortest members that are not required, without one of size `but`.
     auto shortest = [&](uint32_t more, uint32_t but) {
       uint32_t sum = 0;
-      const uint32_t again = demand.repeats ? sizes.back() : kUnreachable;
+      const uint32_t again = demand.repeats && demand.counts ? sizes.back() : kUnreachable;
       bool left_out = but == kUnreachable;
       for (size_t k = 0; more > 0; ++k) {
         if (k < optional.size() && !left_out && optional[k] == but) {
@@ -127,7 +128,8 @@ class Lengths {
       const bool required = tag < demand.required, lost = required && sizes[tag] == kUnreachable;
       if (missing > lost) continue;
       const uint32_t others = needed - (required && !lost ? sizes[tag] : 0);
-      const uint32_t extra = required || more == 0 ? more : more - 1;
+      const bool counts = !required && (tag < options || demand.counts);
+      const uint32_t extra = counts && more > 0 ? more - 1 : more;
       behind[tag] = plus(others, shortest(extra, tag >= demand.required && tag < options ? sizes[tag] : kUnreachable));
     }
     uint32_t least = kUnreachable;

@@ -220,13 +220,13 @@ class ProgramReader {
           break;
         case Op::Unordered: {
           // The separator, the options, the required ones first, and what may be repeated; then the bounds, how many
-          // are required, and whether anything may be repeated.
+          // are required, and whether anything may be repeated: 1, or 2 if that does not count towards the lower bound.
           if (operands.size() < 5) fail("an instruction has the wrong number of operands");
           const size_t nodes = operands.size() - 4;
           for (size_t k = 0; k < nodes; ++k) part(k, false);
           auto bounds = operands.subspan(nodes);
           if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0])) fail("the bounds of unordered members are no range");
-          if (bounds[3] < 0 || bounds[3] > 1 || bounds[2] < 0 || bounds[2] + bounds[3] + size_t{1} > nodes) fail("unordered members do not exist");
+          if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes) fail("unordered members do not exist");
           break;
         }
         case Op::Complement:
@@ -257,7 +257,7 @@ class ProgramReader {
     }
     const NodeId separator = parts[0];
     parts.erase(parts.begin());
-    return derivatives_.unordered().make(separator, std::move(parts), bounds[2], other, bounds[0], bounds[1] < 0 ? kUnbounded : bounds[1]);
+    return derivatives_.unordered().make(separator, std::move(parts), bounds[2], other, bounds[3] < 2, bounds[0], bounds[1] < 0 ? kUnbounded : bounds[1]);
   }
 
   Arena& arena_;

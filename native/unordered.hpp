@@ -26,12 +26,13 @@ namespace tokenfst {
 class Unordered {
  public:
   // The members of one program instruction. Options are numbered, the required ones first; behind them comes `other`,
-  // which may be repeated.
+  // which may be repeated, and `counts` towards the least number of members or does not.
   struct Members {
     uint32_t options = 0, required = 0;
     NodeId separator = kEpsilon;
     std::vector<NodeId> bodies;  // of the options and, if there is one, of `other`
     NodeId all = kEmpty;         // T
+    bool counts = true;
     bool certain = true;         // all parts surely have words
     uint8_t traits = 0;
     int depth = 0;  // of the trees of bits: 64 << depth options have room
@@ -52,19 +53,21 @@ class Unordered {
     uint32_t required;           // tags below are
     uint32_t low;
     bool repeats;  // the last body is `other`
+    bool counts;
   };
 
   explicit Unordered(Arena& arena) : arena_(arena) {}
 
   // From `low` to `high` members. Bodies are not nullable; `required` of the options come first.
-  NodeId make(NodeId separator, std::vector<NodeId> options, uint32_t required, NodeId other, uint32_t low, uint32_t high) {
+  NodeId make(NodeId separator, std::vector<NodeId> options, uint32_t required, NodeId other, bool counts, uint32_t low, uint32_t high) {
     if (std::any_of(options.begin(), options.begin() + required, [](NodeId body) { return body == kEmpty; })) return kEmpty;
     std::erase(options, kEmpty);
     Members made{static_cast<uint32_t>(options.size()), required, separator, std::move(options)};
+    made.counts = counts;
     if (other != kEmpty) made.bodies.push_back(other);
     if (separator == kEmpty) high = std::min(high, 1u);
     std::vector<NodeId> parts;
-    for (uint32_t k = 0; k < made.bodies.size(); ++k) parts.push_back(arena_.concat(made.bodies[k], arena_.tag(k)));
+    for (uint32_t k = 0; k < made.bodies.size(); ++k) parts.push_back(arena_.concat(made.bodies[k], arena_.node({Kind::Tag, true, true, 0, 0, k, 0, 0, 0})));
     made.all = arena_.any_of(parts);
     auto look = [&](NodeId id) {
       made.certain &= arena_[id].certain;
@@ -101,7 +104,7 @@ class Unordered {
     const Node& node = arena_[id];
     const Left& left = left_[node.b];
     const Members& members = members_[left.members];
-    Demand out{node.a, members.separator, members.bodies, {}, members.required, node.low, members.repeats()};
+    Demand out{node.a, members.separator, members.bodies, {}, members.required, node.low, members.repeats(), members.counts};
     for (uint32_t tag = 0; tag < members.bodies.size(); ++tag) {
       out.possible.push_back(possible(members, left, tag, node.low, node.high));
       if (tag < members.options && !has(members, left.set, tag)) out.bodies[tag] = kEmpty;
@@ -127,10 +130,10 @@ class Unordered {
   // further before a byte is read: what may be repeated leads back here.
   NodeId first(uint32_t left, uint32_t low, uint32_t high) {
     const Members& members = members_[left_[left].members];
-    if (low <= std::max(left_[left].required, 1u)) low = 0;
+    if (low <= std::max(left_[left].required, uint32_t{members.counts})) low = 0;
     if (!members.repeats() && high >= left_[left].options) high = kUnbounded;
     auto [found, certain] = ways(members.all, left, low, high);
-    return found == 0 ? kEmpty : arena_.unordered(members.all, left, low, high, certain, members.traits);
+    return found == 0 ? kEmpty : node(members.all, left, low, high, certain);
   }
 
   // What follows the member `tag`.
@@ -138,7 +141,7 @@ class Unordered {
     const Left old = left_[before];
     const Members& members = members_[old.members];
     if (!possible(members, old, tag, low, high)) return kEmpty;
-    if (low > 0) --low;
+    if (low > 0 && (tag < members.options || members.counts)) --low;
     if (high != kUnbounded) --high;
     uint32_t after = before;
     if (tag < members.options) after = left(old.members, without(members, old.set, tag), old.options - 1, old.required - (tag < members.required));
@@ -152,7 +155,9 @@ class Unordered {
     const bool option = tag < members.options;
     if (option && !has(members, left.set, tag)) return false;
     const uint32_t more = left.options - option, needed = left.required - (tag < members.required);
-    return needed <= (high == kUnbounded ? kUnbounded : high - 1) && (members.repeats() || low <= uint64_t{more} + 1);
+    const uint32_t least = low - (low > 0 && (option || members.counts));
+    if (std::max(needed, least) > (high == kUnbounded ? kUnbounded : high - 1)) return false;
+    return (members.repeats() && members.counts) || least <= more;
   }
 
   // The same for a union.
@@ -160,7 +165,7 @@ class Unordered {
     auto [found, certain] = ways(rest, left, low, high);
     if (found == 0) return kEmpty;
     if (found > 1 && !arena_[rest].nullable && !arena_[rest].has(kHasMark)) {
-      return arena_.unordered(rest, left, low, high, certain, members_[left_[left].members].traits);
+      return node(rest, left, low, high, certain);
     }
     std::vector<NodeId> parts, together;
     const std::vector<NodeId> branches(arena_.list(rest).begin(), arena_.list(rest).end());
@@ -170,6 +175,11 @@ class Unordered {
     }
     if (!together.empty()) parts.push_back(resolved(arena_.any_of(together), left, low, high));
     return arena_.any_of(parts);
+  }
+
+  NodeId node(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain) {
+    const uint8_t traits = arena_[rest].traits | members_[left_[left].members].traits;
+    return arena_.node({Kind::Unordered, false, certain, traits, arena_[rest].depth, rest, left, low, high});
   }
 
   // How many of a place's tags are possible, 2 meaning at least so many, and whether it surely has a word.

@@ -21,6 +21,7 @@ from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.regex import regex
+from tokenfst.automata.unordered import unordered
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
@@ -54,6 +55,7 @@ __all__ = [
     "load",
     "load_vocabulary",
     "regex",
+    "unordered",
 ]
 
 load = TokenAutomaton.load

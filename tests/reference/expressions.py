@@ -103,14 +103,14 @@ class _Reader:
     def orders(self, value: Unordered, separator: Relation, members: list[Relation]) -> Relation:
         """Every sequence of members that are not empty, by the options that it uses and their number."""
         low, high, required, repeats = value
-        last = len(members) - repeats
+        last = len(members) - (repeats > 0)
         total = [0] * self.size
         stack = [(self.empty, frozenset[int](), 0)]
         while stack:
             way, used, count = stack.pop()
-            if count >= low and used.issuperset(range(required)):
+            if (len(used) if repeats == 2 else count) >= low and used.issuperset(range(required)):
                 total = [old | new for old, new in zip(total, way, strict=True)]
-            if count == high or not any(way):
+            if count in (high, self.size) or not any(way):
                 continue
             if count:
                 way = self.compose(way, separator)
