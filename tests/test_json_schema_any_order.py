@@ -19,7 +19,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError,
 NAMES = ("a", "b", "c", "d")
 OBJECTS: tuple[Any, ...] = (
     {"properties": {"a": {}, "b": {"type": "integer"}}, "required": ["b"]},
-    {"properties": {"a": {}, "b": {}}, "required": ["c", "d"], "additionalProperties": False},
+    {"properties": {"a": {}, "b": {}}, "required": ["c", "d"], "propertyNames": {"enum": ["a", "b", "c", "d"]}},
     {"properties": {"a": {}, "b": {}, "c": {}}, "additionalProperties": False, "minProperties": 2},
     {"properties": {"a": {}, "b": {}, "c": {}}, "minProperties": 2, "maxProperties": 3},
     {"properties": {"a": {}, "b": {}, "c": {}}, "required": ["c"], "maxProperties": 2},

@@ -10,9 +10,9 @@ import pytest
 from test_engine_tokens import allowed, random_vocabulary
 
 from reference.expressions import matches
-from reference.pushdown import START, TokenModel
+from reference.pushdown import INFINITE, START, TokenModel
 from reference.unordered import without_unordered
-from tokenfst import Budget, Grammar, Language, Matcher, Vocabulary, compile, regex, unordered
+from tokenfst import Budget, Grammar, Language, Vocabulary, compile, regex, unordered
 from tokenfst.automata import expression
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, call, concat, literal, repeat, union
 from tokenfst.automata.json_strings import json_string
@@ -22,7 +22,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError
 A, B, COMMA = literal(b"a"), literal(b"b"), literal(b",")
 BODIES = (A, B, literal(b"ab"), union(A, literal(b"ba")), repeat(A, 1, 2), concat(A, repeat(B)))
 SEPARATORS = (EPSILON, COMMA, union(COMMA, EPSILON), literal(b",a"), EMPTY)
-BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], eos_token_ids=[256])
+BYTES = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], 256)
 
 
 def words(alphabet: bytes, longest: int) -> Iterator[bytes]:
@@ -69,12 +69,12 @@ def check_languages(seeds: range) -> None:
 
 
 def test_random_members_are_the_union_of_their_sequences() -> None:
-    check_languages(range(40))
+    check_languages(range(25))
 
 
 @pytest.mark.soak
 def test_many_random_members() -> None:
-    check_languages(range(40, 2000))
+    check_languages(range(25, 2000))
 
 
 def test_members_of_all_sizes_are_counted() -> None:
@@ -187,8 +187,10 @@ def check_grammars(seeds: range) -> int:
                 if not live:
                     break
                 text += bytes([rng.choice(live)])
-        cut = (grammar.truncate(1), plain.truncate(1))
-        assert all(cut[0].accepts(word) == cut[1].accepts(word) for word in words(b"ab,", 3)), seed
+        cut = grammar.truncate(1)
+        assert all(plain.accepts(word) for word in words(b"ab,", 4) if cut.accepts(word)), seed
+        deep = grammar.truncate(3)  # two bytes cannot be split more often than that
+        assert all(deep.accepts(word) for word in words(b"ab,", 2) if plain.accepts(word)), seed
         try:
             product = grammar & Language(concat(repeat(union(A, COMMA), 0, 3), repeat(B)))
         except ConstraintError:
@@ -219,7 +221,10 @@ def test_masks_of_members_are_those_of_their_sequences() -> None:
         if grammar.is_empty():
             continue
         vocabulary = random_vocabulary(rng, letters=True)
-        model, automaton = TokenModel(plain, vocabulary), compile(grammar, vocabulary)
+        model = TokenModel(plain, vocabulary)
+        if model.least(START) >= INFINITE:
+            continue
+        automaton = compile(grammar, vocabulary)
         matcher, place = automaton.matcher(), START
         for _ in range(5):
             wanted = model.allowed(place)
