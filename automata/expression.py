@@ -34,7 +34,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -82,15 +81,19 @@ class Dfa:
         return int(self.table.shape[0])
 
 
-class Unordered(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unordered:
     """The own data of an UNORDERED node, whose operands are the separator, the options, the required ones first, and,
-    where ``repeats``, what may come any number of times: 1 where it counts towards ``low``, 2 where it does not.
+    where it ``repeats``, what may come any number of times: 1 where that counts towards ``low``, 2 where it does not.
     ``high`` is -1 where there is no bound."""
 
     low: int
     high: int
     required: int
     repeats: int
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.low, self.high, self.required, self.repeats))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -328,7 +331,7 @@ def linearize(
             blob += value
         elif isinstance(value, Dfa):
             operands.append(machines.setdefault(id(value), (len(machines), value))[0])
-        elif isinstance(value, tuple):
+        elif isinstance(value, tuple | Unordered):
             operands += value
         elif isinstance(value, str):
             if value not in rule_numbers:

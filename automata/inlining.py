@@ -151,7 +151,7 @@ def _named(expr: Expr, name: str) -> Expr:
 def copies(node: Expr) -> int:
     """How often a REPEAT's body stands there once it is written out; a loop counts once."""
     assert isinstance(node.value, tuple)
-    low, high, *_ = node.value
+    low, high = node.value
     return max(low, 1) if high < 0 else high
 
 

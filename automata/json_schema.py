@@ -77,10 +77,10 @@ def json_schema(
 
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact). ``draft``: one of ``DRAFTS``; without,
     ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern
-    (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order, which costs memory for
-    the sets of names that texts use, and no more. ``formats``: whether ``format`` constrains. ``resolver``: gives the documents that ``$ref``
-    names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what
-    would be refused, and lists it as ``relaxed`` of the result.
+    (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory for
+    those sets of names only that texts use. ``formats``: whether ``format`` constrains. ``resolver``: gives the
+    documents that ``$ref`` names and that are not part of the schema; nothing is ever fetched.
+    ``on_unsupported="relax"`` leaves out what would be refused, and lists it as ``relaxed`` of the result.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
     no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed;
@@ -96,9 +96,7 @@ def json_schema(
     source = Source(schema, draft, resolver)
     meaning = Meaning(source, Leaves(budget, formats), relax=on_unsupported == "relax")
     fractions, any_order = source.root.draft != 4, property_order == "any"
-    writer = Writer(
-        meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order
-    )
+    writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order)
     rules = writer.write(meaning.formula(source.root))
     return _finished(rules, "json_schema(...)", budget, tuple(meaning.relaxed))
 

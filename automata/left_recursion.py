@@ -201,7 +201,7 @@ class _Words:
             high = None if node.value[1] < 0 else node.value[1]
             return EMPTY if args[0] is EMPTY else repeat(args[0], 1, high, node.source)
         if isinstance(node.value, Unordered):
-            return rebuilt(replace(node, value=node.value._replace(low=1)), list(node.args))
+            return rebuilt(replace(node, value=replace(node.value, low=1)), list(node.args))
         return intersect(node, _NONEMPTY)
 
     def add_companions(self, made: dict[str, Expr]) -> None:
@@ -221,8 +221,10 @@ def _may_be_empty(node: Expr, empty: set[int], rules: set[str]) -> bool:
         return all(id(arg) in empty for arg in node.args)
     if node.op is Op.UNION:
         return any(id(arg) in empty for arg in node.args)
-    if node.op in (Op.REPEAT, Op.UNORDERED) and isinstance(node.value, tuple):
-        return node.value[0] == 0 or (node.op is Op.REPEAT and id(node.args[0]) in empty)
+    if node.op is Op.REPEAT and isinstance(node.value, tuple):
+        return node.value[0] == 0 or id(node.args[0]) in empty
+    if isinstance(node.value, Unordered):
+        return node.value.low == 0
     return node.op is Op.EPSILON or id(node) in empty
 
 

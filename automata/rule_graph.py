@@ -133,9 +133,9 @@ def rebuilt(node: Expr, args: list[Expr]) -> Expr:
         return concat(*args)
     if node.op is Op.UNION:
         return union(*args)
-    assert isinstance(node.value, tuple)
     if isinstance(node.value, Unordered):
         return _unordered(node.value, args, node.source)
+    assert isinstance(node.value, tuple)
     low, high = node.value
     if args[0] is EMPTY:
         return EMPTY if low else EPSILON

@@ -151,9 +151,7 @@ class Items:
         length = len(places) - 1 if cell.high is None else min(len(places) - 1, cell.high)
         levels: list[dict[frozenset[int], None]] = [{frozenset(): None}]
         for place in range(length):
-            levels.append(
-                {used | {k}: None for used in levels[-1] for k in places[place] if k not in used}
-            )
+            levels.append({used | {k}: None for used in levels[-1] for k in places[place] if k not in used})
             if sum(map(len, levels)) > _MOST_STATES:
                 raise UnsupportedSchemaError(
                     cell.unique,
@@ -175,9 +173,7 @@ class Items:
             following = {
                 used: after(
                     place,
-                    union(
-                        *(concat(items[k], following[used | {k}]) for k in places[place] if k not in used)
-                    ),
+                    union(*(concat(items[k], following[used | {k}]) for k in places[place] if k not in used)),
                 )
                 for used in levels[place]
             }

@@ -135,8 +135,8 @@ class Members:
         if low > len(names) + 1 and others is not EMPTY:
             raise UnsupportedSchemaError(
                 self.cell.where,
-                f"it asks for {low} members and lists {len(names)}: names that are not listed may be repeated in a text, "
-                f"so only one of these members counts",
+                f"it asks for {low} members and lists {len(names)}: names that are not listed may be repeated in a "
+                f"text, so only one of these members counts",
             )
         counted = high is not None or low > 1
         members = {name: self._member(_key(name), values[name]) for name in names}

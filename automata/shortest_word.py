@@ -92,6 +92,10 @@ def _unordered(value: Unordered, separator: bytes | None, parts: list[bytes | No
         if again is None:
             return None
         chosen += [again] * (low - len(chosen))
-    chosen.sort(key=cmp_to_key(lambda x, y: -1 if x + y < y + x else x + y > y + x))
+    chosen.sort(key=cmp_to_key(_order))
     whole = b"".join(chosen)
     return whole[: len(whole) - len(behind)]
+
+
+def _order(x: bytes, y: bytes) -> int:
+    return (x + y > y + x) - (x + y < y + x)

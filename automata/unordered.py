@@ -3,7 +3,7 @@
 The idea: one expression kind of its own (``expression.unordered``), of which only those sets of used members are ever
 made that a text leads to: 2^n of them exist for n members, and a text of k members meets k. So ``accepts``, masks and
 decoding are cheap for a thousand members, while ``determinize()``, ``expand()`` and other questions that need every
-state raise BudgetExceeded beyond about twenty.
+state raise BudgetExceeded where there are too many sets.
 
 In grammars, ``expression.unordered`` takes calls of rules as members.
 """

@@ -7,15 +7,17 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from test_engine_tokens import allowed, random_vocabulary
+from test_engine_tokens import allowed
+from test_pushdown_masks import compose, walk
 
 from reference.expressions import matches
-from reference.pushdown import INFINITE, START, TokenModel
+from reference.pushdown import TokenModel
 from reference.unordered import without_unordered
 from tokenfst import Budget, Grammar, Language, Vocabulary, compile, regex, unordered
 from tokenfst.automata import expression
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, call, concat, literal, repeat, union
 from tokenfst.automata.json_strings import json_string
+from tokenfst.automata.permutations import written_out
 from tokenfst.automata.readable import readable
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
@@ -216,27 +218,26 @@ def test_many_random_grammars() -> None:
     check_grammars(range(60, 3000))
 
 
-def test_masks_of_members_are_those_of_their_sequences() -> None:
-    for seed, rng, grammar, plain in pairs_of_grammars(range(100, 112)):
+def check_masks(seeds: range) -> None:
+    for _, rng, grammar, _ in pairs_of_grammars(seeds):
         if grammar.is_empty():
             continue
-        vocabulary = random_vocabulary(rng, letters=True)
+        rules = {name: written_out(body, lambda _: True, "") for name, body in grammar.rules.items()}
+        plain = Grammar(rules, "s")
+        longer = [bytes(rng.choices(b"ab,[]", k=rng.randint(2, 4))) for _ in range(12)]
+        vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), *longer, b""], 268)
         model = TokenModel(plain, vocabulary)
-        if model.least(START) >= INFINITE:
-            continue
-        automaton = compile(grammar, vocabulary)
-        matcher, place = automaton.matcher(), START
-        for _ in range(5):
-            wanted = model.allowed(place)
-            assert allowed(matcher, len(model.tokens)) == wanted, (seed, place)
-            choices = sorted(wanted - {model.eos})
-            if not choices:
-                break
-            token = rng.choice(choices)
-            assert matcher.accept_token(token)
-            target = model.after(place, token)
-            assert target is not None
-            place = target
+        for narrow in (192, 0):
+            walk(rng, compose(grammar, vocabulary, narrow), model)
+
+
+def test_masks_of_members_are_those_of_their_sequences() -> None:
+    check_masks(range(100, 108))
+
+
+@pytest.mark.soak
+def test_many_masks_of_members() -> None:
+    check_masks(range(108, 1500))
 
 
 def test_token_budgets_end_with_all_required_members() -> None:
@@ -270,7 +271,9 @@ def test_members_with_the_empty_word_are_refused() -> None:
 
 def test_what_needs_every_set_is_refused_for_many() -> None:
     options = [concat(literal(bytes([97 + number])), call("s")) for number in range(9)]
-    rules = {"s": union(literal(b"."), concat(literal(b"("), expression.unordered(options, COMMA), literal(b")")))}
+    rules = {
+        "s": union(literal(b"."), concat(literal(b"("), expression.unordered(options, COMMA), literal(b")")))
+    }
     grammar = Grammar(rules, "s")
     assert grammar.accepts("(b.,a(c.))") and not grammar.accepts("(b.,b.)")
     with pytest.raises(ConstraintError, match="at most 6 options"):
