@@ -90,13 +90,12 @@ class Shape:
         return self._loops[loop]
 
     def _read(self, name: str, body: Expr) -> int:
+        purpose = f"the intersection of the rule {name!r} with a language"
+        calling = holding(body)
+        body = written_out(body, lambda node: id(node) in calling, purpose)
         inside = holding(body)
         if id(body) not in inside:
             return self._add(Leaf(body), name)
-        body = written_out(
-            body, lambda node: id(node) in inside, f"the intersection of the rule {name!r} with a language"
-        )
-        inside = holding(body)
         made: dict[int, int] = {}
 
         def parts(node: Expr) -> list[int]:

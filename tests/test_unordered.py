@@ -164,7 +164,7 @@ def pairs_of_grammars(seeds: range) -> Iterator[tuple[int, random.Random, Gramma
         rng = random.Random(seed)
         rules = random_rules(rng)
         try:
-            plain = Grammar({name: without_unordered(body, 6) for name, body in rules.items()}, "s")
+            plain = Grammar({name: without_unordered(body, 9) for name, body in rules.items()}, "s")
             grammar = Grammar(rules, "s", budget=Budget(seconds=10))
             grammar.automaton.next_bytes(b"")
         except (ConstraintError, BudgetExceeded):
