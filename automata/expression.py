@@ -96,7 +96,7 @@ class Unordered:
         return iter((self.low, self.high, self.required, self.repeats))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Expr:
     """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table)."""
 
@@ -142,21 +142,21 @@ def literal(data: bytes) -> Expr:
 
 def concat(*parts: Expr) -> Expr:
     """The parts one after the other."""
-    if any(part is EMPTY for part in parts):
+    if EMPTY in parts:  # compared by identity
         return EMPTY
-    kept = tuple(part for part in parts if part is not EPSILON)
+    kept = tuple([part for part in parts if part is not EPSILON]) if EPSILON in parts else parts
     return kept[0] if len(kept) == 1 else Expr(Op.CONCAT, kept) if kept else EPSILON
 
 
 def union(*parts: Expr) -> Expr:
     """Any of the parts."""
-    kept = tuple(part for part in parts if part is not EMPTY)
+    kept = tuple([part for part in parts if part is not EMPTY]) if EMPTY in parts else parts
     return kept[0] if len(kept) == 1 else Expr(Op.UNION, kept) if kept else EMPTY
 
 
 def intersect(*parts: Expr) -> Expr:
     """All of the parts at once (at least one part)."""
-    if any(part is EMPTY for part in parts):
+    if EMPTY in parts:
         return EMPTY
     return parts[0] if len(parts) == 1 else Expr(Op.INTERSECT, parts)
 
@@ -315,43 +315,84 @@ def linearize(
         nodes.update((id(node), node) for node in body.walk())
     order = {key: number for number, key in enumerate(nodes)}
     rule_numbers = {name: number for number, name in enumerate(rules or {})}
-    code: list[int] = []
-    sets: dict[int, int] = {}
-    machines: dict[int, tuple[int, Dfa]] = {}
-    blob = bytearray()
-    labels: list[tuple[int, str]] = []
+    code = ProgramCode()
     for node in nodes.values():
         operands = [order[id(arg)] for arg in node.args]
-        value = node.value
-        if node.op is Op.BYTES:
-            assert isinstance(value, int)
-            operands.append(sets.setdefault(value, len(sets)))
-        elif isinstance(value, bytes):
-            operands += (len(blob), len(value))
-            blob += value
-        elif isinstance(value, Dfa):
-            operands.append(machines.setdefault(id(value), (len(machines), value))[0])
-        elif isinstance(value, tuple | Unordered):
-            operands += value
-        elif isinstance(value, str):
+        if node.op is Op.CALL:
+            value = node.value
             if value not in rule_numbers:
                 raise ConstraintError(
                     f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
                 )
             operands.append(rule_numbers[value])
-        if node.source is not None:
-            labels.append((order[id(node)], node.source))
-        code += (int(node.op), len(operands), *operands)
+        code.add(node, operands)
     bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
-    rows = b"".join(bits.to_bytes(32, "little") for bits in sets)
-    return Program(
-        code=np.array(code, np.int32),
-        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
-        blob=bytes(blob),
-        machines=tuple(dfa for _, dfa in machines.values()),
-        labels=tuple(labels),
-        rules=bodies,
-        rule_names=tuple(rule_numbers),
-        assured=np.array([order[key] for key in nodes if key in assured], np.int32),
-        labelled=labelled,
-    )
+    found = [order[key] for key in nodes if key in assured]
+    return code.program(bodies, tuple(rule_numbers), found, labelled=labelled)
+
+
+class ProgramCode:
+    """The instructions of a program, one after another, and their side tables."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        """How many instructions there are: the number of the next."""
+        self.code: list[int] = []
+        self.labels: list[tuple[int, str]] = []
+        self._sets: dict[int, int] = {}
+        self._machines: dict[int, tuple[int, Dfa]] = {}
+        self._blob = bytearray()
+
+    def copy(self) -> ProgramCode:
+        """The same instructions, to be continued."""
+        made = ProgramCode()
+        made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
+        made._sets, made._machines = dict(self._sets), dict(self._machines)
+        made._blob = bytearray(self._blob)
+        return made
+
+    def add(self, node: Expr, operands: list[int]) -> int:
+        """The number of a new instruction for ``node``. ``operands``: those that are nodes or rules; made longer by
+        what else the node has."""
+        op, value, number = node.op, node.value, self.length
+        if value is None:
+            pass
+        elif op is Op.LITERAL:
+            assert isinstance(value, bytes)
+            operands += (len(self._blob), len(value))
+            self._blob += value
+        elif isinstance(value, tuple | Unordered):
+            operands += value
+        elif op is Op.BYTES:
+            assert isinstance(value, int)
+            operands.append(self._sets.setdefault(value, len(self._sets)))
+        elif op is Op.MACHINE:
+            assert isinstance(value, Dfa)
+            operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
+        if node.source is not None:
+            self.labels.append((number, node.source))
+        self.code += (op, len(operands), *operands)
+        self.length = number + 1
+        return number
+
+    def program(
+        self,
+        rules: tuple[tuple[int, bool], ...] = (),
+        rule_names: tuple[str, ...] = (),
+        assured: Sequence[int] = (),
+        *,
+        labelled: bool = False,
+    ) -> Program:
+        """The program of these instructions; the last is its root."""
+        rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
+        return Program(
+            code=np.array(self.code, np.int32),
+            sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+            blob=bytes(self._blob),
+            machines=tuple(dfa for _, dfa in self._machines.values()),
+            labels=tuple(self.labels),
+            rules=rules,
+            rule_names=rule_names,
+            assured=np.array(assured, np.int32),
+            labelled=labelled,
+        )

@@ -78,7 +78,6 @@ class Grammar:
             raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
         for name, body in self._rules.items():
             self._check(name, body)
-        self._check_members()
 
     @classmethod
     def from_rules(
@@ -337,6 +336,7 @@ class Grammar:
     def _productive(self) -> Rules:
         """The rules that have a word, without the alternatives that have none; all of them if that is all."""
         if self._usable is None:
+            self._check_members()
             rules = self._rules
             alive = productive(rules, self._budget)
             if all(id(node) in alive for name in rules for node in rules.nodes(name)):

@@ -12,8 +12,8 @@ import enum
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
-from tokenfst.automata.language import Language
+from tokenfst.automata.expression import Expr, Op, Unordered
+from tokenfst.automata.known_words import has_empty_word, has_word
 from tokenfst.automata.rule_graph import (
     Rules,
     cycles,
@@ -59,9 +59,7 @@ def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[in
     """The ids of the nodes that have a word. Kept, if these are ``Rules``."""
 
     def leaf(node: Expr) -> bool:
-        if node.op in (Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.SCOPE):
-            return not Language(node, budget=budget).is_empty()
-        return node.value.start != 0 if isinstance(node.value, Dfa) else node.op is not Op.EMPTY
+        return has_word(node, budget)
 
     rules = Rules.of(rules)
     if rules.productive is None:
@@ -73,11 +71,7 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]
     """The ids of the nodes that have the empty word. Kept, if these are ``Rules``."""
 
     def leaf(node: Expr) -> bool:
-        if isinstance(node.value, Dfa):
-            return bool(node.value.accepting[node.value.start])
-        if node.op in (Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.SCOPE):
-            return Language(node, budget=budget).accepts(b"")
-        return node.op is Op.EPSILON
+        return has_empty_word(node, budget)
 
     rules = Rules.of(rules)
     if rules.nullable is None:

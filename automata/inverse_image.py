@@ -91,9 +91,12 @@ class Code:
 
     def word(self, text: str) -> Expr:
         """All spellings of ``text``."""
+        letters = [_letter(self, each) for each in text]
         parts: list[Expr] = []
-        for each in text:
-            part = _letter(self, each)
+        for part in letters:
+            if part.op is Op.MACHINE:
+                parts.append(part)
+                continue
             last = parts[-1].value if parts else None
             if isinstance(last, bytes) and isinstance(part.value, bytes):
                 parts[-1] = literal(last + part.value)

@@ -9,23 +9,29 @@ Members come in the order of ``properties`` (where several schemas list names, i
 them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
 Listed names never repeat. Other names may; each of the members must be valid then, all count towards ``maxProperties``,
 and of all names that are not listed one counts towards ``minProperties``.
+
+A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.automata.expression import Expr
+from tokenfst.automata.expression import EMPTY, Expr, Program
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.python_types import read_type
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
+from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
-from tokenfst.automata.schema_text import START, Rules, Writer
+from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
 from tokenfst.budget import Budget
-from tokenfst.errors import ConstraintError, EmptyLanguageError
+from tokenfst.errors import ConstraintError, EmptyLanguageError, UnsupportedSchemaError
 
 __all__ = [
     "Relaxed",
@@ -38,32 +44,58 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a schema's constraint knows beyond its texts."""
+
+    source: str
+    relaxed: tuple[Relaxed, ...] = ()
+    reader: Callable[[str | bytes], Any] = json.loads
+
+
 class SchemaLanguage(Language):
     """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("relaxed",)
+    __slots__ = ("_reader", "relaxed")
 
-    def __init__(
-        self, expr: Expr, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
-    ) -> None:
-        super().__init__(expr, source, budget)
-        self.relaxed = relaxed
+    def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
+        super().__init__(expr, about.source, budget)
+        self.relaxed, self._reader = about.relaxed, about.reader
+
+    def parse(self, text: str | bytes) -> Any:
+        """The value of a generated text: an instance of the Python type that the schema was made from, the bound
+        arguments of a function, or what ``json.loads`` makes. Raises what pydantic or ``json`` raises."""
+        return self._reader(text)
 
 
 class SchemaGrammar(Grammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("relaxed",)
+    __slots__ = ("_made", "_reader", "relaxed")
 
-    def __init__(
-        self, rules: Mapping[str, Expr], source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...] = ()
-    ) -> None:
-        super().__init__(rules, START, source=source, budget=budget)
-        self.relaxed = relaxed
+    def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
+        super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
+        self.relaxed, self._reader = about.relaxed, about.reader
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)
+
+    def is_empty(self) -> bool:
+        """Whether no value is allowed."""
+        return super().is_empty() if self._made is None else self._made is False
+
+    def program(self) -> Program:
+        """The rules as the native core reads them, made once."""
+        return self._made if isinstance(self._made, Program) else super().program()
+
+    def parse(self, text: str | bytes) -> Any:
+        """As ``SchemaLanguage.parse``."""
+        return self._reader(text)
+
+    def _check(self, name: str, body: Expr) -> None:
+        """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
 def json_schema(
-    schema: Mapping[str, Any] | bool | str,
+    schema: Any,
     *,
     draft: str | None = None,
     whitespace: str = "flexible",
@@ -75,11 +107,13 @@ def json_schema(
 ) -> SchemaLanguage | SchemaGrammar:
     """The JSON texts of the values that ``schema`` allows: a language, or a grammar if the values have parts.
 
-    ``schema``: a dict, a boolean or JSON text (whose numbers stay exact). ``draft``: one of ``DRAFTS``; without,
-    ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern
-    (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory for
-    those sets of names only that texts use. ``formats``: whether ``format`` constrains. ``resolver``: gives the
-    documents that ``$ref`` names and that are not part of the schema; nothing is ever fetched.
+    ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
+    TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
+    of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
+    without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
+    pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
+    memory for those sets of names only that texts use. ``formats``: whether ``format`` constrains. ``resolver``: gives
+    the documents that ``$ref`` names and that are not part of the schema; nothing is ever fetched.
     ``on_unsupported="relax"`` leaves out what would be refused, and lists it as ``relaxed`` of the result.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
@@ -93,12 +127,22 @@ def json_schema(
         raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
+    relax, typed = on_unsupported == "relax", None
+    if not isinstance(schema, (Mapping, bool, str)):
+        typed = read_type(schema)
+        if typed.refused and not relax:
+            raise UnsupportedSchemaError(*typed.refused[0])
+        schema = typed.schema
     source = Source(schema, draft, resolver)
-    meaning = Meaning(source, Leaves(budget, formats), relax=on_unsupported == "relax")
-    fractions, any_order = source.root.draft != 4, property_order == "any"
+    meaning = Meaning(source, Leaves(budget, formats), relax=relax)
+    fractions = typed is None and source.root.draft != 4
+    any_order = property_order == "any"
     writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order)
     rules = writer.write(meaning.formula(source.root))
-    return _finished(rules, "json_schema(...)", budget, tuple(meaning.relaxed))
+    if typed is None:
+        return _finished(rules, About("json_schema(...)", tuple(meaning.relaxed)), budget)
+    relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
+    return _finished(rules, About(f"json_schema({typed.name})", relaxed, typed.parse), budget)
 
 
 def json_value(
@@ -130,15 +174,15 @@ def _nested(depth: int) -> dict[str, Any]:
     return {"$defs": levels, "$ref": f"#/$defs/{depth}"}
 
 
-def _finished(
-    rules: Rules, source: str, budget: Budget | None, relaxed: tuple[Relaxed, ...]
-) -> SchemaLanguage | SchemaGrammar:
+def _finished(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
     """A grammar if anything is called. EmptyLanguageError if there is no text."""
     made: SchemaLanguage | SchemaGrammar
     if rules.bodies:
-        made = SchemaGrammar({START: rules.start, **rules.bodies}, source, budget, relaxed)
+        made = SchemaGrammar(rules, about, budget)
+        empty = made.is_empty()
     else:
-        made = SchemaLanguage(rules.start, source, budget, relaxed)
-    if made.is_empty():
+        made = SchemaLanguage(rules.start, about, budget)
+        empty = rules.start is EMPTY
+    if empty:
         raise EmptyLanguageError("no JSON value satisfies the schema: its keywords contradict each other")
     return made

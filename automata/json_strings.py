@@ -108,7 +108,8 @@ def json_literal(text: str, *, escapes: Escapes = "any") -> Expr:
 
     ConstraintError if ``text`` holds a lone surrogate.
     """
-    return json_literals((text,), escapes=escapes)
+    _refuse_surrogates(text)
+    return _quoted(_code(escapes).word(text))
 
 
 def json_literals(texts: Iterable[str], *, escapes: Escapes = "any") -> Expr:
@@ -118,14 +119,18 @@ def json_literals(texts: Iterable[str], *, escapes: Escapes = "any") -> Expr:
     """
     known = list(texts)
     for text in known:
-        if any(0xD800 <= ord(each) <= 0xDFFF for each in text):
-            raise ConstraintError(f"{text!r} holds a lone surrogate, which no UTF-8 text does; leave it out")
+        _refuse_surrogates(text)
     return _quoted(_code(escapes).words(known))
 
 
 def json_content(content: Expr, *, escapes: Escapes = "any", budget: Budget | None = None) -> Expr:
     """What ``json_string`` has between its quotation marks, as an expression."""
     return inverse_image(content, _code(escapes), budget or Budget())
+
+
+def _refuse_surrogates(text: str) -> None:
+    if not text.isascii() and any(0xD800 <= ord(each) <= 0xDFFF for each in text):
+        raise ConstraintError(f"{text!r} holds a lone surrogate, which no UTF-8 text does; leave it out")
 
 
 def _quoted(text: Expr) -> Expr:

@@ -11,6 +11,7 @@ where JSON allows white space inside of a value.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tokenfst.automata.expression import EPSILON, Expr, concat, literal, optional, repeat, union
 from tokenfst.automata.regex import regex
@@ -33,8 +34,10 @@ class Layout:
     colon: Expr
 
 
+@lru_cache(maxsize=16)
 def layout(whitespace: str) -> Layout:
-    """The layout of a policy. ConstraintError for a pattern that matches more than JSON's white space."""
+    """The layout of a policy, one object for each. ConstraintError for a pattern that matches more than JSON's white
+    space, or nothing."""
     if whitespace == "compact":
         return Layout(EPSILON, EPSILON, EPSILON, literal(b","), literal(b":"))
     line = concat(literal(b"\n"), repeat(_SPACE, 0, MOST_INDENT))
@@ -51,5 +54,7 @@ def layout(whitespace: str) -> Layout:
             f"whitespace={whitespace!r} is none of 'flexible', 'compact', 'pretty', and as a pattern it matches "
             f"{answer.witness!r}, which is no JSON white space"
         )
+    if allowed.is_empty():
+        raise ConstraintError(f"whitespace={whitespace!r} matches no text, not even the empty one")
     gap = allowed.expr
     return Layout(gap, gap, gap, concat(gap, literal(b","), gap), concat(gap, literal(b":"), gap))

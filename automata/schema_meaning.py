@@ -14,10 +14,10 @@ what all keywords beside it leave of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import marshal
+import weakref
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -59,7 +59,13 @@ class Meaning:
 
     def __init__(self, source: Source, leaves: Leaves, *, relax: bool) -> None:
         self.formulas = Formulas()
-        self.algebra = Algebra(self.formulas, self.alive)
+        own = weakref.ref(self)  # no cycle: all that a schema needs is freed when it is done
+
+        def alive(cell: Array | Object) -> bool:
+            meaning = own()
+            return meaning is None or meaning.alive(cell)
+
+        self.algebra = Algebra(self.formulas, alive)
         self.relaxed: dict[Relaxed, None] = {}
         self.relaxes = relax
         self._source, self._leaves = source, leaves
@@ -92,7 +98,7 @@ class Meaning:
                 )
             passed.add(id(value))
             place = self._source.resolve(place, known(place)["$ref"], "$ref")
-        return self.formulas.atom((place.resource.uri, place.draft, _text(value)), place)
+        return self.formulas.atom((place.resource.uri, place.draft, _key(value)), place)
 
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
@@ -105,11 +111,27 @@ class Meaning:
         """The values of which a formula holds. SchemaError, UnsupportedSchemaError."""
         found = self._shapes.get(formula)
         if found is None:
-            with self._inside(formula):
+            if formula in self._active:
+                raise _Circular(
+                    _where(formula), "this schema needs itself for the same value; no value is ever reached"
+                )
+            if len(self._active) > _DEEPEST:
+                raise UnsupportedSchemaError(
+                    _where(formula), f"more than {_DEEPEST} applicators inside of each other"
+                )
+            self._active[formula] = None
+            try:
                 found = self._shapes[formula] = self._shape(formula)
+            finally:
+                del self._active[formula]
         return found
 
     def _shape(self, formula: Formula) -> Shape:
+        if formula.kind is Kind.ATOM:
+            if isinstance(formula.atom, Constant):
+                return constant_shape(formula.atom.value, self.constant)
+            assert isinstance(formula.atom, Place)
+            return self._schema(formula.atom)
         where = _where(formula)
         if formula.kind is Kind.NOT:
             inner = self.shape(formula.parts[0])
@@ -117,15 +139,10 @@ class Meaning:
         if formula.kind is Kind.OR:
             shapes = [self.shape(part) for part in formula.parts]
             return self.algebra.join(shapes, where)
-        if formula.kind is Kind.AND:
-            result = EVERY
-            for part in formula.parts:
-                result = self.algebra.meet(result, self.shape(part), where)
-            return result
-        if isinstance(formula.atom, Constant):
-            return constant_shape(formula.atom.value, self.constant)
-        assert isinstance(formula.atom, Place)
-        return self._schema(formula.atom)
+        result = EVERY
+        for part in formula.parts:
+            result = self.algebra.meet(result, self.shape(part), where)
+        return result
 
     def tried(self, make: Callable[[], Shape], otherwise: Shape = EVERY) -> Shape:
         """A shape; where it is out of reach and may be relaxed, ``otherwise``, marked as inexact."""
@@ -136,19 +153,6 @@ class Meaning:
                 raise
             self.relaxed[Relaxed(error.pointer, error.reason)] = None
             return replace(otherwise, exact=False)
-
-    @contextmanager
-    def _inside(self, formula: Formula) -> Iterator[None]:
-        where = _where(formula)
-        if formula in self._active:
-            raise _Circular(where, "this schema needs itself for the same value; no value is ever reached")
-        if len(self._active) > _DEEPEST:
-            raise UnsupportedSchemaError(where, f"more than {_DEEPEST} applicators inside of each other")
-        self._active[formula] = None
-        try:
-            yield
-        finally:
-            del self._active[formula]
 
     # --- schemas --------------------------------------------------------------------------------------
 
@@ -330,15 +334,18 @@ def _where(formula: Formula) -> str:
     return formula.atom.where() if isinstance(formula.atom, Place) else "#"
 
 
-def _text(value: Any) -> str:
+def _key(value: Any) -> Hashable:
     """A key that equal schemas share."""
+    try:
+        return marshal.dumps(value, 0)  # the version without references, which depend on more than the value
+    except ValueError:  # a Decimal, or nested too deeply
+        pass
     try:
         return json.dumps(value, default=_decimal)
     except RecursionError:
-        return str(id(value))
+        return id(value)
 
 
 def _decimal(value: Any) -> list[str]:
-    if isinstance(value, Decimal):
-        return ["decimal", str(value)]
-    raise SchemaError("#", f"{value!r} is no JSON value")
+    """How a Decimal stands in a key; all else was seen to be JSON (``schema_source.read``)."""
+    return ["decimal", str(value)]

@@ -176,18 +176,9 @@ class Members:
         later = [
             concat(comma, member) if needed else optional(concat(comma, member)) for member, needed in ordered
         ]
-
-        def first(begin: int, end: int) -> Expr:
-            if end - begin == 1:
-                return ordered[begin][0]
-            middle = (begin + end) // 2
-            left = concat(first(begin, middle), *later[middle:end])
-            skipped = not any(needed for _, needed in ordered[begin:middle])
-            return union(left, first(middle, end)) if skipped else left
-
         if not ordered:
             return tail(0)
-        listed = concat(first(0, len(ordered)), tail(1))
+        listed = concat(_first(ordered, later, 0, len(ordered)), tail(1))
         return listed if any(needed for _, needed in ordered) else union(listed, tail(0))
 
     def _counted(
@@ -257,6 +248,17 @@ class Members:
             low=max(low, 1),
             high=high,
         )
+
+
+def _first(ordered: list[tuple[Expr, bool]], later: list[Expr], begin: int, end: int) -> Expr:
+    """The members from ``begin`` to ``end``, at least one; ``later`` are all, after commas, or nothing if they need not
+    be there."""
+    if end - begin == 1:
+        return ordered[begin][0]
+    middle = (begin + end) // 2
+    left = concat(_first(ordered, later, begin, middle), *later[middle:end])
+    skipped = not any(needed for _, needed in ordered[begin:middle])
+    return union(left, _first(ordered, later, middle, end)) if skipped else left
 
 
 def _partitions(members: tuple[Named, ...]) -> list[_Groups]:

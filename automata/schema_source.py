@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -67,12 +68,17 @@ class Place:
 
     def where(self, *tokens: str | int) -> str:
         """The address of something below, for messages."""
-        return f"{self.resource.document}{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
+        return self.resource.document + self._pointer(tokens)
 
     def below(self, value: Any, *tokens: str | int) -> Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
-        pointer = f"{self.pointer}{''.join(f'/{escape(token)}' for token in tokens)}"
-        return _placed(value, pointer, self.resource)
+        return _placed(value, self._pointer(tokens), self.resource)
+
+    def _pointer(self, tokens: tuple[str | int, ...]) -> str:
+        pointer = self.pointer
+        for token in tokens:
+            pointer += "/" + escape(token)
+        return pointer
 
 
 def escape(token: str | int) -> str:
@@ -224,7 +230,16 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {type(schema).__name__}")
+    with suppress(RecursionError):  # what is nested so deeply is refused where it is read
+        json.dumps(schema, default=_number)
     return schema
+
+
+def _number(value: Any) -> str:
+    """A Decimal is JSON; nothing else that ``json`` does not know is."""
+    if isinstance(value, Decimal):
+        return str(value)
+    raise SchemaError("#", f"{value!r} is no JSON value")
 
 
 def draft_of(value: Any, default: int, document: str) -> int:

@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tokenfst.automata.expression import Expr, complement, intersect
+from tokenfst.automata.expression import EMPTY, Expr, complement, intersect
 from tokenfst.automata.json_strings import json_literals, json_string, json_string_of_length
-from tokenfst.automata.language import Language
+from tokenfst.automata.known_words import has_a_word, has_word
+from tokenfst.automata.language import Language, widest
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -86,7 +87,8 @@ class Strings:
         return language
 
     def json(self) -> Expr:
-        """All JSON texts of the cell, quotation marks included. Equal cells share one expression."""
+        """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
+        expression."""
         return _json(self)
 
     def _json(self) -> Expr:
@@ -114,7 +116,13 @@ NO_STRING: StringSet = ()
 
 @lru_cache(maxsize=512)
 def _json(cell: Strings) -> Expr:
-    return cell._json()
+    if cell.values is None and not cell.parts:
+        if cell.high == 0 and "" in cell.excluded:
+            return EMPTY
+        has_a_word(made := cell._json())  # more texts than are excluded
+        return made
+    made = cell._json()
+    return made if has_word(made, widest(*(part.language.budget for part in cell.parts))) else EMPTY
 
 
 def words(values: Iterable[str]) -> StringSet:
@@ -125,7 +133,7 @@ def words(values: Iterable[str]) -> StringSet:
 
 def has_surrogate(text: str) -> bool:
     """Whether a lone surrogate is in the text, so that it has no UTF-8 encoding."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def within(language: Language, partial: str = "") -> StringSet:

@@ -37,12 +37,19 @@ ANY_RULE = "any"
 """The rule of any JSON value."""
 
 
+_ANY: dict[tuple[Layout, bool], Expr] = {}
+_MOST_LAYOUTS = 16
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a schema; ``start`` is the expression of the whole."""
+    """The rules of a schema; ``start`` is the expression of the whole. ``states`` are the rules that are no values but
+    what is left of an array or object, so that they may have the empty word. An expression without calls is EMPTY or
+    has a word."""
 
     start: Expr
     bodies: dict[str, Expr]
+    states: frozenset[str]
 
 
 class Writer:
@@ -60,6 +67,7 @@ class Writer:
         self._shared: dict[Shape, str] = {}
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
+        self._states: set[str] = set()
         self._deadline = time.monotonic() + budget.seconds
 
     def write(self, root: Formula) -> Rules:
@@ -71,8 +79,8 @@ class Writer:
                 raise BudgetExceeded("states", self.budget.states, f"the rule {name!r}")
             if time.monotonic() > self._deadline:
                 raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {name!r}")
-            self._bodies[name] = make()
-        return Rules(start, self._bodies)
+            self._bodies[name] = self._any() if name == ANY_RULE else make()
+        return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
         """The texts of a formula's values: an expression, or a call."""
@@ -82,13 +90,18 @@ class Writer:
         return found
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
-        """A call of a new rule named after ``name``, whose body is made later."""
+        """A call of a new rule named after ``name``, whose body is made later: what is left of an array or object."""
+        unique = self._new(name, make)
+        self._states.add(unique)
+        return call(unique)
+
+    def _new(self, name: str, make: Callable[[], Expr]) -> str:
         unique, number = name, 2
         while unique in self._names:
             unique, number = f"{name}~{number}", number + 1
         self._names.add(unique)
         self._waiting.append((unique, make))
-        return call(unique)
+        return unique
 
     def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool) -> Expr:
         """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing."""
@@ -102,9 +115,8 @@ class Writer:
             return self.scalars(shape)
         name = self._shared.get(shape)
         if name is None:
-            made = self.rule(ANY_RULE if shape == EVERY else _name(formula), lambda: self._body(shape))
-            assert isinstance(made.value, str)
-            name = self._shared[shape] = made.value
+            name = ANY_RULE if shape == EVERY else _name(formula)
+            name = self._shared[shape] = self._new(name, lambda: self._body(shape))
         return call(name)
 
     def scalars(self, shape: Shape) -> Expr:
@@ -118,6 +130,16 @@ class Writer:
             parts.append(number(shape.numbers, self.fractions))
         parts += [_any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
         return union(*parts)
+
+    def _any(self) -> Expr:
+        """The body of ``ANY_RULE``, one object for all schemas."""
+        key = self.layout, self.fractions
+        found = _ANY.get(key)
+        if found is None:
+            if len(_ANY) >= _MOST_LAYOUTS:
+                _ANY.clear()
+            found = _ANY[key] = self._body(EVERY)
+        return found
 
     def _body(self, shape: Shape) -> Expr:
         arrays = [self._cell(cell, Items(self, cell).texts, Array()) for cell in shape.arrays]

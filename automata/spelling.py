@@ -101,8 +101,10 @@ def spell(
         dense[state, list(row)] = list(row.values())
     numbers: dict[bytes, int] = {}
     columns = np.ascontiguousarray(dense.T)
-    classes = np.array([numbers.setdefault(column.tobytes(), len(numbers)) for column in columns], np.uint8)
-    table = np.ascontiguousarray(columns[[int(np.argmax(classes == c)) for c in range(len(numbers))]].T)
+    used = set(np.flatnonzero(dense.any(axis=0)).tolist())
+    contents = [columns[byte].tobytes() if byte in used else b"" for byte in range(256)]
+    classes = np.array([numbers.setdefault(content, len(numbers)) for content in contents], np.uint8)
+    table = np.ascontiguousarray(columns[[contents.index(content) for content in numbers]].T)
     accepted = np.zeros(len(rows), np.bool_)
     accepted[1 : len(steps) + 1] = accepting
     return frozen_dfa(classes, table, accepted, 1)

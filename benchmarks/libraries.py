@@ -7,7 +7,8 @@ masks are written into a bitmask that stays allocated.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -16,20 +17,28 @@ import numpy as np
 
 import tokenfst
 from tokenfst import Vocabulary
+from tokenfst.automata.json_schema import json_schema
 from tokenfst.automata.lark_syntax import lark_grammar
+
+Encode = Callable[[str], list[int]]
+"""Text to tokens, as the tokenizer does it: what llguidance takes where text is forced (greedily, without)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
     """One decoding: ``fill()`` writes the next token's mask into ``bitmask``, ``accept(token)`` advances.
 
-    ``restart()`` goes back to the beginning; what was found out about the constraint stays known.
+    ``restart()`` goes back to the beginning; what was found out about the constraint stays known. ``error()`` is the
+    message of a library that stops with an error without raising one. ``checks``: whether ``accept`` answers False to a
+    token that is not allowed, whatever was filled.
     """
 
     fill: Callable[[], object]
     accept: Callable[[int], object]
     bitmask: Any
     restart: Callable[[], object]
+    error: Callable[[], str] = lambda: ""
+    checks: bool = True
 
 
 class Library(Protocol):
@@ -47,10 +56,16 @@ class GrammarLibrary(Library, Protocol):
     def compile_grammar(self, lark: str, ebnf: str) -> Any: ...
 
 
+class SchemaLibrary(Library, Protocol):
+    """``compile_schema`` takes a JSON schema, in the setting that is nearest to what schemas mean."""
+
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any: ...
+
+
 class Tokenfst:
     name = "tokenfst"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         self.vocabulary = vocabulary
 
     def compile(self, pattern: str) -> Any:
@@ -58,6 +73,9 @@ class Tokenfst:
 
     def compile_grammar(self, lark: str, ebnf: str) -> Any:
         return tokenfst.compile(lark_grammar(lark), self.vocabulary)
+
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
+        return tokenfst.compile(json_schema(schema), self.vocabulary)
 
     def walk(self, compiled: Any) -> Walk:
         matcher = compiled.matcher()
@@ -69,7 +87,7 @@ class Tokenfst:
 class Xgrammar:
     name = "xgrammar"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         import xgrammar
 
         self._xgrammar = xgrammar
@@ -88,6 +106,9 @@ class Xgrammar:
     def compile_grammar(self, lark: str, ebnf: str) -> Any:
         return self._compiler.compile_grammar(ebnf)
 
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
+        return self._compiler.compile_json_schema(json.dumps(schema), any_whitespace=True, strict_mode=False)
+
     def walk(self, compiled: Any) -> Walk:
         matcher = self._xgrammar.GrammarMatcher(compiled)
         bitmask = self._xgrammar.allocate_token_bitmask(1, self._size)
@@ -98,7 +119,7 @@ class Xgrammar:
 class Llguidance:
     name = "llguidance"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         import llguidance
 
         class Tokenizer:
@@ -110,8 +131,9 @@ class Llguidance:
                 self.special_token_ids = sorted(vocabulary.special_token_ids)
 
             def __call__(self, text: str | bytes) -> list[int]:
-                data = text.encode() if isinstance(text, str) else text
-                return list(vocabulary.encode_greedy(data))
+                if encode is not None:
+                    return encode(text if isinstance(text, str) else text.decode(errors="replace"))
+                return list(vocabulary.encode_greedy(text.encode() if isinstance(text, str) else text))
 
         self._llguidance = llguidance
         self._size = len(vocabulary)
@@ -123,19 +145,22 @@ class Llguidance:
     def compile_grammar(self, lark: str, ebnf: str) -> Any:
         return self._llguidance.LLMatcher.grammar_from_lark(lark)
 
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
+        return json.dumps({"grammars": [{"json_schema": schema}]})
+
     def walk(self, compiled: Any) -> Walk:
         matcher = self._llguidance.LLMatcher(self._tokenizer, compiled)
         if matcher.is_error():
             raise ValueError(matcher.get_error())
         bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
         fill = partial(matcher.unsafe_compute_mask_ptr, bitmask.ctypes.data, bitmask.nbytes)
-        return Walk(_holding(bitmask, fill), matcher.consume_token, bitmask, matcher.reset)
+        return Walk(_holding(bitmask, fill), matcher.consume_token, bitmask, matcher.reset, matcher.get_error)
 
 
 class Outlines:
     name = "outlines-core"
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
         import outlines_core
 
         ids: dict[bytes, list[int]] = {}
@@ -164,23 +189,28 @@ def _holding(bitmask: Any, fill: partial[Any]) -> partial[Any]:
 
 PEERS: dict[str, type[Any]] = {"xgrammar": Xgrammar, "llguidance": Llguidance, "outlines-core": Outlines}
 """The other libraries by the names of their distributions."""
+LIBRARIES: dict[str, type[Any]] = {Tokenfst.name: Tokenfst, **PEERS}
 
 
 class World:
-    """The vocabulary, the libraries over it (each made when first asked for), and what is missing."""
+    """The vocabulary, the libraries over it (each made when first asked for), and what is missing or left out."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, without: Container[str] = ()) -> None:
         self.vocabulary = vocabulary
+        self._without = without
         self.ours = Tokenfst(vocabulary)
         self._made: dict[str, Library] = {}
 
+    def installed(self, *names: str) -> list[str]:
+        """Those of the named peers that take part."""
+        return [name for name in names if version(name) is not None and name not in self._without]
+
     def peers(self, *names: str) -> Iterator[Library]:
-        """Those of the named peers that are installed."""
-        for name in names:
-            if version(name) is not None:
-                if name not in self._made:
-                    self._made[name] = PEERS[name](self.vocabulary)
-                yield self._made[name]
+        """Those of the named peers that take part."""
+        for name in self.installed(*names):
+            if name not in self._made:
+                self._made[name] = PEERS[name](self.vocabulary)
+            yield self._made[name]
 
 
 def version(distribution: str) -> str | None:

@@ -23,7 +23,7 @@ OURS = "tokenfst"
 class Figure:
     """One line of the table.
 
-    ``median`` and ``least`` are in ``unit``: seconds ("s") or "bytes"; None: no figure, as ``note`` says.
+    ``median`` and ``least`` are in ``unit``: seconds ("s"), "bytes" or "count"; None: no figure, as ``note`` says.
     ``target``: an upper bound for the median. ``at_least``: a lower bound for its ratio to our median.
     """
 
@@ -99,6 +99,8 @@ def shown(value: float | None, unit: str) -> str:
     """A figure for people."""
     if value is None:
         return "-"
+    if unit == "count":
+        return f"{value:,.0f}"
     if unit == "bytes":
         return f"{value / 1e6:.2f} MB" if value >= 1e5 else f"{value / 1e3:.1f} kB"
     for scale, name in ((1e-6, "ns"), (1e-3, "µs"), (1.0, "ms")):

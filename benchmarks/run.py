@@ -13,12 +13,14 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import compilation
 import grammars
 import length
 import logits
+import schemas
 import steps
 from libraries import PEERS, World, version
 from measure import Figure, pin_to_one_cpu, shown
@@ -38,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammars": grammars.grammars,
     "grammar-depth": grammars.grammar_depth,
     "grammar-length": grammars.grammar_length,
+    "schemas": schemas.schemas,
 }
 
 
@@ -47,7 +50,18 @@ def main(arguments: list[str] | None = None) -> int:
         "--only", action="append", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS)
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    parser.add_argument(
+        "--without", action="append", metavar="PEER", choices=PEERS, default=[], help="leave out this library"
+    )
+    parser.add_argument(
+        "--schemas",
+        type=lambda text: None if text == "all" else int(text),
+        default=schemas.SAMPLE,
+        metavar="N",
+        help=f"so many JSON schemas, or 'all' (default: {schemas.SAMPLE})",
+    )
     options = parser.parse_args(arguments)
+    benchmarks = BENCHMARKS | {"schemas": partial(schemas.schemas, count=options.schemas)}
     cores, cpu = os.cpu_count(), pin_to_one_cpu()
     about = machine(cpu, cores)
     if not options.json:
@@ -57,11 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
             if version(peer) is None:
                 print(f"skipped   {peer} is not installed, so there are no figures of it")
         print(f"\n{'':76}{'median':>10}{'least':>10}{'ratio':>9}  target")
-    world = World(tokenfst.load_vocabulary(compilation.TEKKEN))
+    world = World(tokenfst.load_vocabulary(compilation.TEKKEN), options.without)
     figures, missed = [], 0
     for name in options.only or BENCHMARKS:
         ours: dict[str, Figure] = {}
-        for found in BENCHMARKS[name](world):
+        for found in benchmarks[name](world):
             first = ours.setdefault(found.what, found)
             verdict = judge(found, first)
             missed += verdict.endswith("MISSED")

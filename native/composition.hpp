@@ -79,8 +79,7 @@ class Composition {
         }
         if (at) fragment = make_fragment(at);
       }
-      if (fragment && fragment->usable) {
-        gather_split(walk, config, at, *fragment, out);
+      if (fragment && fragment->usable && gather_split(walk, config, at, *fragment, out)) {
         if (exits_at_once(at)) pending.push_back(walk.arrive(config, bytes_.intern(at.rest)));
       } else {
         gather_walk(walk, config, UINT32_MAX, out);
@@ -124,7 +123,7 @@ class Composition {
     Split at = split_of(node);
     auto fragment = at ? known_fragment(at) : nullptr;
     if (at && !fragment) fragment = make_fragment(at);
-    if (fragment && fragment->usable && !fragment->ambiguous) {
+    if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
       for (size_t i = 0; i < fragment->representatives.size(); ++i) {
         if (at.counted && fragment->representative_iterations[i] > at.high) continue;
         out.next.push_back(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]]));
@@ -139,6 +138,8 @@ class Composition {
   }
 
  private:
+  static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
+
   template <class F>
   static void each_string(const Trie& trie, uint32_t index, F&& f) {
     uint32_t last = trie.node(index + 1).first;
@@ -171,13 +172,64 @@ class Composition {
     return whole;
   }
 
-  // What a fragment and the rest behind it give, an exit before the first byte apart.
+  // What a fragment and the rest behind it give, an exit before the first byte apart; false, and nothing gathered, where
+  // the part of it that counts is another one for too many tokens.
   template <class Walk>
-  void gather_split(Walk& walk, Config config, const Split& at, const Fragment& fragment, Gathered& out) {
+  bool gather_split(Walk& walk, Config config, const Split& at, const Fragment& fragment, Gathered& out) {
     Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
+    if (at.part != kEmpty && !gather_difference(walk, config, at, row.removed, out)) return false;
+    const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
-    for_residuals(walk, config, at, fragment, [&](uint32_t token, Config) { out.tokens.push_back(token); });
+    for_residuals(walk, config, at, fragment, [&](uint32_t token, Config) {
+      if (!std::ranges::binary_search(apart, token)) out.tokens.push_back(token);
+    });
+    return true;
+  }
+
+  // The whole of a fragment and a part of it, side by side over the vocabulary: below a node where both are in one
+  // state, and could be left in the same places so far, the tokens of the whole are those of the part.
+  template <class Walk>
+  struct Difference {
+    struct Position {
+      Config config;  // of the part and what follows it
+      State part = kDead, whole = kDead;
+      bool left = false;  // one could be left where the other could not
+      friend bool is_dead(const Position& at) { return at.part == at.whole && !at.left; }
+    };
+    Walk& walk;
+    ByteAutomaton& bytes;
+
+    const uint8_t* classes() const { return bytes.classes(); }
+    Position next(const Position& from, uint32_t byte_class) {
+      Position to{{}, from.part == kDead ? kDead : bytes.row(from.part)[byte_class], from.whole == kDead ? kDead : bytes.row(from.whole)[byte_class], from.left};
+      to.left |= bytes.accepting(to.part) != bytes.accepting(to.whole);
+      if (!is_dead(to) && !is_dead(from.config)) to.config = walk.next(from.config, byte_class);
+      return to;
+    }
+  };
+
+  // Gathers the tokens that a part of a fragment does not share with the whole, those that are allowed, and lists all of
+  // them as `apart`; false, and nothing gathered, where they are many.
+  template <class Walk>
+  bool gather_difference(Walk& walk, Config config, const Split& at, std::vector<uint32_t>& apart, Gathered& out) {
+    using Pair = Difference<Walk>;
+    const size_t before = out.tokens.size();
+    Pair pair{walk, bytes_};
+    std::vector<typename Pair::Position> path;
+    const Trie& trie = vocabulary_.trie();
+    auto take = [&](uint32_t index, const typename Pair::Position& position) {
+      each_string(trie, index, [&](uint32_t token) {
+        apart.push_back(token);
+        if (!is_dead(position.config)) out.tokens.push_back(token);
+      });
+    };
+    if (!trie.walk(pair, {config, bytes_.intern(at.part), bytes_.intern(at.whole), false}, path, take, [](uint32_t) {}, kMostApart)) {
+      out.tokens.resize(before);
+      return false;
+    }
+    std::ranges::sort(apart);
+    return true;
   }
 
   // Calls f(token, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
@@ -199,14 +251,28 @@ class Composition {
     return bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
   }
   bool exits_at_once(const Split& at) {
-    return bytes_.with_arena([&](const Arena& arena) { return arena[at.fragment].nullable; });
+    return bytes_.with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
   }
-  // The members of a union, where going by members pays: where one of them splits.
+  // Parts that a union, or a concatenation that begins with one, is made of, where some of them split: those, and one of
+  // all others.
   std::vector<NodeId> members_of(NodeId node) {
     return bytes_.with_arena([&](Arena& arena) {
-      std::vector<NodeId> members;
-      if (arena[node].kind == Kind::Or) members.assign(arena.list(node).begin(), arena.list(node).end());
-      if (std::ranges::none_of(members, [&](NodeId member) { return bool{split(arena, member)}; })) members.clear();
+      std::vector<NodeId> members, others, pending{node};
+      while (!pending.empty()) {
+        const NodeId id = pending.back();
+        pending.pop_back();
+        const bool begins = arena[id].kind == Kind::Concat;
+        const NodeId choice = begins ? arena[id].a : id;
+        if (arena[choice].kind != Kind::Or) {
+          (split(arena, id) ? members : others).push_back(id);
+          continue;
+        }
+        const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
+        const NodeId rest = begins ? arena[id].b : kEpsilon;
+        for (NodeId member : choices) pending.push_back(arena.concat(member, rest));
+      }
+      if (members.empty() || (others.empty() && members.size() == 1 && members[0] == node)) return std::vector<NodeId>{};
+      if (!others.empty()) members.push_back(arena.any_of(others));
       return members;
     });
   }

@@ -21,6 +21,7 @@
 
 #include "budget.hpp"
 #include "bytes.hpp"
+#include "machine.hpp"
 
 namespace tokenfst {
 
@@ -36,6 +37,7 @@ constexpr uint8_t kHasVar = 1;
 constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
 constexpr uint8_t kHasCall = 4;    // calls of rules
 constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
+constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
 
 struct Node {
   Kind kind;
@@ -49,15 +51,6 @@ struct Node {
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
 };
 
-// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
-struct Machine {
-  std::array<uint8_t, 256> classes;
-  uint32_t num_classes;
-  std::vector<uint32_t> table;
-  std::vector<uint8_t> accepting;
-  std::vector<ByteSet> class_bytes;
-};
-
 class Arena {
  public:
   Arena() {
@@ -66,7 +59,7 @@ class Arena {
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
     uint32_t any = add_set(ByteSet::all());
-    nodes_.push_back({Kind::Repeat, true, true, 0, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
+    nodes_.push_back({Kind::Repeat, true, true, kHasLoop, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
     insert(kUniverse);
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
@@ -93,12 +86,13 @@ class Arena {
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
   uint32_t add_machine(Machine machine) {
+    machine.loops = has_cycle(machine);
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, 0, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, machines_[machine].loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
@@ -195,7 +189,7 @@ class Arena {
     if (a == kEmpty) return kUniverse;
     if (a == kUniverse) return kEmpty;
     const Node& node = nodes_[a];
-    return intern({Kind::Not, !node.nullable, false, node.traits, deeper(node.depth), a, 0, 0, 0});
+    return intern({Kind::Not, !node.nullable, false, static_cast<uint8_t>(node.traits | kHasLoop), deeper(node.depth), a, 0, 0, 0});
   }
 
   NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
@@ -210,10 +204,11 @@ class Arena {
       if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
     }
     const Node& node = nodes_[a];
-    return intern({Kind::Repeat, low == 0, node.certain || low == 0, node.traits, deeper(node.depth), a, 0, low, high});
+    const uint8_t traits = high == kUnbounded ? node.traits | kHasLoop : node.traits;
+    return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -273,7 +268,7 @@ class Arena {
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
   bool rule_nullable(uint32_t rule) const { return rules_[rule].nullable; }
 
-  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall, 0, rule, 0, 0, 0}); }
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall | kHasLoop, 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
   // The empty word, at the end of what is left of rule `k`: for showing stacks.
@@ -306,7 +301,7 @@ class Arena {
   NodeId node(const Node& made) { return intern(made); }  // of unordered.hpp
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
   // was read: other members of the union begin with what is in it.
-  NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark, 0, index, 0, 0, 0}); }
+  NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0}); }
 
   NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
   // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
@@ -319,6 +314,7 @@ class Arena {
 
  private:
   static constexpr uint16_t kMaxDepth = 2000;
+
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();

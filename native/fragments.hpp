@@ -43,18 +43,40 @@ struct Fragment {
   }
 };
 
-// How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high.
+// How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high. Where
+// `part` is given, e = part·rest, and `part` is an intersection of `whole` and something else, and `whole` splits so.
 struct Split {
   NodeId fragment = kEmpty;
   NodeId rest = kEmpty;
   NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
+  NodeId part = kEmpty, whole = kEmpty;
   uint32_t low = 0, high = kUnbounded;
   bool counted = false;
   explicit operator bool() const { return fragment != kEmpty; }
 };
 
-// Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows.
-inline Split split(Arena& arena, NodeId id) {
+// Whether the first loop of an expression counts.
+inline bool counts_first(const Arena& arena, NodeId id) {
+  while (arena[id].kind == Kind::Concat && arena[arena[id].a].kind != Kind::Repeat) id = arena[id].b;
+  const Node& head = arena[id].kind == Kind::Concat ? arena[arena[id].a] : arena[id];
+  return head.kind == Kind::Repeat && head.high != kUnbounded;
+}
+
+// Takes the byte set off the front of `rest`, if one is there; else the empty word.
+inline NodeId take_set(const Arena& arena, NodeId& rest) {
+  const Node& node = arena[rest];
+  if (node.kind == Kind::Set) return std::exchange(rest, kEpsilon);
+  if (node.kind != Kind::Concat || arena[node.a].kind != Kind::Set) return kEpsilon;
+  const NodeId set = node.a;
+  rest = node.b;
+  return set;
+}
+
+Split split_intersection(Arena& arena, NodeId element, NodeId rest);
+
+// Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows. Few
+// bytes before a loop make its tokens few, unless it `begins_narrow` anyway.
+inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
   constexpr int kMaxHeads = 2;
   constexpr int kNarrow = 4;
   std::vector<NodeId> heads;
@@ -65,21 +87,15 @@ inline Split split(Arena& arena, NodeId id) {
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
     if (node.has(kHasCall | kHasMark) || node.kind == Kind::Unordered) return {};
-    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty()) return {};
+    if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
+    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
     if (node.kind != Kind::Repeat) {
       if (last || heads.size() == kMaxHeads) return {};
       heads.push_back(element);
       continue;
     }
     Split found;
-    NodeId terminator = kEpsilon;
-    if (arena[rest].kind == Kind::Concat && arena[arena[rest].a].kind == Kind::Set) {
-      terminator = arena[rest].a;
-      rest = arena[rest].b;
-    } else if (arena[rest].kind == Kind::Set) {
-      terminator = rest;
-      rest = kEpsilon;
-    }
+    const NodeId terminator = take_set(arena, rest);
     found.counted = node.high != kUnbounded;
     if (found.counted && terminator == kEpsilon) return {};
     found.low = node.low;
@@ -90,6 +106,33 @@ inline Split split(Arena& arena, NodeId id) {
     found.rest = rest;
     return found;
   }
+}
+
+// An intersection, with a terminating byte set where one follows. What excludes single words is left out of the whole; an
+// intersection that remains is a fragment itself, unless it counts: then each count would be one, and none met twice.
+inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
+  std::vector<NodeId> members;
+  for (NodeId member : arena.list(element)) {
+    const Node& node = arena[member];
+    if (node.kind != Kind::Not || arena[node.a].has(kHasLoop)) members.push_back(member);
+  }
+  NodeId part = element, whole = arena.all_of(members);
+  Split found;
+  if (members.size() == 1) found = split(arena, whole, true);
+  if (!found || arena[found.loop].kind == Kind::Repeat) {  // no terminator yet
+    const NodeId terminator = take_set(arena, rest);
+    part = arena.concat(part, terminator);
+    whole = arena.concat(whole, terminator);
+    if (members.size() == 1) found = split(arena, whole, true);
+    else if (std::ranges::none_of(members, [&](NodeId member) { return counts_first(arena, member); })) found = {.fragment = whole, .rest = kEpsilon, .loop = whole};
+  }
+  if (found.rest != kEpsilon) return {};
+  found.rest = rest;
+  if (whole != part) {
+    found.part = part;
+    found.whole = whole;
+  }
+  return found;
 }
 
 // A description of a closed expression that means the same in every arena: equal keys, equal expressions. Empty for

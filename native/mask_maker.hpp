@@ -12,19 +12,22 @@ class MaskMaker {
 
   MaskId make(Gathered& gathered) {
     auto& tokens = gathered.tokens;
-    std::ranges::sort(tokens);
-    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    if (tokens.size() <= 2 * MaskPool::kMaxFlips) {
+      std::ranges::sort(tokens);
+      tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    }
     if (gathered.rows.size() <= 1 && tokens.size() <= MaskPool::kMaxFlips) {
       if (gathered.rows.empty()) return pool_.add(0, tokens);
       const auto& [words, removed] = gathered.rows[0];
       auto [base, fresh] = bases_.try_emplace(words, 0);
       if (fresh) base->second = pool_.add_row(words->data());
       std::vector<uint32_t> flips;
+      auto in_row = [&](uint32_t token) { return ((*words)[token >> 5] >> (token & 31) & 1) != 0; };
       for (uint32_t token : tokens) {
-        if (!((*words)[token >> 5] >> (token & 31) & 1)) flips.push_back(token);
+        if (!in_row(token)) flips.push_back(token);
       }
       for (uint32_t token : removed) {
-        if (!std::ranges::binary_search(tokens, token)) flips.push_back(token);
+        if (in_row(token) && !std::ranges::binary_search(tokens, token)) flips.push_back(token);
       }
       std::ranges::sort(flips);
       if (flips.size() <= MaskPool::kMaxFlips) return pool_.add(base->second, flips);

@@ -75,6 +75,7 @@ class Unordered {
     };
     std::ranges::for_each(made.bodies, look);
     if (separator != kEmpty) look(separator);
+    if (made.repeats() && high == kUnbounded) made.traits |= kHasLoop;
     while (made.options > uint64_t{64} << made.depth) ++made.depth;
     const uint32_t number = static_cast<uint32_t>(members_.size());
     members_.push_back(std::move(made));

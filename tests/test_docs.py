@@ -32,7 +32,7 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for block in BLOCKS[page]:
         line = page.read_text()[: block.start()].count("\n") + 2
         if block["kind"] == "python":
-            exec(compile("\n" * (line - 1) + block["body"], str(page), "exec"), namespace)
+            exec(compile("\n" * (line - 1) + block["body"], str(page), "exec", dont_inherit=True), namespace)
         else:
             for command in re.findall(r"^\$ (tokenfst .*(?:\\\n.*)*)", block["body"], re.MULTILINE):
                 run(command)

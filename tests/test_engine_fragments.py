@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 
 import numpy as np
 import pytest
@@ -27,6 +29,14 @@ PATTERNS = {
     "tempered": r"(?:(?!</b>)(?s:.))*</b>",
     "words": r"(\b\w+\b[ ,]?){1,5}",
     "unicode classes": r"[α-ωά-ώ]+( [а-я]{2,5})*",
+    "all strings but words": rf'(?!"(?:alpha|all|a|the|Über|\\u0041)"){STRING}: [0-9]+',
+    "words left out before the terminator": r'"(?!(?:name|names|na|id)")[^"\\]*": ([a-z]+|"[^"]*")',
+    "words and a pattern left out": rf'(?!"(?:12|other)")(?!"[0-9a-f]){STRING},',
+    "a pattern left out": rf'(?!"[m-p][a-z]*"){STRING}: (true|false)',
+    "counted, words left out": r'"(?!(?:yes|no|)")[^"\\]{0,12}" [a-z]+',
+    "names, or all others": rf'(("x": [0-9]+|"text": {STRING}|(?!"(?:x|text)"){STRING}: (true|null)),){{1,4}}',
+    "words left out, or longer": r"(?!(?:the|then|of)$)[a-z ]*(\.|)",
+    "other words left out": r"(?![^a-z]*(?:and|or)[0-9])[^\n]*\n",
 }
 
 
@@ -108,3 +118,46 @@ def test_fragments_are_shared_between_automata(tekken: Vocabulary) -> None:
         matcher.fill_next_token_bitmask(mask)
     assert other.stats().fragments >= 1
     assert other.stats().dense_rows == 1
+
+
+SMALL_TOKENS = [bytes([byte]) for byte in range(256)]  # shortcuts need all bytes
+SMALL_TOKENS += ["".join(chars).encode() for n in (2, 3) for chars in itertools.product('ab";', repeat=n)]
+SMALL_WHOLES = ['[ab]*"', '"[ab]*"', "[ab]*", '[ab]{0,4}"', '(a|bb?)*"', "[^;]*;", '(?=.*a.*)[ab]*"']
+SMALL_RESTS = ["", ";", '("|;)*', "a?;b*", '[ab]*"']
+
+
+@pytest.mark.parametrize("whole", SMALL_WHOLES)
+def test_parts_of_fragments_on_small_worlds(whole: str) -> None:
+    """A loop without some words, and what follows: wherever three tokens lead, the masks are those of walks."""
+    vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
+    letters = {k for k, text in enumerate(SMALL_TOKENS) if set(text) <= set(b'ab";')}
+    rng = random.Random(whole)
+    for rest in SMALL_RESTS:
+        alphabet = sorted({char for char in whole if char in 'ab";'})
+        words = {"".join(rng.choices(alphabet, k=rng.randint(0, 4))) for _ in range(3)}
+        words |= {f"{word}{whole[-1]}" for word in words if whole[-1] in '";'}
+        left_out = tokenfst.regex("|".join(re.escape(word) for word in sorted(words)))
+        part = (tokenfst.regex(whole) - left_out) + tokenfst.regex(rest)
+        other = tokenfst.regex(r'a";') if rest else tokenfst.regex("b+")
+        for language in (
+            part,
+            part | other,
+            (tokenfst.regex(whole) - left_out - tokenfst.regex("b.*")) + other,
+        ):
+            program = ex.linearize(language.expr).native_args()
+            walked, split = (
+                _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+                for narrow in (NO_FRAGMENTS, 0)
+            )
+            pending, seen = [()], set()
+            while pending:
+                path = pending.pop()
+                matchers = [_native.Matcher(walked), _native.Matcher(split)]
+                assert all(matcher.accept_tokens(list(path)) for matcher in matchers)
+                expected = allowed(matchers[0], len(vocabulary))
+                assert allowed(matchers[1], len(vocabulary)) == expected, (language.source, path)
+                for token in sorted(expected & letters) if len(path) < 3 else ():
+                    text = b"".join(vocabulary.tokens[k] for k in (*path, token))
+                    if text not in seen and len(text) <= 6:
+                        seen.add(text)
+                        pending.append((*path, token))
