@@ -43,6 +43,7 @@ ELSEWHERE = {
 """Groups that need remote documents of other drafts, which are not at hand."""
 
 REFUSED = {
+    "#": 2,
     "$dynamicRef": 16,
     "$schema": 4,
     "format": 2,
@@ -50,6 +51,7 @@ REFUSED = {
     "unevaluatedProperties": 1,
     "uniqueItems": 2,
 }
+"""By the last part of the pointer. ``#``: two members whose names are not listed, which a text may repeat."""
 
 
 def groups() -> Iterator[tuple[str, dict[str, Any]]]:
