@@ -6,7 +6,7 @@
 // 2^n sets of used options exist only as far as texts lead to them, and each costs one node for every place of T that
 // is walked with it. The form is kept while it matters which option is read: heads that all share stand before it, and
 // where one option is left, a tag is reached, or a call was unfolded (whose border the settler must see), tags are
-// replaced by what they stand for.
+// replaced by what they stand for; as they are at once for what may come any number of times.
 //
 // What is left to use is a hash-consed tree of bits: equal sets are equal numbers, and one option less costs O(log n).
 // Whether the bounds can be kept follows from two counts, options left and required ones among them, without a search.
@@ -163,6 +163,12 @@ class Unordered {
 
   // The same for a union.
   NodeId branches(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
+    if (const Apart apart = taken_apart(rest, left_[left].members); !apart.others.empty()) {
+      std::vector<NodeId> parts;
+      for (NodeId branch : apart.others) parts.push_back(resolved(branch, left, low, high));
+      parts.push_back(apart.options == kEmpty ? kEmpty : resolved(apart.options, left, low, high));
+      return arena_.any_of(parts);
+    }
     auto [found, certain] = ways(rest, left, low, high);
     if (found == 0) return kEmpty;
     if (found > 1 && !arena_[rest].nullable && !arena_[rest].has(kHasMark)) {
@@ -176,6 +182,30 @@ class Unordered {
     }
     if (!together.empty()) parts.push_back(resolved(arena_.any_of(together), left, low, high));
     return arena_.any_of(parts);
+  }
+
+  // A place's branches that lead to `other` and no option, and the rest of it: apart, since those are often loops, whose
+  // masks are known wherever they stand alone.
+  struct Apart {
+    std::vector<NodeId> others;
+    NodeId options = kEmpty;
+  };
+  const Apart& taken_apart(NodeId rest, uint32_t members) {
+    const uint64_t key = uint64_t{members} << 32 | rest;
+    if (auto known = apart_.find(key); known != apart_.end()) return known->second;
+    Apart made;
+    if (members_[members].repeats()) {
+      std::vector<NodeId> options;
+      for (NodeId branch : arena_.list(rest)) {
+        NodeId tail = branch;
+        while (arena_[tail].kind == Kind::Concat) tail = arena_[tail].b;
+        const bool other = arena_[tail].kind == Kind::Tag && arena_[tail].a == members_[members].options;
+        (other ? made.others : options).push_back(branch);
+      }
+      if (!made.others.empty()) made.options = arena_.any_of(options);
+    }
+    tags_bytes_ += 64 + made.others.size() * sizeof(NodeId);
+    return apart_.emplace(key, std::move(made)).first->second;
   }
 
   NodeId node(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain) {
@@ -264,6 +294,7 @@ class Unordered {
   std::vector<Tree> trees_;
   std::map<int, std::unordered_map<uint64_t, uint32_t>> tree_index_;  // by depth
   std::unordered_map<NodeId, Tags> tags_;
+  std::unordered_map<uint64_t, Apart> apart_;
   size_t tags_bytes_ = 0;
 };
 
