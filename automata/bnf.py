@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tokenfst.automata.charclass import character_set
 from tokenfst.automata.expression import Expr, call, concat, literal, repeat, union
 from tokenfst.automata.grammar import Grammar, refuse_empty
-from tokenfst.automata.notation import fault, fold, parse, position_of
+from tokenfst.automata.notation import Token, fault, fold, parse
 from tokenfst.automata.utf8 import MAX_CODE_POINT, negate, normalize
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from lark import Tree
 
 _NOTATION = r"""
 start: rule*
@@ -109,8 +109,8 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
         head, body = _parts(rule)
         if head in positions:
             first = text.count("\n", 0, positions[head]) + 1
-            reader.fail(f"the rule {str(head)!r} is defined twice, first in line {first}", position_of(head))
-        positions[str(head)] = position_of(head)
+            reader.fail(f"the rule {str(head)!r} is defined twice, first in line {first}", head.start_pos)
+        positions[str(head)] = head.start_pos
         rules[str(head)] = fold(body, reader.build)
     for name, position in reader.references.items():
         if name not in rules:
@@ -121,7 +121,7 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
     return refuse_empty(Grammar(rules, start, source=source, text=text, positions=positions, budget=budget))
 
 
-def _parts(rule: Any) -> tuple[Token, Tree[Token]]:
+def _parts(rule: Any) -> tuple[Token, Tree[Any]]:
     head, body = rule.children
     return head, body
 
@@ -144,7 +144,7 @@ class _Reader:
         if kind == "item":
             return self.repeated(children[0], children[1:])
         token = children[0]
-        position = position_of(token)
+        position = token.start_pos
         if kind == "reference":
             self.references.setdefault(str(token), position)
             return call(str(token))
@@ -171,9 +171,9 @@ class _Reader:
                 if len(bounds) > 1:
                     high = int(bounds[1]) if len(bounds[1]) < 10 else 2**31
             if max(low, high or 0) >= 2**31 - 1:
-                self.fail("the bound of this repetition is too large", position_of(token))
+                self.fail("the bound of this repetition is too large", token.start_pos)
             if high is not None and high < low:
-                self.fail(f"a repetition of {low} to {high} is empty", position_of(token))
+                self.fail(f"a repetition of {low} to {high} is empty", token.start_pos)
             counted = (high or low) > 8
             body = repeat(body, low, high, f"the repetition {token}" if counted else None)
         return body

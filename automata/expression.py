@@ -24,6 +24,8 @@ Meaning, with a word w of bytes:
 ``behind(x)``      the empty word, at a place where the text so far is in x: the text from the beginning of
                    the innermost enclosing ``scope``
 ``scope(x)``       x; ``behind`` inside of it counts from where this scope begins. It must enclose every ``behind``
+``words(s)``       the words of the finite set s
+``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 ``unordered``      members in any order with separators between them, each option at most once
 =================  ======================================================================================
@@ -34,10 +36,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst._native import Lexicon
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
@@ -60,7 +64,9 @@ class Op(enum.IntEnum):
     BEHIND = 11
     SCOPE = 12
     CALL = 13
-    UNORDERED = 14
+    WORDS = 14
+    SELECTION = 15
+    UNORDERED = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,38 +102,63 @@ class Unordered:
         return iter((self.low, self.high, self.required, self.repeats))
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Expr:
-    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds or a table)."""
+    """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table or words).
 
-    op: Op
-    args: tuple[Expr, ...] = ()
-    value: int | bytes | str | tuple[int, int] | Unordered | Dfa | None = None
-    source: str | None = None
+    A node is *plain* if it is made of sets, words and automata by concatenation, union and repetition alone, and has
+    a word. Then it is known what such a node is asked for again and again; nothing is said of others.
+    """
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    op: Final[Op]
+    args: Final[tuple[Expr, ...]] = ()
+    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | None] = None
+    source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
+    size: Final[int] = 0
+    """The positions of a plain node with its counted repetitions written out, at most 2**62; 0 if it is not plain."""
+    nullable: Final[bool] = False
+    """Whether a plain node has the empty word."""
 
-    def walk(self) -> Iterator[Expr]:
-        """Every node of the graph once, operands first; without recursion."""
-        seen: set[int] = set()
-        stack: list[tuple[Expr, bool]] = [(self, False)]
-        while stack:
-            node, ready = stack.pop()
-            if ready:
-                yield node
-            elif id(node) not in seen:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((arg, False) for arg in reversed(node.args))
+    def walk(self) -> list[Expr]:
+        """Every node of the graph once, operands first."""
+        return below(self)
 
 
+def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Expr]:
+    """The nodes of the graph that hangs from ``roots``, each once, operands first; without recursion.
+
+    ``inner`` says whose operands belong to it; those of all nodes, if it is not given.
+    """
+    found: list[Expr] = []
+    seen: set[Expr] = set()
+    stack: list[Expr | None] = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        if node is None:  # what is below the node that comes next is done
+            node = stack.pop()
+            assert node is not None
+            found.append(node)
+        elif node not in seen:
+            seen.add(node)
+            if node.args and (inner is None or inner(node)):
+                stack += (node, None)
+                stack += node.args[::-1]
+            else:
+                found.append(node)
+    return found
+
+
+_MAX_SIZE = 1 << 62
 EMPTY = Expr(Op.EMPTY)
-EPSILON = Expr(Op.EPSILON)
-ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES)
+EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
+ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
 
 
 def byte_set(bits: int) -> Expr:
     """One byte out of the set ``bits`` (bit b: byte b)."""
-    return EMPTY if bits == 0 else Expr(Op.BYTES, value=bits)
+    return EMPTY if bits == 0 else Expr(Op.BYTES, (), bits, None, 1)
 
 
 def byte_range(first: int, last: int) -> Expr:
@@ -137,21 +168,39 @@ def byte_range(first: int, last: int) -> Expr:
 
 def literal(data: bytes) -> Expr:
     """The word ``data``."""
-    return Expr(Op.LITERAL, value=bytes(data)) if data else EPSILON
+    return Expr(Op.LITERAL, (), bytes(data), None, 1) if data else EPSILON
 
 
 def concat(*parts: Expr) -> Expr:
     """The parts one after the other."""
-    if EMPTY in parts:  # compared by identity
+    if EMPTY in parts:
         return EMPTY
-    kept = tuple([part for part in parts if part is not EPSILON]) if EPSILON in parts else parts
-    return kept[0] if len(kept) == 1 else Expr(Op.CONCAT, kept) if kept else EPSILON
+    if EPSILON in parts:
+        parts = tuple([part for part in parts if part is not EPSILON])
+    if len(parts) < 2:
+        return parts[0] if parts else EPSILON
+    size, nullable = 0, True
+    for part in parts:
+        if not part.size:
+            return Expr(Op.CONCAT, parts)
+        size += part.size
+        nullable = nullable and part.nullable
+    return Expr(Op.CONCAT, parts, None, None, min(size, _MAX_SIZE), nullable)
 
 
 def union(*parts: Expr) -> Expr:
     """Any of the parts."""
-    kept = tuple([part for part in parts if part is not EMPTY]) if EMPTY in parts else parts
-    return kept[0] if len(kept) == 1 else Expr(Op.UNION, kept) if kept else EMPTY
+    if EMPTY in parts:
+        parts = tuple([part for part in parts if part is not EMPTY])
+    if len(parts) < 2:
+        return parts[0] if parts else EMPTY
+    size, nullable = 0, False
+    for part in parts:
+        if not part.size:
+            return Expr(Op.UNION, parts)
+        size += part.size
+        nullable = nullable or part.nullable
+    return Expr(Op.UNION, parts, None, None, min(size, _MAX_SIZE), nullable)
 
 
 def intersect(*parts: Expr) -> Expr:
@@ -168,11 +217,19 @@ def complement(part: Expr) -> Expr:
 
 def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None = None) -> Expr:
     """``low`` to ``high`` words of ``part``; ``None`` means without an upper bound."""
-    if (low, high) == (1, 1):
+    if low == 1 and high == 1:
         return part
     if high == 0 or part is EPSILON:
         return EPSILON
-    return Expr(Op.REPEAT, (part,), (low, -1 if high is None else high), source)
+    bounds = (low, -1 if high is None else high)
+    size = min(part.size * copies(bounds), _MAX_SIZE)
+    return Expr(Op.REPEAT, (part,), bounds, source, size, size > 0 and (low == 0 or part.nullable))
+
+
+def copies(bounds: tuple[int, int]) -> int:
+    """How often a repetition's body stands there once it is written out; a loop counts once."""
+    low, high = bounds
+    return max(low, 1) if high < 0 else high
 
 
 def optional(part: Expr) -> Expr:
@@ -182,7 +239,25 @@ def optional(part: Expr) -> Expr:
 
 def machine(dfa: Dfa, source: str | None = None) -> Expr:
     """The language of a deterministic automaton."""
-    return Expr(Op.MACHINE, value=dfa, source=source)
+    alive = dfa.start != 0
+    return Expr(Op.MACHINE, (), dfa, source, int(alive), alive and bool(dfa.accepting[dfa.start]))
+
+
+def words(lexicon: Lexicon) -> Expr:
+    """The words of a finite set. Costs the same however many there are."""
+    return Expr(Op.WORDS, value=lexicon) if len(lexicon) else EMPTY
+
+
+def selection(
+    lexicon: Lexicon, separator: Expr, low: int = 1, high: int | None = None, source: str | None = None
+) -> Expr:
+    """``low`` to ``high`` words of a finite set, no word twice, with ``separator`` between two; ``None``: up to all.
+
+    ``low`` must be 1 at least. ``separator`` must not have the empty word, nor hold calls, recursion or look-behind.
+    """
+    if low > len(lexicon):
+        return EMPTY
+    return Expr(Op.SELECTION, (words(lexicon), separator), (low, -1 if high is None else high), source)
 
 
 def recursive(body: Callable[[Expr], Expr]) -> Expr:
@@ -265,6 +340,7 @@ NativeArgs = tuple[
     list[tuple[int, bool]],
     npt.NDArray[np.int32],
     bool,
+    list[Lexicon],
 ]
 
 
@@ -279,6 +355,7 @@ class Program:
     pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
     the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
     surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
+    ``lexicons``: the finite sets of words.
     """
 
     code: npt.NDArray[np.int32]
@@ -290,12 +367,14 @@ class Program:
     rule_names: tuple[str, ...] = ()
     assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     labelled: bool = False
+    lexicons: tuple[Lexicon, ...] = ()
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
         machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
-        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled
+        lexicons = list(self.lexicons)
+        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons
 
 
 def linearize(
@@ -308,15 +387,14 @@ def linearize(
     """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
 
     ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
-    read, and ``root`` must be no part of one. ``assured``: ids of nodes that are known to have a word.
+    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
     """
-    nodes: dict[int, Expr] = {}
-    for body in (*(body for body, _ in (rules or {}).values()), root):
-        nodes.update((id(node), node) for node in body.walk())
-    order = {key: number for number, key in enumerate(nodes)}
+    roots = [body for body, _ in (rules or {}).values()]
+    nodes = below(*roots, root)
+    order = {id(node): number for number, node in enumerate(nodes)}
     rule_numbers = {name: number for number, name in enumerate(rules or {})}
     code = ProgramCode()
-    for node in nodes.values():
+    for node in nodes:
         operands = [order[id(arg)] for arg in node.args]
         if node.op is Op.CALL:
             value = node.value
@@ -327,7 +405,7 @@ def linearize(
             operands.append(rule_numbers[value])
         code.add(node, operands)
     bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
-    found = [order[key] for key in nodes if key in assured]
+    found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
     return code.program(bodies, tuple(rule_numbers), found, labelled=labelled)
 
 
@@ -341,6 +419,7 @@ class ProgramCode:
         self.labels: list[tuple[int, str]] = []
         self._sets: dict[int, int] = {}
         self._machines: dict[int, tuple[int, Dfa]] = {}
+        self._lexicons: dict[int, tuple[int, Lexicon]] = {}
         self._blob = bytearray()
 
     def copy(self) -> ProgramCode:
@@ -348,6 +427,7 @@ class ProgramCode:
         made = ProgramCode()
         made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
         made._sets, made._machines = dict(self._sets), dict(self._machines)
+        made._lexicons = dict(self._lexicons)
         made._blob = bytearray(self._blob)
         return made
 
@@ -369,6 +449,9 @@ class ProgramCode:
         elif op is Op.MACHINE:
             assert isinstance(value, Dfa)
             operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
+        elif op is Op.WORDS:
+            assert isinstance(value, Lexicon)
+            operands.append(self._lexicons.setdefault(id(value), (len(self._lexicons), value))[0])
         if node.source is not None:
             self.labels.append((number, node.source))
         self.code += (op, len(operands), *operands)
@@ -395,4 +478,5 @@ class ProgramCode:
             rule_names=rule_names,
             assured=np.array(assured, np.int32),
             labelled=labelled,
+            lexicons=tuple(lexicon for _, lexicon in self._lexicons.values()),
         )

@@ -22,8 +22,9 @@ from types import MappingProxyType
 from tokenfst import _native
 from tokenfst.automata.conflict import Conflict, make_conflict
 from tokenfst.automata.drawing import Drawing
-from tokenfst.automata.expression import EMPTY, Expr, Op, Program, call, linearize
+from tokenfst.automata.expression import EMPTY, Expr, Op, Program, below, call, linearize
 from tokenfst.automata.grammar_lint import Finding, lint, nullable, productive
+from tokenfst.automata.inlining import rebuild
 from tokenfst.automata.language import Language, encode, widest
 from tokenfst.automata.lazy import run_program
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
@@ -32,9 +33,9 @@ from tokenfst.automata.notation import place
 from tokenfst.automata.product import intersect
 from tokenfst.automata.pushdown import pushdown_rules
 from tokenfst.automata.readable import shorten
-from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, rebuilt, shortest_cycle
+from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.shortest_word import shortest_words
-from tokenfst.automata.truncation import hard_cycle, inline, size
+from tokenfst.automata.truncation import hard_cycle, inline
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, caret
 
@@ -301,7 +302,7 @@ class Grammar:
             return linearize(EMPTY)
         plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
         rules = pushdown_rules(plain, self._start, self.budget)
-        if any(node.op is Op.CALL for body in rules.values() for node in body.walk()):
+        if any(node.op is Op.CALL for node in below(*rules.values(), inner=lambda node: not node.size)):
             return self._program(plain, rules)
         return linearize(rules[self._start])
 
@@ -344,7 +345,11 @@ class Grammar:
             else:
                 kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
                 self._usable = Rules(
-                    {name: _pruned(nodes, alive) for name, nodes in kept.items()}, like=rules
+                    {
+                        name: rebuild(nodes, lambda node: node if id(node) in alive else EMPTY)
+                        for name, nodes in kept.items()
+                    },
+                    like=rules,
                 )
         return self._usable
 
@@ -357,12 +362,13 @@ class Grammar:
         for node in nodes:
             if node.op is Op.CALL and node.value not in self._rules:
                 raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
-            if node.args and node.op not in COMPOSED and any(below.op is Op.CALL for below in node.walk()):
+            beyond = node.args and not node.size and node.op not in COMPOSED
+            if beyond and any(each.op is Op.CALL for each in node.walk()):
                 raise ConstraintError(
                     f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
                     f"and repetition of calls are context-free"
                 )
-        if size(body, nodes) > self.budget.positions:
+        if self._rules.size(name) > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def _check_members(self) -> None:
@@ -388,12 +394,14 @@ class Grammar:
 
 def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) -> set[int]:
     """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
-    among ``alive``, and the variables that rules became."""
-    leaves = [node for name in plain for node in plain.nodes(name) if node.op not in COMPOSED]
+    among ``alive``, and the variables that rules became. Plain nodes have one anyway."""
+    leaves = [
+        node for name in plain for node in plain.nodes(name) if not node.size and node.op not in COMPOSED
+    ]
     inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
-    made = (node for body in rules.values() for node in body.walk() if node.op is Op.VARIABLE)
+    made = below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)
     return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
-        id(node) for node in made if id(node) not in inside
+        id(node) for node in made if node.op is Op.VARIABLE and id(node) not in inside
     }
 
 
@@ -409,21 +417,6 @@ def refuse_empty(grammar: Grammar) -> Grammar:
         raise EmptyLanguageError(message)
     line, column = place(grammar.text, position)
     raise EmptyLanguageError(f"line {line}, column {column}: {message}\n{caret(grammar.text, position)}")
-
-
-def _pruned(nodes: list[Expr], alive: Container[int]) -> Expr:
-    """A body, given its inner nodes, with what has no word made EMPTY; itself where nothing is."""
-    done: dict[int, Expr] = {}
-    for node in nodes:
-        if id(node) not in alive:
-            done[id(node)] = EMPTY
-        elif node.op in COMPOSED:
-            args = [done[id(arg)] for arg in node.args]
-            same = all(new is old for new, old in zip(args, node.args, strict=True))
-            done[id(node)] = node if same else rebuilt(node, args)
-        else:
-            done[id(node)] = node
-    return done[id(nodes[-1])]
 
 
 def _some(names: Mapping[str, object]) -> str:

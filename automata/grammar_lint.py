@@ -9,18 +9,17 @@ grammar, apart from terminals made with ``&``, ``~`` or look-around, whose words
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from tokenfst.automata.expression import Expr, Op, Unordered
 from tokenfst.automata.known_words import has_empty_word, has_word
 from tokenfst.automata.rule_graph import (
     Rules,
+    calls_found,
     cycles,
-    inner_nodes,
     least_true,
     left_edge,
-    name_of,
     reachable,
     shortest_cycle,
 )
@@ -59,7 +58,7 @@ def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[in
     """The ids of the nodes that have a word. Kept, if these are ``Rules``."""
 
     def leaf(node: Expr) -> bool:
-        return has_word(node, budget)
+        return bool(node.size) or has_word(node, budget)
 
     rules = Rules.of(rules)
     if rules.productive is None:
@@ -71,7 +70,7 @@ def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]
     """The ids of the nodes that have the empty word. Kept, if these are ``Rules``."""
 
     def leaf(node: Expr) -> bool:
-        return has_empty_word(node, budget)
+        return node.nullable if node.size else has_empty_word(node, budget)
 
     rules = Rules.of(rules)
     if rules.nullable is None:
@@ -116,27 +115,16 @@ def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[F
 
 def _alone(body: Expr, empty: Container[int]) -> list[str]:
     """The rules whose words are words of ``body`` as they are, all else around them being empty."""
-    alone = {id(body)}
-    found: dict[str, None] = {}
-    for node in reversed(inner_nodes(body)):  # users before operands
-        if id(node) not in alone:
-            continue
-        if node.op is Op.CALL:
-            found[name_of(node)] = None
-        elif node.op is Op.CONCAT:
+
+    def alone(node: Expr) -> Iterable[Expr]:
+        if node.op is Op.CONCAT:
             needed = [arg for arg in node.args if id(arg) not in empty]
-            if len(needed) == 0:
-                alone.update(id(arg) for arg in node.args)
-            elif len(needed) == 1:
-                alone.add(id(needed[0]))
-        elif node.op is Op.UNION:
-            alone.update(id(arg) for arg in node.args)
-        elif isinstance(node.value, Unordered):
+            return node.args if not needed else needed if len(needed) == 1 else ()
+        if isinstance(node.value, Unordered):
             low, _, required, _ = node.value
-            if low <= 1:
-                alone.update(id(arg) for arg in node.args[1 : 2 if required else None])
-        elif node.op is Op.REPEAT and isinstance(node.value, tuple):
-            arg = node.args[0]
-            if node.value[0] <= 1 or id(arg) in empty:
-                alone.add(id(arg))
-    return list(found)
+            return node.args[1 : 2 if required else None] if low <= 1 else ()
+        if isinstance(node.value, tuple) and node.value[0] > 1 and id(node.args[0]) not in empty:
+            return ()
+        return node.args
+
+    return calls_found(body, alone)

@@ -25,7 +25,7 @@ from tokenfst.automata.rule_graph import (
     COMPOSED,
     cycles,
     holding,
-    inner_nodes,
+    is_composed,
     name_of,
     nested_heads,
     reachable,
@@ -85,7 +85,7 @@ class Inliner:
         """The expression of a rule, and of those it is one system with, given those of its hard calls."""
         group = self.family.get(entry)
         if group is None:
-            return {entry: _named(self.rewrite(entry, lambda name, _: hard[name]), entry)}
+            return {entry: _named(self.inlined(entry, hard), entry)}
         variables = {name: Expr(Op.VARIABLE) for name in group}
         for name, variable in variables.items():
             body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
@@ -93,8 +93,14 @@ class Inliner:
             object.__setattr__(variable, "args", (_named(body, name),))
         return variables
 
+    def inlined(self, name: str, hard: Mapping[str, Expr]) -> Expr:
+        """The body of a rule with all its calls replaced."""
+        nodes = self.rules.nodes(name)
+        self.meter.charge(len(nodes), name)
+        return rebuild(nodes, lambda node: hard[name_of(node)] if node.op is Op.CALL else node)
+
     def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
-        """The body of a rule with its calls replaced; parts without calls are shared and not copied."""
+        """The same, where what a call is replaced by depends on whether it stands in tail position."""
         body = self.rules[name]
         inside = holding(body, self.rules.nodes(name))
         done: dict[tuple[int, bool], Expr] = {}
@@ -138,33 +144,24 @@ def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
         seen.add((id(node), tail))
         if node.op is Op.CALL:
             found.append((name_of(node), tail))
-        elif node.op in COMPOSED:
+        elif is_composed(node):
             stack.extend(reversed(list(_places(node, tail))))
     return found
+
+
+def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
+    """A body, given its outer nodes, with its leaves replaced; parts that stay what they are are shared."""
+    done: dict[int, Expr] = {}
+    for node in nodes:
+        if is_composed(node):
+            args = [done[id(arg)] for arg in node.args]
+            # A list of nodes is equal to another if it holds the same objects.
+            done[id(node)] = node if args == [*node.args] else rebuilt(node, args)
+        else:
+            done[id(node)] = leaf(node)
+    return done[id(nodes[-1])]
 
 
 def _named(expr: Expr, name: str) -> Expr:
     """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
     return replace(expr, source=f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr
-
-
-def copies(node: Expr) -> int:
-    """How often a REPEAT's body stands there once it is written out; a loop counts once."""
-    assert isinstance(node.value, tuple)
-    low, high = node.value
-    return max(low, 1) if high < 0 else high
-
-
-def size(expr: Expr, nodes: list[Expr] | None = None) -> int:
-    """The positions of a rule body with its counted repetitions written out; a call is one. ``nodes``: its inner
-    nodes, if they are known already."""
-    sizes: dict[int, int] = {}
-    for node in nodes or inner_nodes(expr):
-        if node.op in COMPOSED:
-            total = sum(sizes[id(arg)] for arg in node.args)
-            if node.op is Op.REPEAT:
-                total *= copies(node)
-            sizes[id(node)] = total
-        else:
-            sizes[id(node)] = 1
-    return sizes[id(expr)]

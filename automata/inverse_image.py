@@ -28,6 +28,7 @@ from operator import eq
 
 import numpy as np
 
+from tokenfst._native import Lexicon
 from tokenfst.automata.expression import (
     ALL_BYTES,
     EMPTY,
@@ -233,6 +234,11 @@ class _Mapper:
                     return _Facts(True, False, True, free)
                 read = self._reading(node)
                 return _Facts(read.whole, read.accepting[0], True, free)
+            case Op.WORDS:
+                assert isinstance(node.value, Lexicon)
+                return _Facts(None not in map(_text, node.value.words()), False, True, free)
+            case Op.SELECTION:
+                return _Facts(all(wholes), False, False, free)
             case Op.CONCAT:
                 exact = exact and self._cuts_between_characters(node.args, operands)
                 return _Facts(all(wholes), all(empties), exact, free)
@@ -380,6 +386,9 @@ class _Mapper:
             case Op.LITERAL:
                 text = _decoded(node)
                 return EMPTY if text is None else self.code.word(text)
+            case Op.WORDS:
+                assert isinstance(node.value, Lexicon)
+                return self.code.words(filter(None, map(_text, node.value.words())))
             case Op.MACHINE:
                 assert isinstance(node.value, Dfa)
                 ranges = single_characters(node.value)
@@ -397,7 +406,11 @@ def _decoded(node: Expr) -> str | None:
     if node.op is not Op.LITERAL:
         return None
     assert isinstance(node.value, bytes)
+    return _text(node.value)
+
+
+def _text(word: bytes) -> str | None:
     try:
-        return node.value.decode()
+        return word.decode()
     except UnicodeDecodeError:
         return None

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import importlib.resources
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tokenfst.automata.notation import fault, parse, position_of
+from tokenfst.automata.notation import Token, fault, parse
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from lark import Tree
 
 _NOTATION = r"""
 start: (_NL | rule | term | ignore | import | declare | override | extend)*
@@ -36,18 +37,13 @@ relative: _DOT
 names: _LPAR _name (_COMMA _name)* _RPAR | _TO _name -> renamed
 _name: RULE | TERMINAL
 expansions: alternative ((_OR | _NL_OR) alternative)*
-alternative: (_LPAR expansions _RPAR | maybe | terminal | nonterminal | string | regexp | range | usage
-    | quantified | counted)* alias?
+alternative: (_repeated | quantified | counted)* alias?
 alias: _TO RULE
 quantified: _repeated OP
 counted: _repeated _TILDE NUMBER (_DOTDOT NUMBER)?
 _repeated: _LPAR expansions _RPAR | maybe | _value
 maybe: _LBRA expansions _RBRA
-_value: terminal | nonterminal | string | regexp | range | usage
-terminal: TERMINAL
-nonterminal: RULE
-string: STRING
-regexp: REGEXP
+_value: TERMINAL | RULE | STRING | REGEXP | range | usage
 range: STRING _DOTDOT STRING
 usage: RULE _LBRACE _value (_COMMA _value)* _RBRACE
 _LPAR: "("
@@ -122,7 +118,7 @@ class File:
     ignored: list[Any] = field(default_factory=list)
 
     def position(self, token: Token) -> int:
-        return position_of(token) if self.at is None else self.at
+        return token.start_pos if self.at is None else self.at
 
 
 @dataclass
@@ -130,7 +126,7 @@ class Definition:
     """A rule or terminal: the ``bodies`` that are its alternatives, each with the file whose names it uses."""
 
     name: str
-    bodies: list[tuple[Tree[Token], File]]
+    bodies: list[tuple[Tree[Any], File]]
     params: list[str]
     position: int
     own: bool
@@ -237,7 +233,7 @@ class Source:
         return definition
 
 
-def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Token]]:
+def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Any]]:
     """Name, parameters and body of a rule or terminal."""
     name, *between, body = statement.children
     params = [token for part in between if kind_of(part) == "params" for token in part.children]
@@ -247,6 +243,17 @@ def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Token]]:
 def kind_of(tree: Any) -> str:
     """What a node of the tree is."""
     return str(tree.data)
+
+
+def terminals_in(tree: Any) -> Iterator[Token]:
+    """The names of terminals in a tree, in the order of the text."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, Token):
+            stack += reversed(node.children)
+        elif node.type == "TERMINAL":
+            yield node
 
 
 def is_terminal(name: str) -> bool:

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 from tokenfst.automata import lark_terminals as terminals
 from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, optional, repeat, union
 from tokenfst.automata.grammar import Grammar, refuse_empty
-from tokenfst.automata.lark_source import Definition, File, Source, is_terminal, kind_of
-from tokenfst.automata.notation import fold
+from tokenfst.automata.lark_source import Definition, File, Source, is_terminal, terminals_in
+from tokenfst.automata.notation import Token, fold
 from tokenfst.automata.pattern import Pattern
 from tokenfst.automata.rule_graph import called
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from lark import Tree
 
 _MAX_INSTANCES = 10_000
 _IGNORED, _START = "%ignore", "%start"
@@ -59,11 +59,12 @@ class _Builder:
         self.text, self.budget = text, budget
         self.source = Source(text)
         self.patterns: dict[int, list[str]] = {}
+        self.parsed: dict[str, Pattern] = {}
         self.named: set[int] = set()
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
         self.waiting: list[tuple[str, Definition, dict[str, _Value]]] = []
-        self.known: set[str] = set()
+        self.calls: dict[str, Expr] = {}
         self.leaves: dict[str, Expr] = {}
         self.ignore: Expr = EPSILON
 
@@ -115,10 +116,10 @@ class _Builder:
     ) -> Expr:
         """A call of a definition (of a template under ``name``), which is translated in its turn."""
         name = name or definition.name
-        if name not in self.known:
-            self.known.add(name)
+        if name not in self.calls:
+            self.calls[name] = call(name)
             self.waiting.append((name, definition, bound or {}))
-        return call(name)
+        return self.calls[name]
 
     def translate(self) -> None:
         instances = 0
@@ -130,43 +131,54 @@ class _Builder:
                 continue
             instances += bool(bound)
             if instances > _MAX_INSTANCES or len(name) > 10 * _MAX_INSTANCES:
-                budget = self.budget or Budget()
-                raise BudgetExceeded("positions", budget.positions, f"the template {definition.name!r}")
+                raise BudgetExceeded(
+                    "template instances", _MAX_INSTANCES, f"the template {definition.name!r}"
+                )
             bodies = [
                 fold(tree, partial(self.part, file=file, bound=bound))[0] for tree, file in definition.bodies
             ]
             self.rules[name] = union(*bodies)
 
     def part(self, kind: str, children: list[Any], file: File, bound: dict[str, _Value]) -> _Value:
-        """One node of a rule's body."""
+        """One node of a rule's body. ``children``: what was made of nodes below, and tokens."""
         if kind == "expansions":
-            return union(*(expr for expr, _ in children)), ""
-        if kind == "alternative":
-            return concat(*(expr for expr, _ in children)), ""
+            return union(*[expr for expr, _ in children]), ""
         if kind == "alias":
             return EPSILON, ""
+        if kind == "range":
+            return self.anonymous(children, file)
+        if kind == "usage":
+            arguments = [self.value(each, file, bound) for each in children[1:]]
+            if children[0] in bound:
+                message = f"{str(children[0])!r} is a parameter and takes no arguments"
+                self.source.fail(message, file.position(children[0]))
+            return self.rule_value(children[0], arguments, file)
+        if kind == "alternative":
+            return concat(*[self.value(each, file, bound)[0] for each in children]), ""
+        body, _ = self.value(children[0], file, bound)
         if kind == "maybe":
-            return optional(children[0][0]), ""
-        if kind in ("quantified", "counted"):
-            low, high = self.bounds(kind, children[1:], file)
-            shown = f"the repetition ~{low}..{high}" if kind == "counted" and (high or 0) > 8 else None
-            return repeat(children[0][0], low, high, shown), ""
-        token = children[0]
-        if kind == "nonterminal" and token in bound:
-            return bound[str(token)]
-        if kind in ("nonterminal", "usage"):
-            if token in bound:
-                self.source.fail(
-                    f"{str(token)!r} is a parameter and takes no arguments", file.position(token)
-                )
-            return self.rule_value(token, children[1:], file)
-        if kind == "terminal":
-            definition = self.source.look_up(token, file)
+            return optional(body), ""
+        low, high = self.bounds(kind, children[1:], file)
+        shown = f"the repetition ~{low}..{high}" if kind == "counted" and (high or 0) > 8 else None
+        return repeat(body, low, high, shown), ""
+
+    def value(self, part: _Value | Token, file: File, bound: dict[str, _Value]) -> _Value:
+        """What was made of a node, or what a token stands for."""
+        if not isinstance(part, Token):
+            return part
+        if part.type == "RULE":
+            return bound[part] if part in bound else self.rule_value(part, [], file)
+        if part.type == "TERMINAL":
+            definition = self.source.look_up(part, file)
             return concat(self.reference(definition), self.ignore), definition.name
-        key = "..".join(children)
+        return self.anonymous([part], file)
+
+    def anonymous(self, tokens: list[Token], file: File) -> _Value:
+        """A terminal that is spelled out in a rule."""
+        key = "..".join(tokens)
         if key not in self.leaves:
-            self.leaves[key] = self.leaf(kind, children, file)
-        return concat(self.leaves[key], self.ignore), key
+            self.leaves[key] = concat(self.leaf(tokens, file), self.ignore)
+        return self.leaves[key], key
 
     def rule_value(self, token: Token, arguments: list[_Value], file: File) -> _Value:
         definition = self.source.look_up(token, file)
@@ -190,26 +202,27 @@ class _Builder:
 
     # --- terminals ------------------------------------------------------------------------------------
 
-    def ignored_part(self, tree: Tree[Token], file: File) -> Expr:
+    def ignored_part(self, tree: Tree[Any], file: File) -> Expr:
         """What one %ignore names, or spells out."""
-        alternative = tree.children[0]
-        inner = getattr(alternative, "children", [])
-        if len(tree.children) == 1 and len(inner) == 1 and kind_of(inner[0]) == "terminal":
-            return self.reference(self.source.look_up(inner[0].children[0], file))
+        alternatives: list[Any] = tree.children
+        parts = alternatives[0].children
+        if len(alternatives) == 1 and len(parts) == 1 and getattr(parts[0], "type", "") == "TERMINAL":
+            return self.reference(self.source.look_up(parts[0], file))
         return self.compiled(self.pattern_of([(tree, file)]), 0)
 
     def terminal(self, definition: Definition) -> Expr:
         return self.compiled(self.pattern(definition), definition.position)
 
-    def leaf(self, kind: str, tokens: list[Token], file: File) -> Expr:
-        """An anonymous terminal in a rule."""
-        if kind == "string" and not tokens[0].endswith("i"):
+    def leaf(self, tokens: list[Token], file: File) -> Expr:
+        """The words of a string, a regular expression or, given two strings, a range."""
+        if len(tokens) == 1 and tokens[0].endswith('"'):
             return literal(self.spelled(tokens[0], file).encode())
-        return self.compiled(self.terminal_part(kind, tokens, file), file.position(tokens[0]))
+        alternatives = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
+        return self.compiled(alternatives, file.position(tokens[0]))
 
     def compiled(self, alternatives: list[str], position: int) -> Expr:
         try:
-            return terminals.expression_of(alternatives, self.budget)
+            return terminals.expression_of(alternatives, self.parsed, self.budget)
         except PatternError as error:
             self.source.fail(error.message, position, type(error))
 
@@ -223,8 +236,7 @@ class _Builder:
                 continue
             missing: list[Definition] = []
             for tree, file in definition.bodies:
-                for node in tree.find_data("terminal"):
-                    token: Any = node.children[0]
+                for token in terminals_in(tree):
                     needed = self.source.look_up(token, file)
                     self.named.add(id(needed))
                     if id(needed) not in self.patterns:
@@ -241,46 +253,55 @@ class _Builder:
             entered.discard(id(definition))
         return self.patterns[id(wanted)]
 
-    def pattern_of(self, bodies: list[tuple[Tree[Token], File]]) -> list[str]:
+    def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> list[str]:
         found: list[str] = []
         for tree, file in bodies:
-            for node in tree.find_data("terminal"):
-                token: Any = node.children[0]
+            for token in terminals_in(tree):
                 self.pattern(self.source.look_up(token, file))
             found += fold(tree, partial(self.terminal_part, file=file))
         if sum(map(len, found)) > terminals.MAX_PATTERN:
-            budget = self.budget or Budget()
-            raise BudgetExceeded("positions", budget.positions, f"a terminal that begins {found[0][:40]!r}")
+            raise BudgetExceeded(
+                "characters", terminals.MAX_PATTERN, f"a terminal that begins {found[0][:40]!r}"
+            )
         return found
 
     def terminal_part(self, kind: str, children: list[Any], file: File) -> list[str]:
         """One node of a terminal's body: its alternatives as patterns."""
         if kind == "expansions":
             return [pattern for part in children for pattern in part]
-        if kind == "alternative":
-            return children[0] if len(children) == 1 else ["".join(map(terminals.grouped, children))]
-        if kind == "maybe":
-            return [*children[0], ""]
-        if kind in ("quantified", "counted"):
-            low, high = self.bounds(kind, children[1:], file)
-            times = f"{{{low},{high}}}" if kind == "counted" else str(children[1])
-            return [terminals.grouped(children[0]) + times]
-        token = children[0]
-        position = file.position(token)
-        if kind == "terminal":
-            return self.patterns[id(self.source.look_up(token, file))]
+        if kind == "range":
+            return self.range(children, file)
         if kind == "alias":
-            self.source.fail("a terminal has no aliases", position)
-        if kind in ("nonterminal", "usage"):
-            self.source.fail(f"{str(token)!r} is a rule, and terminals are made of terminals only", position)
-        if kind == "regexp":
-            return [self.regular(token, file)]
-        words = [self.spelled(each, file) for each in children]
-        if kind == "string":
-            return [terminals.with_flags(re.escape(words[0]), "i" if token.endswith("i") else "")]
-        if any(len(word) != 1 for word in words) or words[1] < words[0]:
-            self.source.fail("a range goes from one character up to another", position)
-        return [f"[{re.escape(words[0])}-{re.escape(words[1])}]"]
+            self.source.fail("a terminal has no aliases", file.position(children[0]))
+        if kind == "alternative":
+            parts = [self.terminal_value(each, file) for each in children]
+            return parts[0] if len(parts) == 1 else ["".join(map(terminals.grouped, parts))]
+        alternatives = self.terminal_value(children[0], file)
+        if kind == "maybe":
+            return [*alternatives, ""]
+        low, high = self.bounds(kind, children[1:], file)
+        times = f"{{{low},{high}}}" if kind == "counted" else str(children[1])
+        return [terminals.grouped(alternatives) + times]
+
+    def terminal_value(self, part: list[str] | Token, file: File) -> list[str]:
+        """What was made of a node, or what a token stands for."""
+        if not isinstance(part, Token):
+            return part
+        if part.type == "TERMINAL":
+            return self.patterns[id(self.source.look_up(part, file))]
+        if part.type == "RULE":
+            message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
+            self.source.fail(message, file.position(part))
+        if part.type == "REGEXP":
+            return [self.regular(part, file)]
+        flags = "i" if part.endswith("i") else ""
+        return [terminals.with_flags(re.escape(self.spelled(part, file)), flags)]
+
+    def range(self, ends: list[Token], file: File) -> list[str]:
+        first, last = (self.spelled(each, file) for each in ends)
+        if len(first) != 1 or len(last) != 1 or last < first:
+            self.source.fail("a range goes from one character up to another", file.position(ends[0]))
+        return [f"[{re.escape(first)}-{re.escape(last)}]"]
 
     def spelled(self, token: Token, file: File) -> str:
         word = terminals.unescape(token[1 : token.rindex('"')])
@@ -301,7 +322,7 @@ class _Builder:
             self.source.fail("a regular expression goes over a line break only under the flag x", position)
         pattern = terminals.with_flags(body, flags)
         try:
-            Pattern(pattern, 0, self.budget or Budget())
+            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget())
         except PatternError as error:
             shift = len(set(flags)) + 3 if flags else 0
             inside = max(error.position - shift, 0) + 1 if file.at is None else 0

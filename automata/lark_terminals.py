@@ -12,6 +12,7 @@ beginning matches too is not a word. An alternative whose end is greedy as well 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tokenfst.automata.expression import ANY_BYTE, UNIVERSE, Expr, complement, concat, intersect, union
@@ -60,16 +61,20 @@ def with_flags(pattern: str, flags: str) -> str:
     return f"(?{''.join(sorted(set(flags)))}:{pattern}{chr(10) if 'x' in flags else ''})"
 
 
-def expression_of(alternatives: list[str], budget: Budget | None) -> Expr:
-    """The expression of a terminal's alternatives. Raises as ``regex`` does."""
-    if not any(_LAZY.search(pattern) and _is_lazy(pattern, budget) for pattern in alternatives):
-        pattern = alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
-        return expression(pattern, 0, budget)
-    return union(*(_shortest(pattern, budget) for pattern in alternatives))
+def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget: Budget | None) -> Expr:
+    """The expression of a terminal's alternatives, of which some are ``parsed`` already. Raises as ``regex`` does."""
+    if any(_LAZY.search(each) and _is_lazy(_parsed(each, parsed, budget)) for each in alternatives):
+        return union(*(_shortest(_parsed(each, parsed, budget)) for each in alternatives))
+    pattern = alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
+    return expression(parsed.get(pattern, pattern), 0, budget)
 
 
-def _is_lazy(pattern: str, budget: Budget | None) -> bool:
-    stack = [Pattern(pattern, 0, budget or Budget()).tree]
+def _parsed(pattern: str, parsed: Mapping[str, Pattern], budget: Budget | None) -> Pattern:
+    return parsed.get(pattern) or Pattern(pattern, 0, budget or Budget())
+
+
+def _is_lazy(pattern: Pattern) -> bool:
+    stack = [pattern.tree]
     while stack:
         for op, argument in stack.pop().data:
             if op is MIN_REPEAT and argument[0] != argument[1]:
@@ -78,15 +83,15 @@ def _is_lazy(pattern: str, budget: Budget | None) -> bool:
     return False
 
 
-def _shortest(pattern: str, budget: Budget | None) -> Expr:
-    whole = expression(pattern, 0, budget)
-    if not _is_lazy(pattern, budget):
+def _shortest(pattern: Pattern) -> Expr:
+    whole = expression(pattern)
+    if not _is_lazy(pattern):
         return whole
-    if _ends_greedily(Pattern(pattern, 0, budget or Budget()).tree):
+    if _ends_greedily(pattern.tree):
         raise UnsupportedPatternError(
             "this holds a lazy quantifier, so it matches as little as possible, and a greedy one at its end; "
             "make them alternatives or terminals of their own",
-            pattern,
+            pattern.text,
             0,
         )
     return intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))

@@ -60,11 +60,12 @@ from tokenfst.automata.rule_graph import (
     Rules,
     components,
     cycles,
-    inner_nodes,
-    leading,
+    first_operands,
+    is_composed,
     left_edge,
     name_of,
     nested_heads,
+    outer_nodes,
     reachable,
     rebuilt,
 )
@@ -80,20 +81,16 @@ class Rewritten(NamedTuple):
     origins: dict[str, str]
 
 
-def without_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> dict[str, Expr]:
+def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
     """Rules with the same words, no rule of which reaches itself at its left edge; those ``start`` reaches.
 
     Rules that need no change keep their bodies, the same objects. New rules are named after the ways that they
-    stand for: ``a up to b``, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes first.
+    stand for: ``a up to b``, which is part of b, and ``a⁺`` for the words of ``a`` that are not empty. ``start`` comes
+    first.
 
     Linear in the rules, and for each head in the bodies of its group. Raises BudgetExceeded("positions" or
     "seconds") naming the rule.
     """
-    return rewrite_left_recursion(rules, start, budget).rules
-
-
-def rewrite_left_recursion(rules: Mapping[str, Expr], start: str, budget: Budget) -> Rewritten:
-    """The same, with what each new rule is part of: ``a up to b`` of b, ``a⁺`` of a."""
     rules = Rules.of(rules)
     reached = reachable(rules.graph, start)
     live = rules.only(reached)
@@ -153,7 +150,7 @@ class _Words:
             node, ready = stack.pop()
             if id(node) in self.seen:
                 continue
-            if node.op in COMPOSED and not ready:
+            if is_composed(node) and not ready:
                 stack.append((node, True))
                 stack.extend((arg, False) for arg in node.args)
                 continue
@@ -215,6 +212,8 @@ class _Words:
 
 def _may_be_empty(node: Expr, empty: set[int], rules: set[str]) -> bool:
     """Whether a node has the empty word, given its operands and the ``rules`` that have it."""
+    if node.size:
+        return node.nullable
     if node.op is Op.CALL:
         return name_of(node) in rules
     if node.op is Op.CONCAT:
@@ -324,13 +323,13 @@ class _Split(NamedTuple):
 def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set[str]) -> _Split:
     """Split the body of the rule ``name``. ``vanishing``: the rules whose calls are taken to have the empty
     word; without those of the group, a call into it is a part that is never empty."""
-    order = inner_nodes(body)
+    order = outer_nodes(body)
     empty, inside = _facts(order, group, words, vanishing)
     if any(node.op is Op.UNORDERED and id(node) in inside for node in order):
         purpose = f"removing the left recursion of the rule {name!r}"
         body = written_out(body, lambda node: id(node) in inside, purpose)
         words.has_empty(body)
-        order = inner_nodes(body)
+        order = outer_nodes(body)
         empty, inside = _facts(order, group, words, vanishing)
     behind: defaultdict[int, list[tuple[Expr, bool]]] = defaultdict(list, {id(body): [(EPSILON, False)]})
     exits: list[Expr] = []
@@ -379,10 +378,10 @@ def _facts(
         elif node.op is Op.CALL:
             touches = node.value in group
         else:
-            touches = node.op in COMPOSED and any(id(arg) in inside for arg in leading(node))
+            touches = is_composed(node) and any(id(arg) in inside for arg in first_operands(node))
         if touches:
             inside.add(id(node))
-        inner = node.op in COMPOSED or node.op is Op.CALL
+        inner = is_composed(node) or node.op is Op.CALL
         if _may_be_empty(node, empty, vanishing) if inner else id(node) in words.empty:
             empty.add(id(node))
     return empty, inside

@@ -35,6 +35,8 @@ MAXREPEAT: int = _constants.MAXREPEAT
 _QUANTIFIERS = (MAX_REPEAT, MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 _RANGE = _constants.RANGE
 
+# As plain ints: the operators of re.RegexFlag take microseconds.
+_VERBOSE, _LOCALE, _DEBUG = int(re.VERBOSE), int(re.LOCALE), int(re.DEBUG)
 _TYPE_FLAGS = int(re.ASCII | re.LOCALE | re.UNICODE)
 _KNOWN_FLAGS = int(_TYPE_FLAGS | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)
 _REFUSED = {
@@ -59,17 +61,18 @@ class Pattern:
         if not isinstance(text, (str, bytes)):
             raise ConstraintError(f"a pattern is a str or bytes, not {type(text).__name__}")
         self.text, self.budget, self.any_width = text, budget, any_width
-        self.verbose = bool(flags & re.VERBOSE)
+        flags = int(flags)
+        self.verbose = bool(flags & _VERBOSE)
         self.asserting: dict[int, bool] = {}
         try:
-            self.tree: Tree = _parser.parse(text, int(flags) & ~int(re.DEBUG))
+            self.tree: Tree = _parser.parse(text, flags & ~_DEBUG)
         except re.error as error:
             raise PatternSyntaxError(error.msg, text, error.pos or 0) from None
         except (OverflowError, ValueError) as error:
             raise PatternSyntaxError(str(error), text, self._oversized_quantifier()) from None
         self.flags = int(self.tree.state.flags) | (TEXT if isinstance(text, str) else 0)
-        self.verbose = bool(self.flags & re.VERBOSE)
-        if self.flags & re.LOCALE:
+        self.verbose = bool(self.flags & _VERBOSE)
+        if self.flags & _LOCALE:
             self.refuse_first()
         if self.flags & ~(_KNOWN_FLAGS | TEXT):
             raise ConstraintError(
@@ -90,7 +93,7 @@ class Pattern:
                 size += 1
                 continue
             if op is SUBPATTERN:
-                if argument[1] & re.LOCALE:
+                if argument[1] & _LOCALE:
                     self.refuse_first()
                 part, inner = self._measure(argument[3])
             elif op is MAX_REPEAT or op is MIN_REPEAT:

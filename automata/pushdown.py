@@ -14,33 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tokenfst.automata.expression import Expr, Op, call
-from tokenfst.automata.inlining import Inliner, copies, size
-from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
-from tokenfst.automata.rule_graph import COMPOSED, components, name_of
+from tokenfst.automata.expression import Expr, Op, call, copies
+from tokenfst.automata.inlining import Inliner
+from tokenfst.automata.left_recursion import Rewritten
+from tokenfst.automata.rule_graph import components, is_composed, name_of
 from tokenfst.budget import Budget
 
 _LARGE = 20_000
 """Positions of a rule's expression beyond which its largest callees stay calls."""
 
 
-def pushdown_rules(
-    rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget, *, inline: bool = True
-) -> dict[str, Expr]:
+def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> dict[str, Expr]:
     """Rules with the same words of ``start``: it comes first, then what must be called. ``rules`` may have lost their
     left recursion already.
 
-    With ``inline``, calls are left of heads of recursion and of rules that would make their callers larger than about
-    20,000 positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all
-    other calls are replaced. Without, only left recursion is removed, and every rule keeps its name on the stack.
+    Calls are left of heads of recursion and of rules that would make their callers larger than about 20,000
+    positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all other
+    calls are replaced.
 
-    The names are those of the grammar, and those that ``without_left_recursion`` adds. Linear in the rules; raises
+    The names are those of the grammar, and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
     BudgetExceeded("positions" or "seconds") naming the rule.
     """
-    plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
-    if not inline:
-        return plain.rules
-    inliner = Inliner(plain, start, budget)
+    inliner = Inliner(rules, start, budget)
     kept = {name for name, heads in inliner.heads().items() if heads and heads[-1] == name} | {start}
     done: dict[str, Expr] = {}
     sizes: dict[str, int] = {}
@@ -61,7 +56,7 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
     An inlined family counts once, however often its variables are named: they share their bodies.
     """
-    total = sum(size(inliner.rules[name], inliner.rules.nodes(name)) for name in group)
+    total = sum(inliner.rules.size(name) for name in group)
     allowed = max(_LARGE, 2 * total)
     grown: dict[str, int] = {}
     callees: dict[str, set[str]] = {}
@@ -85,15 +80,15 @@ def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[s
 
 
 def _call_counts(nodes: list[Expr]) -> dict[str, int]:
-    """How often each rule is called by a body, given its inner nodes, once counted repetitions are written out."""
+    """How often each rule is called by a body, given its outer nodes, once counted repetitions are written out."""
     counts = {id(nodes[-1]): 1}
     found: dict[str, int] = {}
     for node in reversed(nodes):  # users before operands
         count = counts[id(node)]
         if node.op is Op.CALL:
             found[name_of(node)] = found.get(name_of(node), 0) + count
-        elif node.op in COMPOSED:
+        elif is_composed(node):
             for arg in node.args:
-                inner = count * copies(node) if node.op is Op.REPEAT else count
+                inner = count * copies(node.value) if isinstance(node.value, tuple) else count
                 counts[id(arg)] = counts.get(id(arg), 0) + inner
     return found

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from tokenfst._native import Lexicon
 from tokenfst.automata.drawing import bytes_label
 from tokenfst.automata.expression import ALL_BYTES, Dfa, Expr, Op, Unordered
-from tokenfst.automata.utf8 import SURROGATES, Ranges, negate, normalize, utf8_dfa
+from tokenfst.automata.utf8 import SURROGATES, Ranges, negate, normalize, single_characters
 
 _SHOWN_RANGES = 12
 _ESCAPED_IN_CLASS = frozenset("\\[]^-")
@@ -72,39 +71,6 @@ def character_class(ranges: Ranges) -> str:
     return f"[{sign}{text}{'…' if len(shown) > _SHOWN_RANGES else ''}]"
 
 
-def character_ranges(dfa: Dfa) -> Ranges | None:
-    """The code points of an automaton that ``utf8_dfa`` made, or None for any other."""
-    known: dict[tuple[int, int], Ranges] = {}
-
-    def block(state: int, depth: int) -> Ranges:
-        """What ``depth`` continuation bytes spell from a state on; at most three deep."""
-        if state == 0 or depth == 0:
-            return ((0, 0),) if state and dfa.accepting[state] else ()
-        if (state, depth) not in known:
-            size = 64 ** (depth - 1)
-            parts = (
-                (k * size + low, k * size + high)
-                for k in range(64)
-                for low, high in block(int(dfa.table[state, dfa.classes[0x80 + k]]), depth - 1)
-            )
-            known[state, depth] = normalize(parts)
-        return known[state, depth]
-
-    if dfa.start == 0:
-        return None
-    pairs: list[tuple[int, int]] = []
-    for first, end, depth in _LEADS:
-        for byte in range(first, end):
-            base = (byte - first) << 6 * depth
-            state = int(dfa.table[dfa.start, dfa.classes[byte]])
-            pairs += ((base + low, base + high) for low, high in block(state, depth))
-    ranges = normalize(pairs)
-    again = utf8_dfa(ranges)
-    same = again.start == dfa.start and np.array_equal(again.classes, dfa.classes)
-    same = same and np.array_equal(again.table, dfa.table) and np.array_equal(again.accepting, dfa.accepting)
-    return ranges if same else None
-
-
 # --- node by node -------------------------------------------------------------------------------------
 
 
@@ -115,7 +81,7 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:
         shown = "".join(map(_plain, word))
         return _Text(shown, _ATOM if len(word) == 1 else _CONCAT, word)
     if isinstance(value, Dfa):
-        ranges = character_ranges(value)
+        ranges = single_characters(value)
         if ranges is None:
             return _Text(f"⟨automaton, {value.num_states - 1} states⟩")
         return _class_text(ranges)
@@ -131,6 +97,11 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:
         return _concatenation(args, limit)
     if isinstance(value, Unordered):
         return _unordered(value, [arg.shown for arg in args], limit)
+    if isinstance(value, Lexicon):
+        return _Text(f"⟨{len(value)} words⟩")
+    if node.op is Op.SELECTION:
+        low, high = value if isinstance(value, tuple) else (1, -1)
+        return _Text(f"⟨{_times(low, high)} of {args[0].shown}, separated by {args[1].shown}⟩")
     if isinstance(value, tuple):
         return _Text(_inside(args[0], _ATOM) + _times(*value), _REPEAT)
     if node.op is Op.INTERSECT:

@@ -62,24 +62,26 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
 
 
 def expression(
-    pattern: str | bytes, flags: int = 0, budget: Budget | None = None, *, any_width: bool = False
+    pattern: str | bytes | Pattern, flags: int = 0, budget: Budget | None = None, *, any_width: bool = False
 ) -> Expr:
-    """The expression of ``regex(pattern, flags, budget)``.
+    """The expression of ``regex(pattern, flags, budget)``, or of a pattern that is parsed already.
 
     With ``any_width``, look-behind need not have a fixed width, as in ECMA-262; only what stands between a condition
     inside of it and its end must have one.
     """
+    text = pattern.text if isinstance(pattern, Pattern) else pattern
     try:
-        parsed = Pattern(pattern, flags, budget or Budget(), any_width=any_width)
-        translator = _Translator(parsed)
-        if not parsed.asserting[id(parsed.tree)]:
-            return translator.plain(parsed.tree.data, parsed.flags)
-        return Lookaround(parsed, translator.plain).translate()
+        if not isinstance(pattern, Pattern):
+            pattern = Pattern(pattern, flags, budget or Budget(), any_width=any_width)
+        translator = _Translator(pattern)
+        if not pattern.asserting[id(pattern.tree)]:
+            return translator.plain(pattern.tree.data, pattern.flags)
+        return Lookaround(pattern, translator.plain).translate()
     except RecursionError:
         pass
     # Outside of the handler, where the stack is shallow again.
     message = "groups are nested too deeply here; flatten the pattern"
-    raise UnsupportedPatternError(message, pattern, deepest_group(pattern))
+    raise UnsupportedPatternError(message, text, deepest_group(text))
 
 
 class _Translator:

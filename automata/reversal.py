@@ -17,7 +17,7 @@ from collections.abc import Callable
 from tokenfst.automata.expression import Dfa, Expr, Op, literal, machine
 from tokenfst.automata.fst import reverse_dfa
 
-_WHOLE = (Op.MACHINE, Op.VARIABLE, Op.SCOPE)
+_WHOLE = (Op.MACHINE, Op.VARIABLE, Op.SCOPE, Op.WORDS, Op.SELECTION)
 
 
 def reverse(root: Expr, determinize: Callable[[Expr], Dfa]) -> Expr:

@@ -12,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, Unordered, concat, repeat, union, unordered
+from tokenfst.automata.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    Op,
+    Unordered,
+    below,
+    concat,
+    copies,
+    repeat,
+    union,
+    unordered,
+)
 
 Graph = Mapping[str, Iterable[str]]
 
@@ -22,19 +34,17 @@ COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT, Op.UNORDERED)
 
 def inner_nodes(body: Expr) -> list[Expr]:
     """The nodes of a rule body, operands first, down to its leaves (what is below a leaf holds no calls)."""
-    found: list[Expr] = []
-    seen: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(body, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            found.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            if node.op in COMPOSED:
-                stack.extend((arg, False) for arg in reversed(node.args))
-    return found
+    return below(body, inner=lambda node: node.op in COMPOSED)
+
+
+def outer_nodes(body: Expr) -> list[Expr]:
+    """The same down to plain nodes: they are leaves as well, of which all is known (see ``Expr``)."""
+    return below(body, inner=is_composed)
+
+
+def is_composed(node: Expr) -> bool:
+    """Whether a node is made of others among which there may be calls."""
+    return not node.size and node.op in COMPOSED
 
 
 class Rules(dict[str, Expr]):
@@ -47,6 +57,7 @@ class Rules(dict[str, Expr]):
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
         self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes
+        self._sizes: dict[int, int] = {} if like is None else like._sizes
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
 
@@ -62,17 +73,39 @@ class Rules(dict[str, Expr]):
         return found
 
     def nodes(self, name: str) -> list[Expr]:
-        """``inner_nodes`` of a rule's body; not to be changed."""
+        """``outer_nodes`` of a rule's body; not to be changed."""
         body = self[name]
         found = self._nodes.get(id(body))
         if found is None:  # the list ends with the body and keeps it alive, so that its id stays its own
-            found = self._nodes[id(body)] = inner_nodes(body)
+            found = self._nodes[id(body)] = outer_nodes(body)
+        return found
+
+    def size(self, name: str) -> int:
+        """The positions of a rule's body with its counted repetitions written out; a call is one."""
+        nodes = self.nodes(name)
+        found = self._sizes.get(id(nodes[-1]))
+        if found is None:
+            found = self._sizes[id(nodes[-1])] = _size(nodes)
         return found
 
     @cached_property
     def graph(self) -> dict[str, list[str]]:
         """What each rule calls: see ``called``."""
         return {name: called(body, self.nodes(name)) for name, body in self.items()}
+
+
+def _size(nodes: list[Expr]) -> int:
+    sizes: dict[int, int] = {}
+    for node in nodes:
+        total = node.size or 1
+        if is_composed(node):
+            total = 0
+            for arg in node.args:
+                total += sizes[id(arg)]
+            if isinstance(node.value, tuple):
+                total *= copies(node.value)
+        sizes[id(node)] = total
+    return sizes[id(nodes[-1])]
 
 
 def name_of(node: Expr) -> str:
@@ -82,16 +115,13 @@ def name_of(node: Expr) -> str:
 
 
 def called(body: Expr, nodes: list[Expr] | None = None) -> list[str]:
-    """The rules that a body calls, each once, in the order in which they stand. ``nodes``: its inner nodes, if they
+    """The rules that a body calls, each once, in the order in which they stand. ``nodes``: its outer nodes, if they
     are known already."""
-    return list(dict.fromkeys(name_of(node) for node in nodes or inner_nodes(body) if node.op is Op.CALL))
+    return list(dict.fromkeys([name_of(node) for node in nodes or outer_nodes(body) if node.op is Op.CALL]))
 
 
-def left_edge(body: Expr, empty: Container[int]) -> list[str]:
-    """The rules that a body can call with nothing but empty words in front.
-
-    ``empty`` holds the ids of the nodes that have the empty word (``grammar_lint.nullable``).
-    """
+def calls_found(body: Expr, onward: Callable[[Expr], Iterable[Expr]]) -> list[str]:
+    """The rules called by ``body`` that are found going down it, at each node to the operands ``onward(node)``."""
     found: dict[str, None] = {}
     seen: set[int] = set()
     stack = [body]
@@ -102,28 +132,43 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
         seen.add(id(node))
         if node.op is Op.CALL:
             found[name_of(node)] = None
-        elif node.op is Op.CONCAT:
-            for arg in node.args:
-                stack.append(arg)
-                if id(arg) not in empty:
-                    break
-        elif node.op in COMPOSED:
-            stack.extend(leading(node))
+        elif is_composed(node):
+            stack.extend(onward(node))
     return list(found)
 
 
-def leading(node: Expr) -> tuple[Expr, ...]:
+def left_edge(body: Expr, empty: Container[int]) -> list[str]:
+    """The rules that a body can call with nothing but empty words in front.
+
+    ``empty`` holds the ids of the nodes that have the empty word (``grammar_lint.nullable``).
+    """
+
+    def leading(node: Expr) -> Iterable[Expr]:
+        if node.op is not Op.CONCAT:
+            return first_operands(node)
+        ends = (number for number, arg in enumerate(node.args, 1) if id(arg) not in empty)
+        return node.args[: next(ends, len(node.args))]
+
+    return calls_found(body, leading)
+
+
+def first_operands(node: Expr) -> tuple[Expr, ...]:
     """The operands of a node, no concatenation, that its words can begin with. Members that come in any order are
     never empty, so what separates them is not among these."""
     return node.args[1:] if node.op is Op.UNORDERED else node.args
 
 
 def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
-    """The ids of the nodes that hold a call. ``nodes``: the body's inner nodes, if they are known already."""
+    """The ids of the nodes that hold a call. ``nodes``: the body's outer nodes, if they are known already."""
     found: set[int] = set()
-    for node in nodes or inner_nodes(body):
-        if node.op is Op.CALL or (node.op in COMPOSED and any(id(arg) in found for arg in node.args)):
+    for node in nodes or outer_nodes(body):
+        if node.op is Op.CALL:
             found.add(id(node))
+        elif is_composed(node):
+            for arg in node.args:
+                if id(arg) in found:
+                    found.add(id(node))
+                    break
     return found
 
 
@@ -263,35 +308,49 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
 def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
     """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
     of a union if of one, of a repetition if of its body or if it may be left out, of members in any order if of as
-    many as there must be, of a call if of the rule, and of any other node as ``leaf`` says: the least solution, by
-    propagation along users.
+    many as there must be, of a call if of the rule, and of any other node, plain ones among them, as ``leaf`` says:
+    the least solution. What operands and rules already seen decide is decided at once; the rest by propagation along
+    users.
     """
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
     callers: dict[str, list[Expr]] = {}
-    holds: set[int] = set()
-    ready: list[Expr] = []
     conditions: list[Expr] = []  # kept alive: their ids stay their own
-    seen: set[int] = set()
     roots: dict[int, list[str]] = {}
+    holds: set[int] = set()
+    seen: set[int] = set()
+    known: set[str] = set()
+    ready: list[Expr] = []
     for name, body in rules.items():
-        roots.setdefault(id(body), []).append(name)
-        for node in rules.nodes(name):
-            if id(node) in seen:
+        for node in rules.nodes(name):  # operands first
+            key = id(node)
+            if key in seen:
                 continue
-            seen.add(id(node))
+            seen.add(key)
             if node.op is Op.CALL:
-                callers.setdefault(name_of(node), []).append(node)
+                callee = name_of(node)
+                true = callee in known
+                if not true:
+                    callers.setdefault(callee, []).append(node)
             elif isinstance(node.value, Unordered):
-                conditions += _conditions(node, users, missing, ready)
-            elif node.op in COMPOSED:
-                missing[id(node)] = len(node.args) if node.op is Op.CONCAT else 1
-                for arg in node.args:
-                    users.setdefault(id(arg), []).append(node)
-                if node.op is Op.REPEAT and isinstance(node.value, tuple) and node.value[0] == 0:
-                    ready.append(node)
-            elif leaf(node):
-                ready.append(node)
+                true, made = _conditions(node, users, missing, holds)
+                conditions += made
+            elif is_composed(node):
+                unmet = [arg for arg in node.args if id(arg) not in holds]
+                true = not unmet or (node.op is Op.UNION and len(unmet) < len(node.args))
+                true = true or (isinstance(node.value, tuple) and node.value[0] == 0)
+                if not true:
+                    missing[key] = len(unmet) if node.op is Op.CONCAT else 1
+                    for arg in unmet:
+                        users.setdefault(id(arg), []).append(node)
+            else:
+                true = leaf(node)
+            if true:
+                holds.add(key)
+        roots.setdefault(id(body), []).append(name)
+        if id(body) in holds:
+            known.add(name)
+            ready += callers.pop(name, ())
     while ready:
         node = ready.pop()
         if id(node) in holds:
@@ -307,24 +366,33 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
 
 
 def _conditions(
-    node: Expr, users: dict[int, list[Expr]], missing: dict[int, int], ready: list[Expr]
-) -> tuple[Expr, ...]:
-    """Enters members in any order into ``least_true``: all required ones are needed, and enough of all, which one that
-    may be repeated is by itself. Returns the nodes that stand for conditions."""
+    node: Expr, users: dict[int, list[Expr]], missing: dict[int, int], holds: Container[int]
+) -> tuple[bool, tuple[Expr, ...]]:
+    """Whether ``least_true`` is true of members in any order, given what it ``holds`` of. Else enters what is needed:
+    all required ones, and enough of all, which one that may be repeated is by itself. Also the nodes that stand for
+    such conditions."""
     assert isinstance(node.value, Unordered)
     low, _, required, repeats = node.value
-    if low == 0:
-        ready.append(node)
-        return ()
     separator, *members = node.args
-    several, enough = Expr(Op.UNION), Expr(Op.UNION)
-    needed = [*members[:required], *([separator] if low > 1 else []), enough]
-    missing[id(node)], missing[id(several)], missing[id(enough)] = len(needed), low, 1
-    for part in needed:
+    again = [members.pop()] if repeats else []
+    unmet = [
+        part for part in (*members[:required], *([separator] if low > 1 else [])) if id(part) not in holds
+    ]
+    some = low - sum(id(part) in holds for part in members)
+    enough = some <= 0 or (repeats == 1 and id(again[0]) in holds)
+    if low == 0 or (enough and not unmet):
+        return True, ()
+    missing[id(node)] = len(unmet) + (not enough)
+    for part in unmet:
         users.setdefault(id(part), []).append(node)
-    other = [members.pop()] if repeats else []
+    if enough:
+        return False, ()
+    several, either = Expr(Op.UNION), Expr(Op.UNION)
+    missing[id(several)], missing[id(either)] = some, 1
     for part in members:
-        users.setdefault(id(part), []).append(several)
-    for part in (several, *(other if repeats == 1 else [])):
-        users.setdefault(id(part), []).append(enough)
-    return several, enough
+        if id(part) not in holds:
+            users.setdefault(id(part), []).append(several)
+    for part in (several, *(again if repeats == 1 else [])):
+        users.setdefault(id(part), []).append(either)
+    users[id(either)] = [node]
+    return False, (several, either)

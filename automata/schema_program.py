@@ -29,11 +29,11 @@ from tokenfst.automata.expression import (
     ProgramCode,
     Unordered,
     call,
+    copies,
     union,
 )
-from tokenfst.automata.inlining import copies, size
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
-from tokenfst.automata.rule_graph import COMPOSED, name_of, rebuilt
+from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
@@ -172,7 +172,8 @@ class _Walk:
         if not operands:
             total = 1
         elif op is Op.REPEAT:
-            total = sizes[operands[0]] * copies(node)
+            assert isinstance(node.value, tuple)
+            total = sizes[operands[0]] * copies(node.value)
         else:
             total = 0
             for number in operands:
@@ -253,7 +254,10 @@ class _Walk:
             self.settle()
         if body.source is None and body.op in COMPOSED:
             self.code.labels.append((number, f"the rule {name!r}"))
-        if self.sizes[number] > self.budget.positions and size(body) > self.budget.positions:
+        if (
+            self.sizes[number] > self.budget.positions
+            and Rules({name: body}).size(name) > self.budget.positions
+        ):
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
 
     def program(self, start: str) -> Program | bool | None:

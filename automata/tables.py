@@ -64,9 +64,8 @@ def trim(dfa: Dfa) -> Dfa:
 
     source, group = np.nonzero(table)
     target = table[source, group]
-    kept = _closure(source, target, np.array([dfa.start]), states) & _closure(
-        target, source, np.flatnonzero(accepting), states
-    )
+    reached = levels(source, target, np.array([dfa.start]), states) >= 0
+    kept = reached & (levels(target, source, np.flatnonzero(accepting), states) >= 0)
     if not kept[dfa.start]:
         return EMPTY_DFA
     kept[0] = True
@@ -80,20 +79,21 @@ def trim(dfa: Dfa) -> Dfa:
     )
 
 
-def _closure(
+def levels(
     source: npt.NDArray[Any], target: npt.NDArray[Any], seeds: npt.NDArray[Any], states: int
-) -> npt.NDArray[np.bool_]:
-    """Which states the arcs source -> target reach from the seeds (seeds included)."""
+) -> npt.NDArray[np.int64]:
+    """How many of the arcs source -> target lead from the seeds to each state at least; -1: none do."""
     order = np.argsort(source, kind="stable")
     target = target[order]
     begin = np.searchsorted(source[order], np.arange(states + 1))
-    seen = np.zeros(states, np.bool_)
-    seen[seeds] = True
-    frontier = seeds
+    level = np.full(states, -1, np.int64)
+    level[seeds] = 0
+    frontier, depth = seeds, 0
     while len(frontier):
         count = begin[frontier + 1] - begin[frontier]
         nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         met = target[np.repeat(begin[frontier], count) + nth]
-        frontier = np.unique(met[~seen[met]]).astype(np.int64)
-        seen[frontier] = True
-    return seen
+        frontier = np.unique(met[level[met] < 0]).astype(np.int64)
+        depth += 1
+        level[frontier] = depth
+    return level

@@ -22,7 +22,6 @@ from collections.abc import Mapping
 
 from tokenfst.automata.expression import EMPTY, Expr
 from tokenfst.automata.inlining import Inliner
-from tokenfst.automata.inlining import size as size
 from tokenfst.automata.rule_graph import cycles
 from tokenfst.budget import Budget
 

@@ -26,6 +26,7 @@ from tokenfst._native import Matcher
 from tokenfst.automata import expression as ex
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
 from tokenfst.errors import (
@@ -259,27 +260,29 @@ class MaskTable:
 
 
 def compile(
-    constraint: Language | Grammar,
+    constraint: Language | Grammar | SymbolAutomaton,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
     deterministic: bool = False,
 ) -> TokenAutomaton:
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
-    automaton over tokens, a grammar to a push-down automaton.
+    automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
     for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
     spell all of the constraint.
     """
-    if not isinstance(constraint, Language | Grammar):
+    if not isinstance(constraint, Language | Grammar | SymbolAutomaton):
         raise TypeError(
-            "compile() takes a Language, such as regex(...) returns, or a Grammar, not "
+            "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
             f"{type(constraint).__name__}"
         )
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
+    if isinstance(constraint, SymbolAutomaton):
+        constraint = _over_symbols(constraint, vocabulary, budget)
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
@@ -295,6 +298,16 @@ def compile(
     if not vocabulary.native.complete:
         _warn_unspellable(constraint, vocabulary, native)
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+
+
+def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
+    """The words over the codes of a vocabulary of symbols."""
+    if vocabulary.symbols is None:
+        raise VocabularyMismatchError(
+            f"{automaton!r} is over symbols, and {vocabulary!r} spells text: make a vocabulary with "
+            "Vocabulary.of_symbols(...), or a language of the automaton"
+        )
+    return automaton.language(vocabulary.symbols, budget)
 
 
 def _of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:

@@ -15,8 +15,6 @@ class AskTree {
  public:
   AskTree() { asks_.grow(); }
 
-  size_t num_asks() const { return asks_.size() - 1; }
-  size_t num_answers() const { return children_.size(); }
   uint32_t deepest() const { return deepest_; }
   size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.size() * 96; }
 

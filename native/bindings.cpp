@@ -15,6 +15,7 @@
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
 #include "levels.hpp"
+#include "lexicon_bindings.hpp"
 #include "logits_bindings.hpp"
 #include "matcher.hpp"
 
@@ -31,6 +32,7 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Machines = std::vector<std::tuple<Vector<uint8_t>, nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>, Vector<bool>, uint32_t>>;
 using Labels = std::vector<std::pair<uint32_t, std::string>>;
 using Rules = std::vector<std::pair<uint32_t, bool>>;
+using Lexicons = std::vector<std::shared_ptr<Lexicon>>;
 
 const char* class_of(Fault fault) {
   switch (fault) {
@@ -68,8 +70,9 @@ nb::ndarray<nb::numpy, const T> to_numpy(std::vector<T>&& values, std::vector<si
 }
 
 Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-                     Vector<int32_t> assured, bool labelled) {
+                     Vector<int32_t> assured, bool labelled, const Lexicons& lexicons) {
   Program program;
+  program.lexicons.assign(lexicons.begin(), lexicons.end());
   program.rules = rules;
   program.assured = {assured.data(), assured.size()};
   program.labelled = labelled;
@@ -237,16 +240,17 @@ nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text
 std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
 void bind_automata(nb::module_& m) {
+  bind_lexicon(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
           "__init__",
           [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
-             const Rules& rules, Vector<int32_t> assured, bool labelled, uint64_t states, uint64_t bytes, double seconds) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled);
+             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, uint64_t states, uint64_t bytes, double seconds) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons);
             nb::gil_scoped_release nogil;
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "states"_a, "bytes"_a, "seconds"_a)
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "states"_a, "bytes"_a, "seconds"_a)
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
@@ -344,13 +348,13 @@ void bind_automata(nb::module_& m) {
       .def_static(
           "compose",
           [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-             Vector<int32_t> assured, bool labelled, std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled);
+             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons);
             nb::gil_scoped_release nogil;
             auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
             return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), narrow);
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
           "narrow"_a = TokenAutomaton::kNarrowWalk)
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)

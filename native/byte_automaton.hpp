@@ -74,6 +74,12 @@ class ByteAutomaton {
   bool accepting(State state) const { return states_[state].accepting; }
   const Budget& budget() const { return budget_; }
   bool is_lazy() const { return !classes_of_byte_.empty(); }
+  bool is_vast() const { return derivatives_.selections().is_vast(); }
+  template <class F>
+  auto with_selections(F&& f) {
+    auto lock = enter();
+    return f(std::as_const(derivatives_).selections());
+  }
 
   // The next state for each byte class. O(1) once made.
   const State* row(State state) {
@@ -282,6 +288,11 @@ class ByteAutomaton {
     };
     for (const ByteSet& set : arena_.sets()) refine([&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
     for (const Machine& machine : arena_.machines()) refine([&](int byte) { return uint32_t{machine.classes[byte]}; });
+    for (auto& lexicon : derivatives_.selections().lexicons()) {
+      ByteSet used;
+      for (uint8_t byte : lexicon->labels()) used.add(byte);
+      refine([&](int byte) { return used.has(static_cast<uint8_t>(byte)) ? byte + 1u : 0u; });
+    }
     num_classes_ = count;
     classes_of_byte_.assign(count, 0);
     for (int byte = 255; byte >= 0; --byte) {
@@ -438,7 +449,11 @@ class ByteAutomaton {
         NodeId id = stack.back();
         stack.pop_back();
         const Node& node = arena_[id];
-        ++hits[node.kind == Kind::Repeat ? node.a : node.kind == Kind::Unordered ? derivatives_.unordered().origin(id) : id];
+        NodeId counted = id;  // its name does not change while it is walked
+        if (node.kind == Kind::Repeat) counted = node.a;
+        if (node.kind == Kind::Pick) counted = derivatives_.selections().selection(node.a).first;
+        if (node.kind == Kind::Unordered) counted = derivatives_.unordered().origin(id);
+        ++hits[counted];
         if (node.kind == Kind::Concat) stack.insert(stack.end(), {node.b, node.a});
         if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(id).begin(), arena_.list(id).end());
         if (node.kind == Kind::Repeat || node.kind == Kind::Not) stack.push_back(node.a);

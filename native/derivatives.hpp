@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "expr.hpp"
+#include "selections.hpp"
 #include "unordered.hpp"
 
 namespace tokenfst {
@@ -22,7 +22,11 @@ using Moves = std::vector<Move>;
 
 class Derivatives {
  public:
-  explicit Derivatives(Arena& arena) : arena_(arena), unordered_(arena) {}
+  explicit Derivatives(Arena& arena) : arena_(arena), selections_(arena), unordered_(arena) {}
+
+  Selections& selections() { return selections_; }
+  const Selections& selections() const { return selections_; }
+  Unordered& unordered() { return unordered_; }
 
   // The moves of a closed expression. The span is valid until the next call.
   std::span<const Move> moves(NodeId id) {
@@ -30,9 +34,7 @@ class Derivatives {
     return {pool_.data() + memo_[id].first, memo_[id].second};
   }
 
-  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + unordered_.memory(); }
-
-  Unordered& unordered() { return unordered_; }
+  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() + unordered_.memory(); }
 
   // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
   NodeId scope(NodeId inner) {
@@ -179,6 +181,21 @@ class Derivatives {
         Moves result;
         for (auto& [next, set] : targets) result.push_back({set, finished(node.a, next)});
         return result;
+      }
+      case Kind::Words: {
+        Moves result;
+        selections_.lexicon(node.a).each_arc(node.b, [&](Lexicon::Arc arc) { result.push_back({ByteSet::single(arc.byte), selections_.words(node.a, arc.target)}); });
+        return merge_equal(result);
+      }
+      case Kind::Pick: {
+        Moves result;
+        selections_.lexicon(selections_.selection(node.a).lexicon).each_arc(node.b, [&](Lexicon::Arc arc) {
+          if (NodeId target = selections_.pick(node.a, arc.target, node.low + arc.skip, node.high); target != kEmpty) result.push_back({ByteSet::single(arc.byte), target});
+        });
+        NodeId after = selections_.after_pick(node);
+        if (after == kEmpty) return merge_equal(result);
+        append(result, get(after, nullptr), kEpsilon);
+        return unite(result);
       }
       case Kind::Var: {
         if (is_unfolding(id)) return {};
@@ -346,6 +363,7 @@ class Derivatives {
   };
 
   Arena& arena_;
+  Selections selections_;
   Unordered unordered_;
   Moves pool_;
   std::vector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many

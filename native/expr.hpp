@@ -25,7 +25,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Unordered, Tag };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -45,7 +45,8 @@ struct Node {
   bool certain;    // surely denotes a non-empty language (kEmpty apart)
   uint8_t traits;  // kHas...
   uint16_t depth;   // nesting, tails of concatenations not counted
-  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool
+  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool;
+                    // Words, Pick (selections.hpp): lexicon or selection, and state; Pick: place and words used in the next two
   uint32_t low, high;
 
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
@@ -85,6 +86,7 @@ class Arena {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
+  NodeId leaf(const Node& node) { return intern(node); }
   uint32_t add_machine(Machine machine) {
     machine.loops = has_cycle(machine);
     machines_.push_back(std::move(machine));
@@ -266,7 +268,6 @@ class Arena {
   bool has_rules() const { return !rules_.empty(); }
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
-  bool rule_nullable(uint32_t rule) const { return rules_[rule].nullable; }
 
   NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall | kHasLoop, 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
@@ -318,7 +319,7 @@ class Arena {
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();
-      if (arena_.nesting_ >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+      if (arena_.nesting_ >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
       ++arena_.nesting_;
     }
     ~NestingGuard() {
@@ -327,7 +328,7 @@ class Arena {
     Arena& arena_;
   };
   uint16_t deeper(uint16_t depth) const {
-    if (depth >= kMaxDepth) throw BudgetExceeded("nesting", kMaxDepth, "");
+    if (depth >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
     return static_cast<uint16_t>(depth + 1);
   }
 

@@ -136,7 +136,7 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
 }
 
 // A description of a closed expression that means the same in every arena: equal keys, equal expressions. Empty for
-// what is not shared: recursive expressions, and large machines, whose tables every key would repeat.
+// what is not shared: recursive expressions, sets of words, and large machines, whose tables every key would repeat.
 inline std::string canonical_key(const Arena& arena, NodeId root) {
   constexpr size_t kLargeMachine = 4096;
   std::string key;
@@ -158,8 +158,10 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       case Kind::And:
       case Kind::Scoped: operands.assign(arena.list(id).begin(), arena.list(id).end()); break;
       case Kind::Var:
-      case Kind::Unordered:
-      case Kind::Call: return {};
+      case Kind::Call:
+      case Kind::Words:
+      case Kind::Pick:
+      case Kind::Unordered: return {};
       case Kind::Machine:
         if (arena.machine(id).table.size() > kLargeMachine) return {};
         break;

@@ -3,7 +3,7 @@
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
 // point. Of unordered members the required ones are needed and, up to the bound, the shortest others. Intersections and
-// complements, which hold no calls, are searched breadth first.
+// complements, which hold no calls, are searched breadth first. Of selections it is a bound.
 #pragma once
 
 #include "byte_automaton.hpp"
@@ -83,6 +83,12 @@ class Lengths {
       case Kind::Call: return rules_[at.a];
       case Kind::Var: return variables_[id];
       case Kind::Unordered: return unordered(bytes_.demand(id));
+      case Kind::Words: return bytes_.with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
+      case Kind::Pick: {
+        const uint32_t between = length(bytes_.with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
+        uint64_t total = bytes_.with_selections([&](const Selections& them) { return them.length(at, between); });
+        return total >= kUnknown ? kUnreachable : static_cast<uint32_t>(total);
+      }
       default: return search(id);
     }
   }

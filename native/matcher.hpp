@@ -1,7 +1,6 @@
 // One decoding: a token automaton and the configurations that the accepted tokens led through.
 //
-// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. A
-// configuration is 8 bytes, its stacks being numbers of shared nodes: going back never rebuilds one.
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it.
 #pragma once
 
 #include <limits>
@@ -13,6 +12,38 @@
 
 namespace tokenfst {
 
+// The configurations that a sequence went through. The last 16 to 32 are kept, and every sixteenth of those before: the
+// others are found again by advancing from there, so going back costs at most 32 advances however far it goes.
+class Trail {
+ public:
+  size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Config); }
+  Config last(Config start) const { return recent_.empty() ? start : recent_.back(); }
+  void push(Config config) {
+    if (recent_.size() == 2 * kStep) {
+      marks_.push_back(recent_[kStep - 1]);
+      recent_.erase(recent_.begin(), recent_.begin() + kStep);
+    }
+    recent_.push_back(config);
+  }
+  // Goes back to the configuration after `size` tokens; `advance(config, k)` is what token k leads to.
+  template <class Advance>
+  void resize(size_t size, Config start, Advance&& advance) {
+    if (size <= marks_.size() * kStep) {
+      marks_.resize(size / kStep - (size >= kStep));
+      recent_.clear();
+      Config at = marks_.empty() ? start : marks_.back();
+      for (size_t k = marks_.size() * kStep; k < size; ++k) recent_.push_back(at = advance(at, k));
+    } else {
+      recent_.resize(size - marks_.size() * kStep);
+    }
+  }
+
+ private:
+  static constexpr size_t kStep = 16;
+  std::vector<Config> marks_;   // after 16, 32, ... tokens
+  std::vector<Config> recent_;  // after each token from there on
+};
+
 class Matcher {
  public:
   Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint32_t> max_tokens) : automaton_(std::move(automaton)) {
@@ -23,14 +54,14 @@ class Matcher {
   }
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
-  Config config() const { return configs_.empty() ? automaton_->start() : configs_.back(); }
+  Config config() const { return trail_.last(automaton_->start()); }
   size_t num_tokens() const { return tokens_.size(); }
   const std::vector<uint32_t>& tokens() const { return tokens_; }
   bool is_terminated() const { return terminated_; }
   bool is_accepting() const { return automaton_->accepting(config()); }
   uint32_t distance() { return automaton_->distance(config(), stacks_); }
   // Bytes that this sequence holds, the shared automaton apart.
-  size_t memory() const { return sizeof *this + stacks_.memory() + configs_.capacity() * sizeof(Config) + tokens_.capacity() * 4; }
+  size_t memory() const { return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4; }
 
   std::optional<uint32_t> max_tokens_left() const {
     if (limit_ == kNoLimit) return std::nullopt;
@@ -164,7 +195,7 @@ class Matcher {
     }
     if (count == 0) return;
     tokens_.resize(tokens_.size() - count);
-    configs_.resize(tokens_.size());
+    trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
     terminated_ = false;
     if (tokens_.empty()) stacks_.clear();
   }
@@ -217,14 +248,14 @@ class Matcher {
       if (!automaton_->spellable(next, stacks_)) return false;
       if (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1) return false;
     }
-    configs_.push_back(next);
+    trail_.push(next);
     tokens_.push_back(token);
     return true;
   }
 
   std::shared_ptr<TokenAutomaton> automaton_;
   Stacks stacks_;
-  std::vector<Config> configs_;
+  Trail trail_;
   std::vector<uint32_t> tokens_;
   size_t limit_ = kNoLimit;
   bool terminated_ = false;

@@ -13,7 +13,7 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Unordered };
+enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered };
 
 struct Program {
   std::span<const int32_t> code;
@@ -21,6 +21,7 @@ struct Program {
   std::string_view blob;
   std::vector<Machine> machines;
   std::vector<uint32_t> machine_starts;
+  std::vector<std::shared_ptr<const Lexicon>> lexicons;
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
   std::vector<std::pair<uint32_t, bool>> rules;          // instruction number of the body, whether it has the empty word
   std::span<const int32_t> assured;                      // instructions whose nodes have a word
@@ -63,7 +64,7 @@ struct Loaded {
 
 class ProgramReader {
  public:
-  ProgramReader(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
+  ProgramReader(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives), selections_(derivatives.selections()) {}
 
   Loaded read(Program program) {
     std::vector<uint32_t> machines;
@@ -71,6 +72,8 @@ class ProgramReader {
       trim(program.machines[k], program.machine_starts[k]);
       machines.push_back(arena_.add_machine(std::move(program.machines[k])));
     }
+    std::vector<uint32_t> lexicons;
+    for (auto& lexicon : program.lexicons) lexicons.push_back(selections_.add_lexicon(lexicon));
     const std::vector<Instruction> instructions = decode(program);
     check(program, instructions);
     for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
@@ -125,6 +128,17 @@ class ProgramReader {
           made = unordered(operands, nodes);
           if (made != kEmpty) options.emplace(number, derivatives_.unordered().latest());
           break;
+        case Op::Words: {
+          uint32_t lexicon = lexicons[operands[0]];
+          made = selections_.words(lexicon, selections_.lexicon(lexicon).root());
+          break;
+        }
+        case Op::Selection: {
+          const Node separator = arena_[node(1)];
+          if (separator.nullable || !separator.certain || separator.traits) fail("a selection's separator is empty, or needs a context");
+          made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2], operands[3] < 0 ? kUnbounded : operands[3], node(1));
+          break;
+        }
       }
       if (assured[number] && made != kEmpty) arena_.assure(made);
     }
@@ -214,6 +228,17 @@ class ProgramReader {
           count(1);
           part(0, true);
           break;
+        case Op::Words:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.lexicons.size()) fail("a set of words does not exist");
+          break;
+        case Op::Selection:
+          count(4);
+          part(0, false);
+          part(1, false);
+          if (instructions[operands[0]].op != Op::Words) fail("a selection is not one of words");
+          if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2])) fail("the bounds of a selection are no range");
+          break;
         case Op::Call:
           count(1);
           if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.rules.size()) fail("a rule does not exist");
@@ -262,6 +287,7 @@ class ProgramReader {
 
   Arena& arena_;
   Derivatives& derivatives_;
+  Selections& selections_;
 };
 
 }  // namespace tokenfst

@@ -38,7 +38,6 @@ class PushDown {
   const Settler& settler() const { return settler_; }
   const Effect& effect(uint32_t index) const { return effects_[index]; }
   const Shape& shape(uint32_t index) const { return shapes_[index]; }
-  size_t num_effects() const { return effects_.size(); }
   size_t memory() const {
     return settler_.memory() + revealed_.memory() + chains_.memory() + unions_.memory() + made_bytes_ + effects_.size() * sizeof(Effect) + shapes_.size() * sizeof(Shape);
   }

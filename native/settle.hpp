@@ -164,7 +164,7 @@ class Settler {
         continue;
       }
       uint32_t hole = static_cast<uint32_t>(out.holes.size());
-      if (hole == kMaxStacks) throw BudgetExceeded("states", kMaxStacks, "stacks at once; the grammar is too ambiguous here");
+      if (hole == kMaxStacks) throw BudgetExceeded("stacks", kMaxStacks, "a text that the grammar can read in too many ways at once");
       out.members.push_back({top, hole, form == kOpen});
       out.holes.push_back(stacks.size() == 1 ? stacks[0] : united(stacks));
       parts.push_back(arena_.concat(top, arena_.hole(hole, form == kOpen)));

@@ -38,6 +38,64 @@ struct Config {
 inline bool is_dead(Config config) { return config.state == 0; }
 inline bool is_dead(uint32_t state) { return state == 0; }
 
+// Where nodes are found by their hashes: open addressing over numbers of nodes, of 16 bits while that is enough. Slots
+// are taken in the order of the nodes, and freed in the reverse order only.
+class NodeIndex {
+ public:
+  NodeIndex() { clear(); }
+  void clear() {
+    wide_ = {};
+    narrow_.assign(kSlots, kBottom);
+  }
+  size_t memory() const { return narrow_.capacity() * 2 + wide_.capacity() * 4; }
+
+  // The node of this hash that `is` accepts, or kBottom.
+  template <class Is>
+  StackId find(uint64_t hash, Is&& is) const {
+    for (size_t slot = first(hash);; slot = after(slot)) {
+      StackId id = at(slot);
+      if (id == kBottom || is(id)) return id;
+    }
+  }
+  // Adds the newest node. `hash_of` is asked for those of all nodes when the table grows, by half: seven slots of eight
+  // are taken at most.
+  template <class HashOf>
+  void add(StackId id, HashOf&& hash_of) {
+    if (size_t{id} * 8 <= slots() * 7 && (wide_.size() || id <= UINT16_MAX)) return place(hash_of(id), id);
+    size_t grown = slots() + slots() / 2;
+    narrow_ = {};
+    wide_ = {};
+    if (id < UINT16_MAX) narrow_.assign(grown, kBottom);
+    else wide_.assign(grown, kBottom);
+    for (StackId each = 1; each <= id; ++each) place(hash_of(each), each);
+  }
+  void remove(StackId id, uint64_t hash) {
+    size_t slot = first(hash);
+    while (at(slot) != id) slot = after(slot);
+    set(slot, kBottom);
+  }
+
+ private:
+  static constexpr size_t kSlots = 16;
+
+  size_t slots() const { return wide_.empty() ? narrow_.size() : wide_.size(); }
+  size_t first(uint64_t hash) const { return (hash >> 32) * slots() >> 32; }
+  size_t after(size_t slot) const { return slot + 1 == slots() ? 0 : slot + 1; }
+  StackId at(size_t slot) const { return wide_.empty() ? narrow_[slot] : wide_[slot]; }
+  void set(size_t slot, StackId id) {
+    if (wide_.empty()) narrow_[slot] = static_cast<uint16_t>(id);
+    else wide_[slot] = id;
+  }
+  void place(uint64_t hash, StackId id) {
+    size_t slot = first(hash);
+    while (at(slot) != kBottom) slot = after(slot);
+    set(slot, id);
+  }
+
+  std::vector<uint16_t> narrow_;
+  std::vector<uint32_t> wide_;
+};
+
 class Stacks {
  public:
   Stacks() { clear(); }
@@ -71,13 +129,13 @@ class Stacks {
 
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Edge) + index_.capacity() * 4 + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * 8 +
+    return nodes_.capacity() * sizeof(Edge) + index_.memory() + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * 8 +
            least_.capacity() * 4;
   }
 
   void clear() {
     nodes_.assign(1, {kNoFrame, kBottom});
-    index_.assign(16, kBottom);
+    index_.clear();
     lists_.clear();
     list_at_.clear();
     least_.clear();
@@ -86,9 +144,7 @@ class Stacks {
   void shrink(size_t size) {
     while (nodes_.size() > size) {
       StackId id = static_cast<StackId>(nodes_.size() - 1);
-      size_t slot = hash_of(id) & (index_.size() - 1);
-      while (index_[slot] != id) slot = (slot + 1) & (index_.size() - 1);
-      index_[slot] = kBottom;
+      index_.remove(id, hash_of(id));
       if (nodes_.back().frame >= kTuple) {
         lists_.resize(list_at_.back().first);
         list_at_.pop_back();
@@ -129,20 +185,16 @@ class Stacks {
   static constexpr uint32_t kNoFrame = UINT32_MAX - 2, kTuple = UINT32_MAX - 1, kMany = UINT32_MAX, kUnsummed = UINT32_MAX - 1;
 
   StackId single(uint32_t frame, StackId below) {
-    uint64_t hash = mix(mix(1, frame), below);
-    for (size_t slot = hash & (index_.size() - 1); index_[slot] != kBottom; slot = (slot + 1) & (index_.size() - 1)) {
-      if (nodes_[index_[slot]] == Edge{frame, below}) return index_[slot];
-    }
-    return add({frame, below}, hash);
+    const Edge node{frame, below};
+    StackId known = index_.find(hash_of(node), [&](StackId id) { return nodes_[id] == node; });
+    return known == kBottom ? add(node) : known;
   }
   StackId list(uint32_t kind, const std::vector<Edge>& edges) {
-    uint64_t hash = hash_of(kind, edges);
-    for (size_t slot = hash & (index_.size() - 1); index_[slot] != kBottom; slot = (slot + 1) & (index_.size() - 1)) {
-      if (nodes_[index_[slot]].frame == kind && std::ranges::equal(members(index_[slot]), edges)) return index_[slot];
-    }
+    StackId known = index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
+    if (known != kBottom) return known;
     list_at_.emplace_back(static_cast<uint32_t>(lists_.size()), static_cast<uint32_t>(edges.size()));
     lists_.insert(lists_.end(), edges.begin(), edges.end());
-    return add({kind, static_cast<uint32_t>(list_at_.size() - 1)}, hash);
+    return add({kind, static_cast<uint32_t>(list_at_.size() - 1)});
   }
   std::span<const Edge> members(StackId id) const {
     auto [first, count] = list_at_[nodes_[id].below];
@@ -153,34 +205,22 @@ class Stacks {
     for (const Edge& edge : edges) hash = mix(mix(hash, edge.frame), edge.below);
     return hash;
   }
+  static uint64_t hash_of(const Edge& single) { return mix(mix(1, single.frame), single.below); }
   uint64_t hash_of(StackId id) const {
     const Edge& node = nodes_[id];
-    return node.frame >= kTuple ? hash_of(node.frame, members(id)) : mix(mix(1, node.frame), node.below);
+    return node.frame >= kTuple ? hash_of(node.frame, members(id)) : hash_of(node);
   }
-  StackId add(Edge node, uint64_t hash) {
-    if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("bytes", static_cast<double>(kMaxNodes * sizeof(Edge)), "the stacks of one sequence");
+  StackId add(Edge node) {
+    if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("stacks", static_cast<double>(kMaxNodes), "one sequence of tokens");
     nodes_.push_back(node);
     StackId id = static_cast<StackId>(nodes_.size() - 1);
-    if (nodes_.size() * 4 > index_.size() * 3) {
-      rehash(index_.size() * 2);
-    } else {
-      place(hash, id);
-    }
+    index_.add(id, [this](StackId each) { return hash_of(each); });
     return id;
-  }
-  void place(uint64_t hash, StackId id) {
-    size_t slot = hash & (index_.size() - 1);
-    while (index_[slot] != kBottom) slot = (slot + 1) & (index_.size() - 1);
-    index_[slot] = id;
-  }
-  void rehash(size_t slots) {
-    index_.assign(slots, kBottom);
-    for (StackId id = 1; id < nodes_.size(); ++id) place(hash_of(id), id);
   }
 
   static constexpr size_t kMaxNodes = 1 << 26;
   std::vector<Edge> nodes_;  // a single edge; or kMany or kTuple, and which list
-  std::vector<uint32_t> index_;
+  NodeIndex index_;
   std::vector<Edge> lists_;
   std::vector<std::pair<uint32_t, uint32_t>> list_at_;  // first edge and how many
   std::vector<uint32_t> least_;

@@ -11,7 +11,7 @@
 // graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
 // least of its members'. With stacks it is an upper bound: the distance of the top, and of each frame below on its own,
 // added up. It is sound, since a text may always be completed frame by frame with tokens that end where frames end.
-// Ambiguous grammars have very many states; a search for distances goes through some, and takes lengths in bytes for
+// Ambiguous grammars and large selections of words have very many states; a search for distances goes through some, and takes lengths in bytes for
 // those behind: bounds still, and as before a token leads on from each to a smaller one.
 #pragma once
 
@@ -314,7 +314,7 @@ class TokenAutomaton {
     };
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
-    if (bytes_->is_pushdown() && bytes_->is_lazy()) {
+    if ((bytes_->is_pushdown() || (bytes_->is_vast() && complete_)) && bytes_->is_lazy()) {
       distances.give_up_after(kMaxExplored, [&](State q) { return lengths_.of(bytes_->node(q)); });
     }
     auto found = distances.solve(

@@ -223,3 +223,8 @@ def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None
         file.writelines(json.dumps({"id": k}) + "\n" for k in range(50))
     few, many = schemas.sample_of(tmp_path / "rows.gz", 10), schemas.sample_of(tmp_path / "rows.gz", None)
     assert many[:10] == few and len(many) == 50 and few != sorted(few, key=lambda row: row["id"])
+
+
+def test_temporal_formulas_are_timed(modules: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    modules("temporal").main(rounds=1)
+    assert "clothes, 13 formulas over 10 symbols" in capsys.readouterr().out

@@ -8,7 +8,7 @@ import random
 import sqlite3
 import tomllib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +77,19 @@ def mutated(rng: random.Random, text: str) -> str:
     return text
 
 
+def mutated_documents(seed: int, count: int, depth: int) -> Iterator[tuple[str, str, bool]]:
+    """JSON documents, texts that they were changed to, and whether those are JSON: some are and some are not."""
+    rng, right = random.Random(seed), 0
+    for _ in range(count):
+        indent = rng.choice([None, None, 1])
+        document = json.dumps(random_value(rng, depth), ensure_ascii=rng.random() < 0.5, indent=indent)
+        text = mutated(rng, document)
+        expected = is_json(text)
+        right += expected
+        yield document, text, expected
+    assert count // 8 < right < count * 7 // 8
+
+
 def refuse(name: str) -> None:
     raise ValueError(f"{name} is Python's own")
 
@@ -100,19 +113,11 @@ def nesting(text: str) -> int:
 
 
 def json_documents(seed: int, count: int, depth: int) -> None:
-    rng = random.Random(seed)
     languages = [bundled_grammar("json").truncate(d) for d in range(depth + 2)]
-    right = 0
-    for _ in range(count):
-        indent = rng.choice([None, None, 1])
-        document = json.dumps(random_value(rng, depth), ensure_ascii=rng.random() < 0.5, indent=indent)
-        text = mutated(rng, document)
-        expected = is_json(text)
-        right += expected
+    for _, text, expected in mutated_documents(seed, count, depth):
         needed = nesting(text) if expected else 0
         for d, language in enumerate(languages):
             assert language.accepts(text) == (expected and d >= needed), (text, d)
-    assert count // 8 < right < count * 7 // 8
 
 
 def test_json_documents() -> None:

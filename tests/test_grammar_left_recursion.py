@@ -12,6 +12,7 @@ import pytest
 from reference import grammars as slow
 from reference.random_grammars import all_words, random_grammar
 from reference.random_grammars_wide import GrammarGenerator
+from tokenfst.automata import rule_graph
 from tokenfst.automata.expression import (
     EPSILON,
     Expr,
@@ -26,8 +27,7 @@ from tokenfst.automata.expression import (
     union,
 )
 from tokenfst.automata.grammar_lint import nullable
-from tokenfst.automata.inlining import size
-from tokenfst.automata.left_recursion import rewrite_left_recursion, without_left_recursion
+from tokenfst.automata.left_recursion import rewrite_left_recursion
 from tokenfst.automata.pushdown import pushdown_rules
 from tokenfst.automata.rule_graph import cycles, left_edge
 from tokenfst.budget import Budget
@@ -96,11 +96,10 @@ def on_cycles(rules: Rules) -> list[str]:
 
 def check(rules: Rules, words: list[bytes], what: object) -> None:
     """All ways to rewrite ``rules``: the words, the left edges, and what must stay as it is."""
-    plain = without_left_recursion(rules, "s", Budget())
+    plain = rewrite_left_recursion(rules, "s", Budget()).rules
     ways = {
         "plain": plain,
         "inlined": pushdown_rules(rules, "s", Budget()),
-        "not inlined": pushdown_rules(rules, "s", Budget(), inline=False),
         "again": pushdown_rules(plain, "s", Budget()),
     }
     for way, found in ways.items():
@@ -109,7 +108,7 @@ def check(rules: Rules, words: list[bytes], what: object) -> None:
         expected = slow.accepts(rules, "s", word)
         for way in ("plain", "inlined"):
             assert slow.accepts(ways[way], "s", word) == expected, (what, way, word)
-    assert list(ways["not inlined"]) == list(plain) and list(ways["again"]) == list(ways["inlined"])
+    assert list(ways["again"]) == list(ways["inlined"])
     looping = on_cycles(rules)
     for name, body in plain.items():
         assert name not in rules or name in looping or body is rules[name], (what, name, "left as it is")
@@ -224,7 +223,7 @@ def test_what_becomes_of_it(kind: str) -> None:
             return " ".join(map(written, node.args))
         return node.value.decode() if isinstance(node.value, bytes) else str(node.value or "ε")
 
-    assert written(without_left_recursion(KINDS[kind], "s", Budget())["s"]) == WRITTEN[kind]
+    assert written(rewrite_left_recursion(KINDS[kind], "s", Budget()).rules["s"]) == WRITTEN[kind]
 
 
 def test_other_rules_stay_the_same_objects() -> None:
@@ -235,10 +234,10 @@ def test_other_rules_stay_the_same_objects() -> None:
         "right": union(concat(A, call("right")), B),
         "unused": A,
     }
-    found = without_left_recursion(rules, "s", Budget())
+    found = rewrite_left_recursion(rules, "s", Budget()).rules
     assert list(found) == ["s", "list", "flat", "right"]
     assert [name for name in found if found[name] is not rules[name]] == ["list"]
-    assert without_left_recursion(found, "s", Budget()) == found
+    assert rewrite_left_recursion(found, "s", Budget()).rules == found
 
 
 def test_only_heads_are_rewritten() -> None:
@@ -272,7 +271,7 @@ def test_heads_are_rules_and_the_rest_is_inlined() -> None:
         assert {node.value for node in body.walk() if node.op is Op.CALL} == {"value"}
     assert sum(node.op is Op.VARIABLE for node in found["value"].walk()) == 1
     assert len({id(node) for body in found.values() for node in body.walk() if node.op is Op.REPEAT}) == 1
-    assert list(pushdown_rules(rules, "s", Budget(), inline=False)) == ["s", *list(rules)[1:]]
+    assert list(rewrite_left_recursion(rules, "s", Budget()).rules) == ["s", *list(rules)[1:]]
 
 
 def test_large_callees_stay_calls() -> None:
@@ -284,7 +283,7 @@ def test_large_callees_stay_calls() -> None:
         "v": B,
     }
     found = pushdown_rules(rules, "s", Budget())
-    assert list(found) == ["s", "t"] and all(size(body) <= 20_000 for body in found.values())
+    assert list(found) == ["s", "t"] and all(rule_graph.Rules(found).size(name) <= 20_000 for name in found)
 
 
 def chain(length: int, body: Callable[[Expr], Expr], last: Expr) -> Rules:
@@ -313,7 +312,7 @@ CHAINS: dict[str, Rules] = {
 @pytest.mark.parametrize("name", CHAINS)
 def test_large_grammars(name: str) -> None:
     budget = Budget(seconds=30)
-    found = without_left_recursion(CHAINS[name], "s", budget)
+    found = rewrite_left_recursion(CHAINS[name], "s", budget).rules
     assert len(found) < 25_000 and len(pushdown_rules(found, "s", budget)) < 25_000
     empty = nullable(found, budget)
     assert not cycles({rule: left_edge(body, empty) for rule, body in found.items()})
@@ -325,6 +324,6 @@ def test_budget_names_the_rule() -> None:
     for name, before in zip(names[1:-1], names, strict=False):
         ways[name] = union(ways[name], concat(call(before), B))
     with pytest.raises(BudgetExceeded, match="positions; it grew in the rule 'r"):
-        without_left_recursion(ways, "s", Budget(positions=500_000))
+        rewrite_left_recursion(ways, "s", Budget(positions=500_000))
     with pytest.raises(BudgetExceeded, match="seconds; it grew in the rule"):
-        without_left_recursion(CHAINS["left"], "s", Budget(seconds=1e-9))
+        rewrite_left_recursion(CHAINS["left"], "s", Budget(seconds=1e-9))

@@ -31,8 +31,8 @@ from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.network import Network, network
-from tokenfst.automata.readable import character_class, character_ranges, readable
-from tokenfst.automata.utf8 import utf8_dfa
+from tokenfst.automata.readable import character_class, readable
+from tokenfst.automata.utf8 import single_characters, utf8_dfa
 from tokenfst.errors import DrawingError
 
 WORDS = [bytes(word) for n in range(6) for word in itertools.product(b"ab", repeat=n)]
@@ -280,11 +280,11 @@ def test_character_ranges_invert_utf8_automata() -> None:
         points = sorted(rng.sample([*range(0x20, 0x900), 0xFFFF, 0x10000, 0x1F600, 0x10FFFF], 6))
         ranges = tuple((low, high) for low, high in zip(points[::2], points[1::2], strict=True))
         ranges = tuple(pair for pair in ranges if pair[0] <= pair[1])
-        found = character_ranges(utf8_dfa(ranges))
+        found = single_characters(utf8_dfa(ranges))
         assert found is not None
         assert {c for low, high in found for c in range(low, high + 1)} == {
             c for low, high in ranges for c in range(low, high + 1)
         }
-    assert character_ranges(utf8_dfa(())) is None
-    assert character_ranges(regex("ab").determinize()) is None
+    assert single_characters(utf8_dfa(())) is None
+    assert single_characters(regex("ab").determinize()) is None
     assert character_class(((0x2028, 0x2028),)) == '"\\u2028"'

@@ -74,6 +74,39 @@ def test_a_step_at_depth_ten_thousand_costs_what_the_first_does(max_tokens: int 
     assert_flat(up)
 
 
+def test_memory_at_depth_and_going_back_far() -> None:
+    """Of the configurations only some are kept: whatever is gone back to is what a new matcher finds."""
+    automaton, rng = compile(BRACKETS, BYTES), random.Random(7)
+    kinds = rng.choices([(b"[", b"]"), (b"{", b"}")], k=1_000)
+    tokens = [BYTES.ids(opening)[0] for opening, _ in kinds]
+    matcher = automaton.matcher()
+    assert matcher.accept_tokens(tokens) and matcher.memory < 16_384
+    tokens += [BYTES.ids(b"x")[0], *(BYTES.ids(closing)[0] for _, closing in reversed(kinds))]
+    masks = np.zeros((2, 9), np.int32)
+    for back in (0, 1, 15, 16, 17, 31, 32, 33, 48, 200, 500, 999):
+        assert matcher.accept_tokens(tokens[matcher.num_tokens : 1_500])
+        matcher.rollback(back)
+        fork, again = matcher.fork(), automaton.matcher()
+        assert again.accept_tokens(tokens[: 1_500 - back])
+        for step in range(1_500 - back, min(1_520 - back, 1_500)):
+            for row, each in enumerate((fork, again)):
+                each.fill_next_token_bitmask(masks, row)
+                assert each.accept_token(tokens[step])
+            assert (masks[0] == masks[1]).all()
+    matcher.rollback(matcher.num_tokens)
+    assert matcher.accept_tokens(tokens) and matcher.is_accepting()
+
+
+def test_more_nodes_than_sixteen_bits_count() -> None:
+    matcher = compile(BRACKETS, BYTES).matcher()
+    opening, closing = BYTES.ids(b"[")[0], BYTES.ids(b"]")[0]
+    assert matcher.accept_tokens([opening] * 70_000)
+    held = matcher.memory
+    matcher.rollback(10_000)
+    assert matcher.accept_tokens([opening] * 10_000 + [closing] * 70_000) and matcher.is_accepting()
+    assert held < 40 * 70_000
+
+
 def test_tokens_that_open_and_close_several_at_once() -> None:
     matcher = compile(BRACKETS, BYTES).matcher()
     two, four = BYTES.ids(b"[[")[0], BYTES.ids(b"[[[[")[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_grammar_bundled import is_json, mutated, random_value
+from test_grammar_bundled import is_json, mutated_documents, random_value
 
 from reference.pushdown import Chart, Recognizer
 from tokenfst import Matcher, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile
@@ -26,13 +26,8 @@ STRUCTURE = [
 
 
 def json_documents(seed: int, count: int, depth: int) -> None:
-    rng, grammar, right = random.Random(seed), bundled_grammar("json"), 0
-    for _ in range(count):
-        indent = rng.choice([None, None, 1])
-        document = json.dumps(random_value(rng, depth), ensure_ascii=rng.random() < 0.5, indent=indent)
-        text = mutated(rng, document)
-        expected = is_json(text)
-        right += expected
+    grammar = bundled_grammar("json")
+    for document, text, expected in mutated_documents(seed, count, depth):
         assert grammar.accepts(text) == expected, text
         data = text.encode()
         viable = grammar.viable_prefix(data)
@@ -41,7 +36,6 @@ def json_documents(seed: int, count: int, depth: int) -> None:
         assert viable == len(data) or data[viable] not in following
         assert whole == is_json(data[:viable].decode(errors="replace"))
         assert grammar.viable_prefix(document.encode()) == len(document.encode())
-    assert count // 8 < right < count * 7 // 8
 
 
 def test_json_documents() -> None:

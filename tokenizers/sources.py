@@ -5,6 +5,7 @@
 ``hf:PATH|NAME``         a ``tokenizer.json``, a folder with one, or a model on the hub
 ``tiktoken:NAME|FILE``   an encoding of tiktoken, or a ``.tiktoken`` file
 ``spm:FILE``             a SentencePiece model
+``symbols:A,B,C|@FILE``  plain symbols, or a file of them, one a line (``from_symbols``)
 ``tokens:FILE``          tokenfst's own small JSON format (``token_file``)
 =======================  ================================================================
 """
@@ -17,6 +18,7 @@ from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.from_huggingface import from_huggingface
 from tokenfst.tokenizers.from_mistral import from_mistral
 from tokenfst.tokenizers.from_sentencepiece import from_sentencepiece
+from tokenfst.tokenizers.from_symbols import read_symbols
 from tokenfst.tokenizers.from_tiktoken import from_tiktoken
 from tokenfst.tokenizers.token_file import read_token_file
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -26,6 +28,7 @@ _ADAPTERS: dict[str, Callable[..., Vocabulary]] = {
     "hf": from_huggingface,
     "tiktoken": from_tiktoken,
     "spm": from_sentencepiece,
+    "symbols": read_symbols,
     "tokens": read_token_file,
 }
 

@@ -11,8 +11,8 @@
 
 ``tokens`` and ``eos_token_id`` (an id or a list) are required. An entry of ``tokens`` is a string (its
 UTF-8), or an object with ``hex`` or ``bytes``; the empty one marks a special token. ``special_tokens`` is a
-mapping from names to ids or a list of ids. ``initial_tokens`` and ``start_absorbs`` are those of
-``Vocabulary``. Other keys are refused.
+mapping from names to ids or a list of ids. ``initial_tokens``, ``start_absorbs`` and ``symbols`` (names, or null)
+are those of ``Vocabulary``. Other keys are refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
 
-_KEYS = {"tokens", "eos_token_id", "special_tokens", "initial_tokens", "start_absorbs", "name"}
+_KEYS = {"tokens", "eos_token_id", "special_tokens", "initial_tokens", "start_absorbs", "symbols", "name"}
 
 
 def read_token_file(
@@ -51,6 +51,9 @@ def read_token_file(
     if not isinstance(eos, int | list):
         raise VocabularyError(f"{path}: eos_token_id must be an id or a list of ids, not {eos!r}")
     initial = document.get("initial_tokens")
+    symbols = document.get("symbols")
+    if not _are_symbols(symbols):
+        raise VocabularyError(f"{path}: symbols must be a list of names, or null for special tokens")
     try:
         return Vocabulary(
             pad_tokens(_table(document["tokens"], "tokens"), size),
@@ -58,6 +61,7 @@ def read_token_file(
             special,
             initial_tokens=None if initial is None else pad_tokens(_table(initial, "initial_tokens"), size),
             start_absorbs=document.get("start_absorbs", False) is True,
+            symbols=symbols and symbols + [None] * ((size or 0) - len(symbols)),
             name=str(document.get("name", "")) or f"tokens:{path}",
         )
     except VocabularyError as error:
@@ -76,6 +80,8 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
     if vocabulary.initial_tokens is not None:
         document["initial_tokens"] = [_entry(data) for data in vocabulary.initial_tokens]
         document["start_absorbs"] = vocabulary.start_absorbs
+    if vocabulary.symbols is not None:
+        document["symbols"] = list(vocabulary.symbols)
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -104,6 +110,11 @@ def _table(entries: Any, what: str) -> list[bytes]:
     if not isinstance(entries, list):
         raise VocabularyError(f"{what} must be a list, not {type(entries).__name__}")
     return [_bytes(entry, what, index) for index, entry in enumerate(entries)]
+
+
+def _are_symbols(symbols: Any) -> bool:
+    names = [] if symbols is None else symbols
+    return isinstance(names, list) and all(name is None or isinstance(name, str) for name in names)
 
 
 def _bytes(entry: Any, what: str, index: int) -> bytes:

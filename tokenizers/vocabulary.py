@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.errors import TokenIdError, VocabularyError
+from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
 
 if TYPE_CHECKING:
     import pynini
@@ -52,7 +52,8 @@ class Vocabulary:
     their ids. ``initial_tokens``: the bytes of each id as the first text token (``None``: the same as
     ``tokens``). ``start_absorbs``: what a token with an empty initial form does at the start of a text.
     False: the text has begun, and the next token takes its form from ``tokens``. True: the text is still at
-    its start. ``name``: for people; not part of the value.
+    its start. ``symbols``: what tokens stand for, where that is no text (see ``of_symbols``). ``name``: for
+    people; not part of the value.
 
     Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
     """
@@ -65,6 +66,7 @@ class Vocabulary:
         *,
         initial_tokens: Sequence[bytes] | None = None,
         start_absorbs: bool = False,
+        symbols: Sequence[str | None] | None = None,
         name: str = "",
     ) -> None:
         table = _byte_strings(tokens, "tokens")
@@ -94,6 +96,7 @@ class Vocabulary:
         self._names = MappingProxyType(names)
         self._special = frozenset(empty.tolist())
         self._absorbs = bool(start_absorbs) and self._initial is not None
+        self._symbols = None if symbols is None else self._checked_names(symbols)
         self._name = name
 
     # --- the value ----------------------------------------------------------------------------------------
@@ -129,6 +132,11 @@ class Vocabulary:
         return self._names
 
     @property
+    def symbols(self) -> tuple[str | None, ...] | None:
+        """The symbol that each token id is, ``None`` for end tokens and padding; ``None`` if tokens spell text."""
+        return self._symbols
+
+    @property
     def name(self) -> str:
         """Where the vocabulary came from, for people; not part of equality or of the fingerprint."""
         return self._name
@@ -138,8 +146,8 @@ class Vocabulary:
         """SHA-256, in hex, of everything that decides what token sequences mean.
 
         Hashed are, each preceded by its length: the sizes and bytes of ``tokens`` and ``initial_tokens``,
-        ``start_absorbs``, the end tokens, the special ids, and the names of special tokens. It is the same on
-        every machine and in every release with the same first line.
+        ``start_absorbs``, the end tokens, the special ids, the names of special tokens, and the symbols, if there
+        are any. It is the same on every machine and in every release with the same first line.
         """
         digest = hashlib.sha256(b"tokenfst vocabulary 1\n")
 
@@ -156,6 +164,8 @@ class Vocabulary:
         for key, token in self._names.items():
             add(key.encode("utf-8", "surrogatepass"))
             add(token.to_bytes(4, "little"))
+        for symbol in self._symbols or ():
+            add(b"" if symbol is None else symbol.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def __len__(self) -> int:
@@ -176,7 +186,15 @@ class Vocabulary:
 
     def __reduce__(self) -> tuple[Any, ...]:
         special = dict(self._names) or ()
-        return _unpickle, (self._tokens, self._eos, special, self._initial, self._absorbs, self._name)
+        return _unpickle, (
+            self._tokens,
+            self._eos,
+            special,
+            self._initial,
+            self._absorbs,
+            self._symbols,
+            self._name,
+        )
 
     # --- looking things up --------------------------------------------------------------------------------
 
@@ -207,6 +225,51 @@ class Vocabulary:
             if parts[-1] or not self._absorbs:
                 table = self._tokens
         return b"".join(parts)
+
+    def shown(self, ids: Iterable[int]) -> bytes:
+        """What a token sequence stands for, for people: ``decode(ids)``, or the names of symbols with spaces between
+        them."""
+        if self._symbols is None:
+            return self.decode(ids)
+        return " ".join(self.decode_symbols(ids)).encode("utf-8", "surrogatepass")
+
+    def decode_symbols(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """The symbols that a token sequence stands for; end tokens and padding are left out.
+
+        ``VocabularyError`` where tokens spell text, ``TokenIdError`` for an id outside of the vocabulary.
+        """
+        names = self._named_symbols()
+        found = (names[self._checked(token_id)] for token_id in ids)
+        return tuple(name for name in found if name is not None)
+
+    def encode_symbols(self, symbols: Iterable[str]) -> list[int]:
+        """The token ids of symbols. ``UnknownSymbolError`` for one that the vocabulary does not have."""
+        numbers = self._symbol_ids
+        found = []
+        for symbol in symbols:
+            if symbol not in numbers:
+                raise UnknownSymbolError(symbol, tuple(numbers))
+            found.append(numbers[symbol])
+        return found
+
+    @cached_property
+    def _symbol_ids(self) -> dict[str, int]:
+        return {name: token for token, name in enumerate(self._named_symbols()) if name is not None}
+
+    def _named_symbols(self) -> tuple[str | None, ...]:
+        if self._symbols is None:
+            raise VocabularyError(f"{self!r} spells text, not symbols: make one with Vocabulary.of_symbols")
+        return self._symbols
+
+    def _checked_names(self, symbols: Sequence[str | None]) -> tuple[str | None, ...]:
+        """The name of each token that is not special, once each."""
+        if len(symbols) != len(self._tokens):
+            raise VocabularyError(f"{len(symbols):,} symbols for {len(self):,} tokens: give one for each")
+        names = tuple(None if token in self._special else name for token, name in enumerate(symbols))
+        known = [name for name in names if name is not None]
+        if len(known) != len(names) - len(self._special) or len(set(known)) != len(known):
+            raise VocabularyError("each token that is not special needs a symbol of its own")
+        return names
 
     def encode_greedy(self, data: bytes) -> list[int]:
         """Some token sequence that decodes to ``data``: at each place the longest token that fits, lowest id
@@ -299,6 +362,15 @@ class Vocabulary:
         write_token_file(self, path)
 
     # --- adapters -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def of_symbols(
+        cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
+    ) -> Vocabulary:
+        """Of plain symbols (class labels, tags, actions), token t being symbol t; see ``from_symbols``."""
+        from tokenfst.tokenizers.from_symbols import from_symbols
+
+        return from_symbols(symbols, end, size=size, name=name)
 
     @classmethod
     def from_huggingface(
@@ -410,6 +482,9 @@ def _unpickle(
     special: Mapping[str, int] | Iterable[int],
     initial: Sequence[bytes] | None,
     absorbs: bool,
+    symbols: Sequence[str | None] | None,
     name: str,
 ) -> Vocabulary:
-    return Vocabulary(tokens, eos, special, initial_tokens=initial, start_absorbs=absorbs, name=name)
+    return Vocabulary(
+        tokens, eos, special, initial_tokens=initial, start_absorbs=absorbs, symbols=symbols, name=name
+    )

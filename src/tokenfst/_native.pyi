@@ -8,6 +8,17 @@ import numpy.typing as npt
 
 _Machine = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int]
 
+class Lexicon:
+    def __init__(self, words: list[bytes], bytes: int = ..., seconds: float = ...) -> None: ...
+    def __len__(self) -> int: ...
+    def words(self) -> list[bytes]: ...
+    @property
+    def num_states(self) -> int: ...
+    @property
+    def num_arcs(self) -> int: ...
+    @property
+    def memory(self) -> int: ...
+
 class ByteAutomaton:
     def __init__(
         self,
@@ -19,6 +30,7 @@ class ByteAutomaton:
         rules: Sequence[tuple[int, bool]],
         assured: npt.NDArray[np.int32],
         labelled: bool,
+        lexicons: Sequence[Lexicon],
         states: int,
         bytes: int,
         seconds: float,
@@ -66,6 +78,7 @@ class TokenAutomaton:
         rules: Sequence[tuple[int, bool]],
         assured: npt.NDArray[np.int32],
         labelled: bool,
+        lexicons: Sequence[Lexicon],
         vocabulary: Vocabulary,
         states: int,
         bytes: int,
@@ -125,6 +138,8 @@ class Matcher:
     def num_tokens(self) -> int: ...
     @property
     def tokens(self) -> list[int]: ...
+    @property
+    def memory(self) -> int: ...
     @property
     def state(self) -> int: ...
 

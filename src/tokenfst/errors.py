@@ -6,24 +6,34 @@
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import fields
+
+from tokenfst.budget import Budget
+
 
 class TokenfstError(Exception):
     """Root of all errors that tokenfst raises on purpose."""
+
+
+_BUDGETED = frozenset(field.name for field in fields(Budget))
 
 
 class BudgetExceeded(TokenfstError):
     """A construction outgrew its budget (convention 8).
 
     ``resource`` is what ran out (``"states"``, ``"bytes"``, ``"seconds"``, ``"positions"``), ``limit`` the
-    budget in that unit, ``where`` the part of the constraint that grew (empty when it has no name).
+    budget in that unit, ``where`` the part of the constraint that grew (empty when it has no name). A few limits are
+    no fields of ``Budget`` and cannot be raised (``"stacks"``, ``"levels of nesting"``): the message then does not
+    advise it.
     """
 
     def __init__(self, resource: str, limit: float, where: str = "") -> None:
         self.resource, self.limit, self.where = resource, limit, where
         part = f"; it grew in {where}" if where else ""
+        raised = f", or raise Budget({resource}=...)" if resource in _BUDGETED else ""
         super().__init__(
-            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller, "
-            f"or raise Budget({resource}=...)"
+            f"the construction needs more than {limit:,.12g} {resource}{part}. Make that part smaller{raised}"
         )
 
     def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[str, float, str]]:
@@ -41,6 +51,21 @@ class EmptyLanguageError(ConstraintError):
     """No string at all satisfies the constraint."""
 
 
+class ConflictError(EmptyLanguageError):
+    """Parts that must hold at once contradict each other.
+
+    ``conflict``: the texts of those that do; without any of them the others do not contradict each other. Empty where
+    that could not be found out within the budget.
+    """
+
+    def __init__(self, message: str, conflict: tuple[str, ...]) -> None:
+        self.conflict = conflict
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[ConflictError], tuple[str, tuple[str, ...]]]:
+        return type(self), (str(self), self.conflict)
+
+
 class PatternError(ConstraintError):
     """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
 
@@ -56,8 +81,41 @@ class PatternSyntaxError(PatternError):
     """The pattern is not well formed."""
 
 
+class UnknownSymbolError(ConstraintError):
+    """Something names a symbol that is not one of those given.
+
+    ``symbol``: its name; ``symbols``: those there are; ``formula`` and ``position``: where it stands (``None``: in no
+    text).
+    """
+
+    def __init__(
+        self, symbol: str, symbols: tuple[str, ...], formula: str | None = None, position: int = 0
+    ) -> None:
+        self.symbol, self.symbols, self.formula, self.position = symbol, symbols, formula, position
+        near = difflib.get_close_matches(symbol, symbols, 3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {_some(symbols)}"
+        message = f"the symbol {symbol!r} is not one of the symbols given: {hint}"
+        if formula is not None:
+            message += f" (position {position})\n{caret(formula, position)}"
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[UnknownSymbolError], tuple[str, tuple[str, ...], str | None, int]]:
+        return type(self), (self.symbol, self.symbols, self.formula, self.position)
+
+
 class UnsupportedPatternError(PatternError):
     """The pattern is well formed but describes something that is not a regular language."""
+
+
+class LabelError(ConstraintError):
+    """One of several labels is at fault; ``label`` is that label, as text."""
+
+    def __init__(self, label: str | bytes, message: str) -> None:
+        self.label = label.decode("utf-8", "backslashreplace") if isinstance(label, bytes) else label
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[LabelError], tuple[str, str]]:
+        return type(self), (self.label, str(self))
 
 
 class SchemaError(ConstraintError):
@@ -191,3 +249,9 @@ def caret(text: str | bytes, position: int) -> str:
     end = shown.find("\n", position)
     line = shown[begin:] if end < 0 else shown[begin:end]
     return f"  {line}\n  {' ' * (position - begin)}^"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """Up to ten of the names."""
+    shown = ", ".join(map(repr, names[:10]))
+    return f"{shown}, … ({len(names):,} in all)" if len(names) > 10 else shown or "none"

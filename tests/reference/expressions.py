@@ -7,6 +7,9 @@ recursion is the least fixed point by iteration from nothing. O(n³) a node at b
 
 from __future__ import annotations
 
+import itertools
+
+from tokenfst._native import Lexicon
 from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
 
 Relation = tuple[int, ...]
@@ -56,9 +59,8 @@ class _Reader:
                 assert isinstance(node.value, int)
                 return (*(1 << i + 1 if node.value >> byte & 1 else 0 for i, byte in enumerate(self.word)), 0)
             case Op.LITERAL:
-                data = node.value
-                assert isinstance(data, bytes)
-                return tuple(1 << i + len(data) if self.word[i:].startswith(data) else 0 for i in places)
+                assert isinstance(node.value, bytes)
+                return self.words([node.value])
             case Op.CONCAT:
                 result = self.empty
                 for arg in args:
@@ -79,9 +81,32 @@ class _Reader:
             case Op.MACHINE:
                 assert isinstance(node.value, Dfa)
                 return tuple(self.run(node.value, i) for i in places)
+            case Op.WORDS:
+                assert isinstance(node.value, Lexicon)
+                return self.words(node.value.words())
+            case Op.SELECTION:
+                assert isinstance(node.value, tuple)
+                low, high = node.value
+                assert isinstance(node.args[0].value, Lexicon)
+                words = node.args[0].value.words()
+                result = (0,) * self.size
+                for count in range(low, (len(words) if high < 0 else min(high, len(words))) + 1):
+                    for chosen in itertools.permutations(words, count):
+                        row = self.empty
+                        for k, word in enumerate(chosen):
+                            row = self.compose(row, args[1]) if k else row
+                            row = self.compose(row, self.words([word]))
+                        result = tuple(a | b for a, b in zip(result, row, strict=True))
+                return result
             case Op.BEHIND:
                 return tuple((args[0][start] >> i & 1) << i for i in places)
         raise AssertionError(node.op)
+
+    def words(self, words: list[bytes]) -> Relation:
+        return tuple(
+            _or([1 << i + len(word) for word in words if self.word[i:].startswith(word)])
+            for i in range(self.size)
+        )
 
     def compose(self, left: Relation, right: Relation) -> Relation:
         return tuple(_or([right[j] for j in range(self.size) if row >> j & 1]) for row in left)

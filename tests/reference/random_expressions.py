@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from tokenfst._native import Lexicon
 from tokenfst.automata import expression as ex
 from tokenfst.automata.expression import Expr
 
@@ -12,6 +13,17 @@ LETTERS = b"ab"
 
 def random_word(rng: random.Random, longest: int) -> bytes:
     return bytes(rng.choice(LETTERS) for _ in range(rng.randint(1, longest)))
+
+
+def random_lexicon(rng: random.Random) -> Lexicon:
+    return Lexicon([random_word(rng, 3) for _ in range(rng.randint(1, 4))])
+
+
+def random_selection(rng: random.Random) -> Expr:
+    separator = ex.union(*(ex.literal(random_word(rng, 2)) for _ in range(rng.randint(1, 2))))
+    lexicon = Lexicon([random_word(rng, 2) for _ in range(rng.randint(1, 3))])
+    low = rng.randint(1, 2)
+    return ex.selection(lexicon, separator, low, rng.choice([None, low, low + 1]))
 
 
 def random_expression(rng: random.Random, depth: int, variable: Expr | None = None) -> Expr:
@@ -23,6 +35,8 @@ def random_expression(rng: random.Random, depth: int, variable: Expr | None = No
             ex.literal(random_word(rng, 3)),
             ex.literal(b"a"),
             ex.literal(b"b"),
+            ex.words(random_lexicon(rng)),
+            random_selection(rng),
         ]
         return rng.choice([*leaves, variable] if variable is not None else leaves)
 

@@ -18,6 +18,7 @@ from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.cli import groups, options
 from tokenfst.cli.following import Following, following
+from tokenfst.cli.symbols import SymbolResult, check_symbols
 from tokenfst.cli.terminal import (
     Exit,
     UsageError,
@@ -78,18 +79,22 @@ def check_command(
     """
     budget = budgeting.read()
     given, texts = constraining.first(texts or [], budget)
-    results: Iterator[TextResult] | Iterator[TokenResult]
+    results: Iterator[TextResult] | Iterator[TokenResult] | Iterator[SymbolResult]
     if tokens:
         if texts:
             raise UsageError(f"check either --tokens or texts, not both ({texts[0]!r})")
         sequences = [_token_ids(each) for each in tokens]
-        table = tokenizing.need("--tokens")
+        table = given.tokens(tokenizing, "--tokens")
         automaton = given.token_automaton(table, budget)
         results = (check_tokens(automaton, ids, show) for ids in sequences)
     else:
         if tokenizing.vocabulary is not None:
             raise UsageError("--vocabulary goes with --tokens; texts are checked without one")
-        results = (check_text(given.value, text, given.grammar) for text in _texts(texts))
+        if given.automaton is not None:
+            machine = given.automaton
+            results = (check_symbols(machine, os.fsdecode(text)) for text in _texts(texts))
+        else:
+            results = (check_text(given.value, text, given.grammar) for text in _texts(texts))
     every = True
     collected = []
     for result in results:
@@ -230,14 +235,14 @@ class TokenResult:
     def as_json(self) -> dict[str, Any]:
         answer: dict[str, Any] = {
             "tokens": self.ids,
-            **json_bytes(self.vocabulary.decode(self.ids)),
+            **json_bytes(self.vocabulary.shown(self.ids)),
             "accepted": self.accepted,
         }
         if not self.accepted:
             answer |= {
                 "token": self.place,
                 "stops_early": self.place == len(self.ids),
-                "before": json_bytes(self.vocabulary.decode(self.ids[: self.place])),
+                "before": json_bytes(self.vocabulary.shown(self.ids[: self.place])),
                 "allowed": {
                     "count": len(self.allowed),
                     "tokens": [
@@ -248,12 +253,12 @@ class TokenResult:
         return answer
 
     def show(self) -> None:
-        text = quoted(self.vocabulary.decode(self.ids), _SHOWN_TEXT)
+        text = quoted(self.vocabulary.shown(self.ids), _SHOWN_TEXT)
         if self.accepted:
             say(f"yes  {counted(len(self.ids), 'token')}: {text}", "green")
             return
         say(f"no   {counted(len(self.ids), 'token')}: {text}", "red")
-        before = quoted(self.vocabulary.decode(self.ids[: self.place]), _SHOWN_TEXT)
+        before = quoted(self.vocabulary.shown(self.ids[: self.place]), _SHOWN_TEXT)
         if self.place == len(self.ids):
             say(f"     the tokens stop too early, after {before}")
         elif self.ended:
@@ -268,6 +273,8 @@ class TokenResult:
         say(f"     {counted(len(self.allowed), 'token')} allowed there{': ' if some else ''}{some}{more}")
 
     def _bytes(self, token: int) -> bytes:
+        if self.vocabulary.symbols is not None:
+            return self.vocabulary.shown([token])
         first = not any(each not in self.vocabulary.special_token_ids for each in self.ids[: self.place])
         return self.vocabulary.initial_bytes(token) if first else self.vocabulary.token_bytes(token)
 

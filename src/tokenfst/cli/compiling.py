@@ -77,7 +77,7 @@ def compile_command(
     budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Compile a pattern or a grammar for a vocabulary, ahead of time, into an artifact.
+    """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.
 
     All states, masks and distances are made. The artifact appears under its name only when it is whole; an
     older artifact of that name is replaced.
@@ -89,7 +89,7 @@ def compile_command(
         raise UsageError(f"--output FILE{SUFFIX} is needed (or --estimate)")
     if output is not None and not estimate:
         _check_output(output, force)
-    tokens = tokenizing.need("compile")
+    tokens = constraint.tokens(tokenizing, "compile")
 
     expected = None
     if isinstance(constraint.value, Language):
@@ -110,7 +110,7 @@ def compile_command(
     if not json and expected is not None and expected.states:
         note(f"estimate: {expected}")
 
-    lazy, messages = options.compile_warned(constraint.value, tokens, budget)
+    lazy, messages = constraint.compiled(tokens, budget)
     for message in messages:
         warn(message)
     try:

@@ -93,7 +93,11 @@ def _machine(
     tokenizing: options.VocabularyOptions,
     budget: Budget,
 ) -> tuple[Drawing, int]:
-    """A picture of the machine over bytes or tokens, and its number of states."""
+    """A picture of the machine over bytes, symbols or tokens, and its number of states."""
+    if given.automaton is not None and tokenizing.vocabulary is None:
+        states = given.automaton.num_states - 1
+        _check_size(states, max_states)
+        return given.automaton.draw(max_states=max_states), states
     language = given.language.minimize() if minimize else given.language
     if tokenizing.vocabulary is None:
         states = language.size().states
@@ -131,10 +135,13 @@ def draw_tokens(automaton: TokenAutomaton, max_states: int) -> tuple[Drawing, in
     for arc in np.lexsort((token, target, source)).tolist():
         between.setdefault((int(source[arc]), int(target[arc])), []).append(int(token[arc]))
     texts = automaton.vocabulary.initial_tokens or automaton.vocabulary.tokens
-    edges = []
+    symbols, edges = automaton.vocabulary.symbols, []
     for (begin, end), ids in between.items():
         table = texts if begin == start else automaton.vocabulary.tokens
-        shown = ", ".join(quoted(table[each], 20) for each in ids[:_SHOWN_TOKENS])
+        shown = ", ".join(
+            quoted(table[each], 20) if symbols is None else symbols[each] or ""
+            for each in ids[:_SHOWN_TOKENS]
+        )
         more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
         edges.append(Edge(begin, end, shown + more))
     return draw_graph(start, final.tolist(), edges, automaton.source), states

@@ -13,13 +13,17 @@ import typer
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.regex import regex
+from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
+from tokenfst.cli.labels import read_choices
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstWarning
+from tokenfst.tokenizers.from_symbols import from_symbols, listed_symbols
 from tokenfst.tokenizers.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -129,7 +133,7 @@ class _Spec:
             "--vocabulary",
             "-v",
             metavar="SPEC",
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json.",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json or symbols:A,B,C.",
         ),
     ] = None
 
@@ -185,7 +189,82 @@ class GrammarOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintOptions(GrammarOptions):
+class SymbolOptions(GrammarOptions):
+    """Temporal formulas over symbols."""
+
+    ltlf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ltlf",
+            metavar="FORMULA",
+            help="A formula of linear temporal logic on finite traces; may be repeated, and all must hold.",
+            rich_help_panel="Symbols",
+        ),
+    ] = None
+    symbols: Annotated[
+        str | None,
+        typer.Option(
+            "--symbols",
+            metavar="A,B,C|@FILE",
+            help="The symbols, or a file of them, one a line; if not given, those that the formulas name.",
+            rich_help_panel="Symbols",
+        ),
+    ] = None
+
+    def read_formulas(self, budget: Budget) -> Constraint | None:
+        """The constraint of the formulas, if some are given."""
+        if self.ltlf:
+            names = None if self.symbols is None else listed_symbols(self.symbols)
+            automaton = ltlf(self.ltlf, names, budget)
+            return Constraint(automaton.language(budget=budget), automaton=automaton)
+        if self.symbols is not None:
+            raise UsageError("--symbols goes with --ltlf")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOptions(SymbolOptions):
+    """A set of labels to choose from."""
+
+    choices: Annotated[
+        Path | None,
+        typer.Option(
+            "--choices",
+            "-c",
+            metavar="FILE",
+            help="Labels to choose from: a file with one label a line (UTF-8).",
+            rich_help_panel="Labels",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Choose several labels, with this text between two; no label twice.",
+            rich_help_panel="Labels",
+        ),
+    ] = None
+    most: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel="Labels"),
+    ] = None
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel="Labels")
+    ] = False
+
+    def read_choices(self, budget: Budget) -> Language | None:
+        """The language of the labels, if some are given."""
+        if self.choices is not None:
+            if self.separator is None and (self.most is not None or self.repeats):
+                raise UsageError("--most and --repeats go with --separator TEXT, which allows several labels")
+            return read_choices(self.choices, self.separator, self.most, self.repeats, budget)
+        if self.separator is not None or self.most is not None or self.repeats:
+            raise UsageError("--separator, --most and --repeats go with --choices")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintOptions(LabelOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -221,17 +300,35 @@ class ConstraintOptions(GrammarOptions):
     def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
         """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
         words = rest if self.constraint is None else [self.constraint, *rest]
-        if self.grammar is not None and (self.file is not None or self.flags):
-            raise UsageError("--file and --flags are for patterns, and --grammar names a grammar")
+        given = [
+            name
+            for name, value in (
+                ("--grammar", self.grammar),
+                ("--ltlf", self.ltlf),
+                ("--choices", self.choices),
+            )
+            if value
+        ]
+        if len(given) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} are two constraints: give one")
+        if given and (self.file is not None or self.flags):
+            raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
+        temporal, choices = self.read_formulas(budget), self.read_choices(budget)
         grammar = self.read_grammar(budget)
+        if temporal is not None:
+            return temporal, words
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
         if self.depth is not None:
             raise UsageError("--depth goes with --grammar")
+        if choices is not None:
+            return Constraint(choices), words
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
-            raise UsageError("a CONSTRAINT is needed: a pattern, an artifact, --file or --grammar")
+            raise UsageError(
+                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --ltlf or --choices"
+            )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
     def one(self, budget: Budget) -> Constraint:
@@ -239,6 +336,8 @@ class ConstraintOptions(GrammarOptions):
         constraint, rest = self.first([], budget)
         if rest:
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
+            given = "constraint is a formula" if self.ltlf else given
+            given = f"labels come from {self.choices}" if self.choices else given
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
@@ -254,11 +353,13 @@ def is_artifact(constraint: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """What a CONSTRAINT stands for. ``value``: its words; a grammar only where they are no regular language.
-    ``path``: the artifact that it came from; ``grammar``: the grammar, with nothing left out."""
+    ``path``: the artifact that it came from; ``grammar``: the grammar, with nothing left out; ``automaton``: the
+    automaton over symbols, where ``value`` is its language over their codes."""
 
     value: Language | Grammar
     path: Path | None = None
     grammar: Grammar | None = None
+    automaton: SymbolAutomaton | None = None
 
     @property
     def source(self) -> str:
@@ -280,10 +381,25 @@ class Constraint:
         lazily."""
         if self.path is not None:
             return TokenAutomaton.load(self.path, vocabulary)
-        automaton, messages = compile_warned(self.value, vocabulary, budget)
+        automaton, messages = self.compiled(vocabulary, budget)
         for message in messages:
             warn(message)
         return automaton
+
+    def compiled(self, vocabulary: Vocabulary, budget: Budget) -> tuple[TokenAutomaton, list[str]]:
+        """``compile``, and the warnings that it gave."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", TokenfstWarning)
+            automaton = compile(self.automaton or self.value, vocabulary, budget)
+        return automaton, [str(item.message) for item in caught]
+
+    def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
+        """The vocabulary that is given, or else that of the constraint's own symbols."""
+        if self.automaton is None or given.vocabulary is not None:
+            return given.need(why)
+        return from_symbols(
+            self.automaton.symbols, size=given.vocab_size, eos_token_id=given.eos_token_id or None
+        )
 
 
 def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
@@ -323,16 +439,6 @@ def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> C
     if grammar.is_regular():
         return Constraint(Language(grammar.to_language().expr, grammar.source, budget), grammar=grammar)
     return Constraint(grammar, grammar=grammar)
-
-
-def compile_warned(
-    value: Language | Grammar, vocabulary: Vocabulary, budget: Budget
-) -> tuple[TokenAutomaton, list[str]]:
-    """``compile``, and the warnings that it gave."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TokenfstWarning)
-        automaton = compile(value, vocabulary, budget)
-    return automaton, [str(item.message) for item in caught]
 
 
 def _flags(letters: str) -> int:

@@ -53,20 +53,20 @@ def sample_command(
     given = constraining.one(budget)
     samples: list[dict[str, Any]] = []
     automaton: TokenAutomaton | None = None
-    if tokenizing.vocabulary is None:
+    if tokenizing.vocabulary is None and given.automaton is None:
         if max_tokens is not None:
             raise UsageError("--max-tokens goes with --vocabulary; --max-length bounds strings")
     else:
         if max_length is not None:
             raise UsageError("--max-length is for strings; --max-tokens bounds token sequences")
-        table = tokenizing.need("sample")
+        table = given.tokens(tokenizing, "sample")
         automaton = given.token_automaton(table, budget)
     for _ in range(number):
         if automaton is None:
             word, extra = given.language.sample(rng, max_length), {}
         else:
             ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_tokens is None else max_tokens)
-            word, extra = automaton.vocabulary.decode(ids), {"tokens": ids}
+            word, extra = automaton.vocabulary.shown(ids), {"tokens": ids}
         if json:
             samples.append(json_bytes(word) | extra)
         else:

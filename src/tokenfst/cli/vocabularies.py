@@ -39,7 +39,7 @@ def vocab_command(
         typer.Argument(
             metavar="SPEC",
             show_default=False,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json.",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json or symbols:A,B,C.",
         ),
     ],
     samples: Annotated[int, typer.Option(metavar="N", min=0, help="Random texts for the round trip.")] = 200,

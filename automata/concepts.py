@@ -1,0 +1,351 @@
+"""Concepts in text: whole words and phrases as symbols, and the texts whose sequence of symbols an automaton accepts.
+
+The idea: a transducer reads text and writes the name of a concept where one of its forms ends (Aho and Corasick,
+"Efficient string matching", CACM 1975). Its state is the longest ending of the text that begins a form *and begins
+where a form may*: failure links lead to the next shorter such ending, so nothing is forgotten on a mismatch and nothing
+is kept too long after a match. With ``boundaries`` a form that begins (ends) with a word character stands only where no
+word character comes before (after) it; what follows decides, so such a form is written by the next character, or by the
+end of the text.
+
+``language(a)`` is the composition with an automaton over symbols: a deterministic automaton over bytes, whose states
+are pairs. It knows how much of a form is read, so its distances in tokens are exact. ``contains_all`` is an
+intersection, one small automaton for each concept, whose states are made on demand.
+
+Invariant: symbols come in the order in which forms end; of several that end at one place the longest first, each
+concept once. Word characters are those of Python's ``\\w``. Characters beyond ASCII are read through one classifier,
+shared by all states that go on alike after it.
+
+Cost: ``language``: states of the transducer times those of the automaton, plus the classifier's few hundred for each
+different continuation. Rejected: forms as regular expressions with look-around, which says which texts hold a concept
+but not in which order several do; the bookkeeping of Appendix B in the ABS paper, which counts no half-read form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata import expression
+from tokenfst.automata.byte_classifier import Classifier, classifier, word_characters
+from tokenfst.automata.expression import Dfa
+from tokenfst.automata.inflection import english_inflections
+from tokenfst.automata.language import Language
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
+
+Ints = npt.NDArray[np.int64]
+Forms = Mapping[str, Iterable[str]] | Iterable[str]
+"""Concepts by name with their forms; or words, each of which is a concept of its own."""
+
+_NONWORD, _WORD = 0, 1
+
+
+class SymbolTables(Protocol):
+    """A deterministic automaton over symbols. ``table`` (states, symbols + 1): the last column is for anything else;
+    state 0 is DEAD."""
+
+    @property
+    def symbols(self) -> Sequence[str]: ...
+    @property
+    def table(self) -> npt.NDArray[Any]: ...
+    @property
+    def accepting(self) -> npt.NDArray[np.bool_]: ...
+    @property
+    def start(self) -> int: ...
+
+
+class Concepts:
+    """A transducer from text to concepts, made by ``concepts``. Immutable."""
+
+    def __init__(self, forms: Mapping[str, Sequence[str]], boundaries: bool, ignore_case: bool) -> None:
+        self.forms = {name: tuple(each) for name, each in forms.items()}
+        self.names = tuple(self.forms)
+        self.boundaries = boundaries
+        self.ignore_case = ignore_case
+        self._classes = _Classes((form for each in self.forms.values() for form in each), ignore_case)
+        self._build()
+
+    def __repr__(self) -> str:
+        return f"<Concepts {', '.join(self.names)}: {len(self._next)} states>"
+
+    def symbols(self, text: str) -> list[str]:
+        """The concepts of a text, in the order in which their forms end. Linear."""
+        state, found = 0, list[int]()
+        for character in text:
+            read = self._classes.of(character)
+            found += self._outputs[self._written[state, read]]
+            state = int(self._next[state, read])
+        return [self.names[number] for number in (*found, *self._outputs[self._at_end[state]])]
+
+    def language(self, automaton: SymbolTables, budget: Budget | None = None) -> Language:
+        """The texts (valid UTF-8) whose sequence of concepts ``automaton`` accepts.
+
+        Concepts that it does not name are *anything else* to it; text that is no concept writes nothing. Raises
+        ``BudgetExceeded`` where the product of both has more states or bytes than ``budget``.
+        """
+        limits = budget or Budget()
+        others = len(automaton.symbols)
+        columns = {name: number for number, name in enumerate(automaton.symbols)}
+        steps = np.asarray(automaton.table, np.int64)
+        after = []
+        for output in self._outputs:
+            states = np.arange(len(steps))
+            for number in output:
+                states = steps[states, columns.get(self.names[number], others)]
+            after.append(states)
+        dfa = _composed(
+            self._next, self._written, self._at_end, np.stack(after), automaton, self._classes, limits
+        )
+        source = (
+            f"concepts {', '.join(self.names)} as {getattr(automaton, 'source', 'an automaton')} has them"
+        )
+        return Language.from_dfa(dfa, source).with_budget(limits)
+
+    # --- the transducer -----------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        """Fills ``_next`` and ``_written`` (states, classes), ``_at_end`` (states,): the latter two number outputs.
+
+        States 0 and 1 have read no part of a form: 0 where no word character comes before, 1 behind one.
+        """
+        read, is_word = self._classes.read, self._classes.is_word
+        children: list[dict[int, int]] = [{}, {}]
+        arcs: list[tuple[int, int, int]] = []  # parent, class, node
+        ends: dict[int, int] = {}
+        for number, forms in enumerate(self.forms.values()):
+            for form in forms:
+                node = 0
+                for character in form:
+                    step = read(character)
+                    if step not in children[node]:
+                        children[node][step] = len(children)
+                        arcs.append((node, step, len(children)))
+                        children.append({})
+                    node = children[node][step]
+                if ends.setdefault(node, number) != number:
+                    both = f"{self.names[ends[node]]!r} and {self.names[number]!r}"
+                    raise LabelError(
+                        form, f"the form {form!r} belongs to two concepts, {both}: give it to one"
+                    )
+        width = len(is_word)
+        follow = np.zeros((len(children), width), np.int64)
+        follow[:2] = np.where(is_word, 1, 0)
+        for step, child in children[0].items():
+            follow[0, step] = child
+            if not (self.boundaries and is_word[step]):
+                follow[1, step] = child
+        waiting: list[tuple[int, ...]] = [(), ()]  # written if no word character follows
+        at_once: list[tuple[int, ...]] = [(), ()]
+        waiting += [()] * len(arcs)
+        at_once += [()] * len(arcs)
+        depth = [0] * len(children)
+        for parent, _, node in arcs:
+            depth[node] = depth[parent] + 1
+        failure = [0] * len(children)
+        for parent, step, node in sorted(arcs, key=lambda arc: depth[arc[2]]):
+            failure[node] = (int(is_word[step])) if parent == 0 else int(follow[failure[parent], step])
+            follow[node] = follow[failure[node]]
+            for onward, child in children[node].items():
+                follow[node, onward] = child
+            own = (ends[node],) if node in ends else ()
+            waits = self.boundaries and bool(is_word[step])
+            waiting[node] = _joined(own if waits else (), waiting[failure[node]])
+            at_once[node] = _joined(() if waits else own, at_once[failure[node]])
+        outputs: dict[tuple[int, ...], int] = {(): 0}
+        written = np.zeros_like(follow)
+        for node in range(len(children)):
+            for step in range(width):
+                before = () if is_word[step] else waiting[node]
+                output = before + at_once[follow[node, step]]
+                if output:
+                    written[node, step] = outputs.setdefault(output, len(outputs))
+        self._next, self._written = follow, written
+        self._at_end = np.array([outputs.setdefault(each, len(outputs)) for each in waiting])
+        self._outputs = tuple(outputs)
+
+
+def _joined(own: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
+    return own + tuple(number for number in others if number not in own)
+
+
+class _Classes:
+    """Characters by what the transducer tells apart: other non-word and word characters, and each letter of a form."""
+
+    def __init__(self, forms: Iterable[str], ignore_case: bool) -> None:
+        words = word_characters()
+        self._by_character: dict[str, int] = {}
+        self._words = words
+        is_word = [False, True]
+        for character in sorted(set("".join(forms))):
+            if character in self._by_character:
+                continue
+            for variant in _variants(character) if ignore_case else {character}:
+                self._by_character[variant] = len(is_word)
+            is_word.append(bool(words[ord(character)]))
+        self.is_word = np.array(is_word)
+
+    def read(self, character: str) -> int:
+        """The class of a letter of a form."""
+        return self._by_character[character]
+
+    def of(self, character: str) -> int:
+        """The class of any character."""
+        known = self._by_character.get(character)
+        return known if known is not None else _WORD if self._words[ord(character)] else _NONWORD
+
+    def ascii(self) -> Ints:
+        """The classes of the ASCII characters."""
+        return np.array([self.of(chr(code)) for code in range(128)])
+
+    def beyond_ascii(self) -> Classifier:
+        """How the bytes of the others lead to their classes."""
+        return classifier(tuple((c, n) for c, n in self._by_character.items() if ord(c) >= 128))
+
+
+def _variants(character: str) -> set[str]:
+    """The characters that are a character's upper, lower or title case, or have it as theirs."""
+    found, pending = {character}, [character]
+    while pending:
+        each = pending.pop()
+        for other in (each.lower(), each.upper(), each.title(), each.casefold()):
+            if len(other) == 1 and other not in found:
+                found.add(other)
+                pending.append(other)
+    return found
+
+
+def _composed(
+    follow: Ints,
+    written: Ints,
+    at_end: Ints,
+    after: Ints,
+    automaton: SymbolTables,
+    classes: _Classes,
+    budget: Budget,
+) -> Dfa:
+    """The product as a byte automaton, not trimmed. ``after[output, state]`` is the automaton's state after an output.
+
+    States, in this order: DEAD; pairs (transducer, automaton); then, for each way in which pairs go on after a
+    character beyond ASCII, the inside of the classifier.
+    """
+    nodes, states = len(follow), after.shape[1]
+    if nodes * states > budget.states:
+        raise BudgetExceeded("states", budget.states, "concepts composed with an automaton over them")
+    moved = after[written]  # (nodes, classes, states)
+    target = np.where(moved == 0, 0, 1 + follow[:, :, None] * states + moved)
+    target = np.moveaxis(target, 2, 1).reshape(nodes * states, -1)  # of pairs, by class
+    ascii_classes, ascii_of = np.unique(classes.ascii(), return_inverse=True)
+    inner = classes.beyond_ascii()
+    ways, way = np.unique(target[:, inner.outcomes], axis=0, return_inverse=True)
+    count, width = len(inner.table), len(ascii_classes) + inner.table.shape[1]
+    total = 1 + nodes * states + len(ways) * count
+    if total > budget.states or 4 * total * width > budget.bytes:
+        resource, limit = ("states", budget.states) if total > budget.states else ("bytes", budget.bytes)
+        raise BudgetExceeded(resource, limit, "concepts composed with an automaton over them")
+    first = 1 + nodes * states + np.arange(len(ways)) * count
+    ended = np.concatenate(
+        [ways, np.zeros((len(ways), 1), np.int64)], axis=1
+    )  # by outcome; the last is no character
+    inside = np.where(
+        inner.table >= 0, first[:, None, None] + inner.table, ended[:, -1 - np.minimum(inner.table, -1)]
+    )
+    table = np.zeros((total, width), np.uint32)
+    pairs = table[1 : 1 + nodes * states]
+    pairs[:, : len(ascii_classes)] = target[:, ascii_classes]
+    pairs[:, len(ascii_classes) :] = inside[way.ravel(), 0]
+    table[1 + nodes * states :, len(ascii_classes) :] = inside.reshape(len(ways) * count, -1)
+    accepting = np.zeros(total, np.bool_)
+    accepting[1 : 1 + nodes * states] = np.asarray(automaton.accepting)[after[at_end]].ravel()
+    byte_classes = np.concatenate([ascii_of.ravel(), len(ascii_classes) + inner.classes]).astype(np.uint8)
+    start = 0 if automaton.start == 0 else 1 + automaton.start
+    return Dfa(byte_classes, table, accepting, start)
+
+
+# --- what users call ----------------------------------------------------------------------------------
+
+
+def concepts(
+    forms: Forms,
+    *,
+    boundaries: bool = True,
+    ignore_case: bool = False,
+    inflections: Callable[[str], Iterable[str]] | bool = False,
+) -> Concepts:
+    """The transducer of concepts given by their forms: ``concepts({"dog": ["dog", "dogs"], "cat": ["cat"]})``.
+
+    ``boundaries``: forms are whole words (``cat`` is not in ``category``). ``ignore_case``: letters stand for their
+    upper, lower and title case. ``inflections``: adds to each form what a function gives for it; True: the English
+    inflections of lemminflect (extra ``concepts``). Raises LabelError for a form that is empty, no UTF-8 text, or in
+    two concepts; ConstraintError where there are none.
+    """
+    inflected = english_inflections if inflections is True else inflections or (lambda form: ())
+    if isinstance(forms, str):
+        raise ConstraintError("concepts must be a mapping of names to forms, or several words, not one text")
+    given = forms if isinstance(forms, Mapping) else {word: (word,) for word in forms}
+    if not given:
+        raise ConstraintError("there are no concepts")
+    made: dict[str, tuple[str, ...]] = {}
+    for name, each in given.items():
+        own = (each,) if isinstance(each, str) else tuple(each)
+        if not own:
+            raise LabelError(name, f"the concept {name!r} has no forms")
+        for form in own:
+            if not isinstance(form, str) or not form:
+                raise LabelError(name, f"a form of the concept {name!r} is empty or no text: {form!r}")
+            if any(0xD800 <= ord(character) <= 0xDFFF for character in form):
+                raise LabelError(
+                    form, f"the form {form!r} holds a lone surrogate, which has no UTF-8 encoding"
+                )
+        made[name] = tuple(dict.fromkeys([*own, *(more for form in own for more in inflected(form))]))
+    return Concepts(made, boundaries, ignore_case)
+
+
+class _Chain:
+    """Symbols one after the other, with anything in between: state k has seen k - 1 of them."""
+
+    def __init__(self, symbols: Sequence[str], order: Sequence[str]) -> None:
+        self.symbols, self.start = symbols, 1
+        states = np.arange(len(order) + 2)
+        self.table = np.repeat(states[:, None], len(symbols) + 1, axis=1)
+        for seen, symbol in enumerate(order):
+            self.table[seen + 1, symbols.index(symbol)] = seen + 2
+        self.accepting = states == len(order) + 1
+
+
+def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
+    """The texts that hold all concepts in the order given, with any text before, between and behind them.
+
+    ``options`` are those of ``concepts``. ``contains_in_order(["coffee", "cat"]) & regex(r".*\\.")`` ends with a dot.
+    """
+    found = concepts(forms, **options)
+    language = found.language(_Chain(found.names, found.names), budget)
+    return Language(language.expr, f"contains_in_order({', '.join(found.names)})", budget)
+
+
+def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
+    """The texts that hold each concept at least once, in any order. ``options`` are those of ``concepts``.
+
+    An intersection of small automata. Which of its states lead on is found by search, through sets of concepts: for up
+    to six or so; ``BudgetExceeded`` comes with more.
+    """
+    found = concepts(forms, **options)
+    each = [
+        Concepts(
+            {name: found.forms[name]}, boundaries=found.boundaries, ignore_case=found.ignore_case
+        ).language(_Chain((name,), (name,)), budget)
+        for name in found.names
+    ]
+    expr = expression.intersect(*(language.expr for language in each))
+    return Language(expr, f"contains_all({', '.join(found.names)})", budget)
+
+
+def avoids(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
+    """The texts that hold none of the concepts. ``options`` are those of ``concepts``."""
+    found = concepts(forms, **options)
+    none = _Chain(found.names, ())
+    none.table[1, :-1] = 0
+    language = found.language(none, budget)
+    return Language(language.expr, f"avoids({', '.join(found.names)})", budget)
