@@ -45,6 +45,7 @@ from tokenfst._native import Lexicon
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
+_DENSE = np.empty(0, np.uint32)
 
 
 class Op(enum.IntEnum):
@@ -85,6 +86,10 @@ class Dfa:
     @property
     def num_states(self) -> int:
         return int(self.table.shape[0])
+
+    def native_tables(self) -> NativeMachine:
+        """What the native core takes: the tables and, for a table that lists edges, each state's first one."""
+        return self.classes, self.table, self.accepting, self.start, _DENSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +335,9 @@ UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
 
-NativeMachine = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int]
+NativeMachine = tuple[
+    npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
+]
 NativeArgs = tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.uint8],
@@ -371,7 +378,7 @@ class Program:
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
-        machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
+        machines = [dfa.native_tables() for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
         lexicons = list(self.lexicons)
         return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _MOST_SOME = 6
 _MOST_CLASSES = 64
 _MOST_CHOICES = 256
+_MOST_COUNTED = 40_000
+_RUN = 100
 
 _Class = tuple[Strings, Formula]
 _Groups = tuple[tuple[Named, ...], ...]
@@ -188,6 +190,12 @@ class Members:
         are written, or at least n if nothing more matters."""
         comma = self.layout.comma
         most = max(low, 1) if high is None else high
+        steps = len(ordered) * min(len(ordered), most)
+        if steps > _MOST_COUNTED:
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                f"counting {len(ordered):,} listed members takes {steps:,} steps, more than {_MOST_COUNTED:,}",
+            )
         after = [tail(count) for count in range(min(len(ordered), most) + 1)]
         for place in range(len(ordered) - 1, -1, -1):
             member, needed = ordered[place]
@@ -198,7 +206,13 @@ class Members:
                 written = EMPTY if following is None else concat(lead, after[following])
                 before.append(written if needed else union(written, after[count]))
             after = before
+            if place and place % _RUN == 0:
+                after = [self._apart(each) for each in after]
         return after[0]
+
+    def _apart(self, expr: Expr) -> Expr:
+        """An expression as a rule of its own, so that nothing is nested very deeply."""
+        return expr if expr is EMPTY or expr is EPSILON else self.writer.rule("members", lambda: expr)
 
     def _tail(
         self,

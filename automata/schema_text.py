@@ -112,24 +112,36 @@ class Writer:
     def _value(self, formula: Formula) -> Expr:
         shape = EVERY if formula is ANY else self.meaning.shape(formula)
         if not shape.arrays and not shape.objects:
-            return self.scalars(shape)
+            return self.scalars(shape, _place(formula))
         name = self._shared.get(shape)
         if name is None:
             name = ANY_RULE if shape == EVERY else _name(formula)
-            name = self._shared[shape] = self._new(name, lambda: self._body(shape))
+            name = self._shared[shape] = self._new(name, lambda: self._body(shape, _place(formula)))
         return call(name)
 
-    def scalars(self, shape: Shape) -> Expr:
-        """The texts of what has no parts."""
+    def scalars(self, shape: Shape, where: str) -> Expr:
+        """The texts of what has no parts; ``where`` is the schema that says so."""
         parts = [
             literal(text)
             for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
             if there
         ]
         if not shape.numbers.is_empty():
-            parts.append(number(shape.numbers, self.fractions))
+            parts.append(self._numbers(shape.numbers, where))
         parts += [_any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
         return union(*parts)
+
+    def _numbers(self, numbers: NumberSet, where: str) -> Expr:
+        """The texts of numbers; of all numbers, where these are out of reach and may be relaxed."""
+        try:
+            return number(numbers, self.fractions)
+        except BudgetExceeded as error:
+            refused = UnsupportedSchemaError(f"{where}/multipleOf", str(error))
+        if not self.meaning.relaxes:
+            raise refused
+        self.meaning.relaxed[Relaxed(refused.pointer, refused.reason)] = None
+        integral = (numbers - NumberSet.integers()).is_empty()
+        return number(NumberSet.integers() if integral else NumberSet.every(), self.fractions)
 
     def _any(self) -> Expr:
         """The body of ``ANY_RULE``, one object for all schemas."""
@@ -138,13 +150,13 @@ class Writer:
         if found is None:
             if len(_ANY) >= _MOST_LAYOUTS:
                 _ANY.clear()
-            found = _ANY[key] = self._body(EVERY)
+            found = _ANY[key] = self._body(EVERY, "#")
         return found
 
-    def _body(self, shape: Shape) -> Expr:
+    def _body(self, shape: Shape, where: str) -> Expr:
         arrays = [self._cell(cell, Items(self, cell).texts, Array()) for cell in shape.arrays]
         objects = [self._cell(cell, Members(self, cell).texts, Object()) for cell in shape.objects]
-        return union(self.scalars(shape), *arrays, *objects)
+        return union(self.scalars(shape, where), *arrays, *objects)
 
     def _cell(self, cell: Array | Object, make: Callable[[], Expr], every: Array | Object) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
@@ -168,6 +180,12 @@ def number(numbers: NumberSet, fractions: bool) -> Expr:
     """The texts of numbers; with ``fractions``, integers may have one of zeros."""
     integral = (numbers - NumberSet.integers()).is_empty()
     return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
+
+
+def _place(formula: Formula) -> str:
+    """The first schema in a formula, for messages."""
+    places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
+    return places[0] if places else "#"
 
 
 def _name(formula: Formula) -> str:

@@ -171,13 +171,11 @@ class Derivatives {
       case Kind::Machine: {
         const Machine& machine = arena_.machine(id);
         std::vector<std::pair<uint32_t, ByteSet>> targets;
-        for (uint32_t c = 0; c < machine.num_classes; ++c) {
-          uint32_t next = machine.table[node.b * machine.num_classes + c];
-          if (next == 0) continue;
+        machine.each_move(node.b, [&](uint32_t c, uint32_t next) {
           auto it = std::ranges::find(targets, next, &std::pair<uint32_t, ByteSet>::first);
           if (it == targets.end()) targets.emplace_back(next, machine.class_bytes[c]);
           else it->second = it->second | machine.class_bytes[c];
-        }
+        });
         Moves result;
         for (auto& [next, set] : targets) result.push_back({set, finished(node.a, next)});
         return result;
@@ -260,9 +258,9 @@ class Derivatives {
   NodeId finished(uint32_t machine, uint32_t state) {
     NodeId id = arena_.state_of(machine, state);
     if (!arena_[id].nullable) return id;
-    const Machine& table = arena_.machine(id);
-    auto row = table.table.begin() + state * table.num_classes;
-    return std::all_of(row, row + table.num_classes, [](uint32_t next) { return next == 0; }) ? kEpsilon : id;
+    bool moves = false;
+    arena_.machine(id).each_move(state, [&](uint32_t, uint32_t) { moves = true; });
+    return moves ? id : kEpsilon;
   }
 
   void append(Moves& all, const Moves& part, NodeId rest) {

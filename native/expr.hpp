@@ -88,7 +88,7 @@ class Arena {
   }
   NodeId leaf(const Node& node) { return intern(node); }
   uint32_t add_machine(Machine machine) {
-    machine.loops = has_cycle(machine);
+    machine.loops = machine.has_cycle();
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
   }
@@ -315,7 +315,6 @@ class Arena {
 
  private:
   static constexpr uint16_t kMaxDepth = 2000;
-
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();

@@ -163,7 +163,7 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       case Kind::Pick:
       case Kind::Unordered: return {};
       case Kind::Machine:
-        if (arena.machine(id).table.size() > kLargeMachine) return {};
+        if (arena.machine(id).size() > kLargeMachine) return {};
         break;
       default: break;
     }
@@ -183,7 +183,10 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       put(machine.num_classes);
       put(static_cast<uint32_t>(machine.accepting.size()));
       key.append(reinterpret_cast<const char*>(machine.classes.data()), 256);
-      key.append(reinterpret_cast<const char*>(machine.table.data()), machine.table.size() * 4);
+      for (auto* words : {&machine.table, &machine.offsets, &machine.edges}) {
+        put(static_cast<uint32_t>(words->size()));
+        key.append(reinterpret_cast<const char*>(words->data()), words->size() * 4);
+      }
       key.append(reinterpret_cast<const char*>(machine.accepting.data()), machine.accepting.size());
     }
     number.emplace(id, static_cast<uint32_t>(number.size()));

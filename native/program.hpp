@@ -28,8 +28,10 @@ struct Program {
   bool labelled = false;                                 // whether what is left of a rule tells which rule it is
 };
 
-// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too.
+// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too. (Edges are
+// made by the core itself, for states that all reach it.)
 inline void trim(Machine& machine, uint32_t& start) {
+  if (machine.is_sparse()) return;
   const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
   for (size_t i = 0; i < machine.table.size(); ++i) {
     if (machine.class_bytes[i % width].empty()) machine.table[i] = 0;

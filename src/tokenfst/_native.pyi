@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_Machine = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int]
+_Machine = tuple[
+    npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
+]
 
 class Lexicon:
     def __init__(self, words: list[bytes], bytes: int = ..., seconds: float = ...) -> None: ...
@@ -160,5 +162,8 @@ def apply_bitmask(
     threads: int,
     level: str,
 ) -> tuple[int, int] | None: ...
+def suffix_automaton(
+    text: bytes, begins: npt.NDArray[np.uint8], ends: npt.NDArray[np.uint8], states: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]: ...
 def simd_levels() -> list[str]: ...
 def buffer_address(array: Any) -> int: ...
