@@ -6,8 +6,9 @@ under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has
 pointer of the keyword.
 
 Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
-them), then those that are only required, and all others, in any order. Listed names never repeat. Other names may; a
-text that repeats one counts as having both members, each of which must be valid.
+them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
+Listed names never repeat. Other names may; each of the members must be valid then, all count towards ``maxProperties``,
+and of all names that are not listed one counts towards ``minProperties``.
 
 A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
 """
@@ -110,6 +111,7 @@ def json_schema(
     *,
     draft: str | None = None,
     whitespace: str = "flexible",
+    property_order: Literal["schema", "any"] = "schema",
     additional_properties: Literal["schema", "forbid"] = "schema",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
@@ -123,11 +125,12 @@ def json_schema(
     TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
     of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
     without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
-    pattern (``schema_layout``). ``additional_properties="forbid"``: objects have no members but those that their schema
-    names, unless it says something of others (``schema_closing``). ``formats``: whether ``format`` constrains; names
-    that are no standard format never do. ``resolver``: gives the documents that ``$ref`` names and that are not part of
-    the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would be refused, and lists it as
-    ``relaxed`` of the result. ``source``: what the constraint is called in messages.
+    pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
+    memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
+    those that their schema names, unless it says something of others (``schema_closing``). ``formats``: whether
+    ``format`` constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
+    names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
+    be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
     no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
@@ -140,6 +143,8 @@ def json_schema(
         )
     if formats not in ("assert", "annotate"):
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
+    if property_order not in ("schema", "any"):
+        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
     relax, typed = on_unsupported == "relax", None
@@ -153,7 +158,10 @@ def json_schema(
         known = Source(schema, draft, resolver)
         meaning = Meaning(known, Leaves(budget, formats), relax=relax)
         fractions = typed is None and known.root.draft != 4
-        writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=fractions)
+        any_order = property_order == "any"
+        writer = Writer(
+            meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order
+        )
         closed = Evaluated() if additional_properties == "forbid" else None
         rules = writer.write(meaning.formula(known.root.closing(closed)))
         if typed is None:

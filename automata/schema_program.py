@@ -20,9 +20,20 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from functools import lru_cache
 
-from tokenfst.automata.expression import EPSILON, Expr, Op, Program, ProgramCode, call, copies, union
+from tokenfst.automata.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    Op,
+    Program,
+    ProgramCode,
+    Unordered,
+    call,
+    copies,
+    union,
+)
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
-from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of
+from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
@@ -62,6 +73,8 @@ class _Walk:
         self.code = ProgramCode()
         self.numbers: dict[int, int] = {}
         """Of each node, by its id, its instruction."""
+        self.smaller: dict[int, Expr] = {}
+        """Of members in any order, by the id of their node, those that are left without members that have no word."""
         self.sizes: list[int] = []
         """Of each instruction, its positions with counted repetitions written out."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
@@ -115,12 +128,30 @@ class _Walk:
                 stack.pop()
                 if not self.write_recursion(node):
                     return False
+            elif node.op is Op.UNORDERED and (smaller := self.without_dead(node)) is not node:
+                if id(smaller) in numbers:
+                    stack.pop()
+                    numbers[key] = numbers[id(smaller)]
+                else:
+                    stack.append(smaller)
             elif missing := [arg for arg in node.args if id(arg) not in numbers]:
                 stack += missing
             else:
                 stack.pop()
                 numbers[key] = self.write(node)
         return True
+
+    def without_dead(self, node: Expr) -> Expr:
+        """Members in any order without those that have no word; itself where all have, or are not written yet."""
+        known = self.smaller.get(id(node))
+        if known is not None:
+            return known
+        dead = [self.numbers.get(id(arg)) == _NO_WORD for arg in node.args]
+        if not any(dead) or any(id(arg) not in self.numbers for arg in node.args):
+            return node
+        args = [EMPTY if is_dead else arg for arg, is_dead in zip(node.args, dead, strict=True)]
+        made = self.smaller[id(node)] = rebuilt(node, args)
+        return made
 
     def write(self, node: Expr) -> int:
         """The instruction of a node whose operands are written."""
@@ -179,6 +210,11 @@ class _Walk:
         if node.op is Op.REPEAT and isinstance(node.value, tuple) and node.value[0] == 0:
             return False
         inner = [number in self.unsure for number in operands]
+        if isinstance(node.value, Unordered):
+            low, _, required, repeats = node.value
+            members = inner[1 : len(node.args) - (repeats > 0)]
+            enough = members.count(False) >= low or (repeats == 1 and not inner[len(node.args) - 1])
+            return low > 0 and (any(members[:required]) or (low > 1 and inner[0]) or not enough)
         return bool(inner) and (all(inner) if node.op is Op.UNION else any(inner))
 
     def settle(self) -> None:

@@ -55,9 +55,13 @@ class Rules:
 class Writer:
     """Writes the rules of one schema."""
 
-    def __init__(self, meaning: Meaning, layout: Layout, budget: Budget, *, fractions: bool) -> None:
-        """``fractions``: whether 1.0 is an integer, which in draft-04 it is not."""
-        self.meaning, self.layout, self.budget, self.fractions = meaning, layout, budget, fractions
+    def __init__(
+        self, meaning: Meaning, layout: Layout, budget: Budget, *, fractions: bool, any_order: bool
+    ) -> None:
+        """``fractions``: whether 1.0 is an integer, which in draft-04 it is not. ``any_order``: whether members come
+        in any order."""
+        self.meaning, self.layout, self.budget = meaning, layout, budget
+        self.fractions, self.any_order = fractions, any_order
         self._bodies: dict[str, Expr] = {}
         self._known: dict[Formula, Expr] = {NONE: EMPTY}
         self._shared: dict[Shape, str] = {}

@@ -36,6 +36,7 @@ from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
 from tokenfst.automata.templates import template
+from tokenfst.automata.unordered import unordered
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.label_check import verify_labels
@@ -96,6 +97,7 @@ __all__ = [
     "substring_of",
     "template",
     "text_until",
+    "unordered",
     "unquoted_text",
     "verify_labels",
 ]
