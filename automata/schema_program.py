@@ -266,7 +266,8 @@ class _Walk:
         if root == _NO_WORD:
             return False
         self.settle()
-        if root in self.unsure or any(self.finished[name] in self.unsure for name in self.rules):
+        called = [root, *(self.finished[name] for name in self.rules)]
+        if any(number == _NO_WORD or number in self.unsure for number in called):
             return None
         if self.rules:
             found = self.call(start)
