@@ -7,8 +7,8 @@ pointer of the keyword.
 
 Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
 them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
-Listed names never repeat. Other names may; each of the members must be valid then, all count towards ``maxProperties``,
-and of all names that are not listed one counts towards ``minProperties``.
+Listed names never repeat. Other names may; each of the members must be valid then, and all count towards
+``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
 
 A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
 """

@@ -134,11 +134,11 @@ class Members:
             high = None
         if low <= len(required):
             low = 0
-        if low > len(names) + 1 and others is not EMPTY:
+        if low > len(required) + 1 and others is not EMPTY:
             raise UnsupportedSchemaError(
                 self.cell.where,
-                f"it asks for {low} members and lists {len(names)}: names that are not listed may be repeated in a "
-                f"text, so only one of these members counts",
+                f"it asks for {low} members and requires {len(required)}: the others may have names that are not "
+                f"listed, and a text may repeat such a name, so that only one of these members counts",
             )
         counted = high is not None or low > 1
         members = {name: self._member(_key(name), values[name]) for name in names}
@@ -246,19 +246,12 @@ class Members:
         low: int,
         high: int | None,
     ) -> Expr:
-        """Members in any order, at least one. A name that is not listed may be repeated, and no reader of the text
-        counts it twice: so of those members, ``some`` and ``others``, only one counts towards ``low``."""
-        once = bool(some) or (others is not EMPTY and low > max(len(required), 1))
-        if some:
-            low += len(some) - 1
-        elif once:
-            free = [*free, others]
+        """Members in any order, at least one; ``low`` is at most one more than ``required``."""
         return unordered(
             [*required, *some, *free],
             self.layout.comma,
             required=len(required) + len(some),
             other=others,
-            counts=not once,
             low=max(low, 1),
             high=high,
         )
