@@ -73,6 +73,9 @@ class Code:
     Compared by identity: make each code once.
     """
 
+    functional = True
+    """Whether a spelling is that of one text only. If not, images do not commute with intersection and complement."""
+
     def __init__(self, forms: Sequence[Form]) -> None:
         self.forms = tuple(forms)
 
@@ -245,9 +248,9 @@ class _Mapper:
             case Op.UNION:
                 return _Facts(all(wholes), any(empties), exact, free)
             case Op.INTERSECT:
-                return _Facts(any(wholes), all(empties), exact, free)
+                return _Facts(any(wholes), all(empties), exact and self.code.functional, free)
             case Op.COMPLEMENT:
-                return _Facts(False, True, exact, free)
+                return _Facts(False, True, exact and self.code.functional, free)
             case Op.REPEAT:
                 assert isinstance(node.value, tuple)
                 low, high = node.value
@@ -259,7 +262,7 @@ class _Mapper:
             case Op.VARIABLE:
                 return _Facts(wholes[0], empties[0], exact, free - {id(node)})
             case Op.BEHIND:
-                return _Facts(True, True, exact, free | _UNKNOWN)
+                return _Facts(True, True, exact and self.code.functional, free | _UNKNOWN)
             case Op.SCOPE:
                 return _Facts(wholes[0], empties[0], exact, free - _UNKNOWN)
         raise ConstraintError(f"the rule {node.value!r} is called outside of a Grammar")

@@ -1,0 +1,173 @@
+"""Automata over letters: out of languages over bytes, made anew as sets of states, and back into bytes.
+
+The idea: what rewrites a text works on its letters, and a letter is a character (a code point) or a byte. Letters that
+no state tells apart are one class, so that a state is a short row, whatever the size of the alphabet. A construction
+is then a function from one state to the next ones, and ``crawl`` makes all that can be met.
+
+Invariant: state 0 is DEAD; the class of letters that a text cannot hold (surrogates) is -1. What is written is least.
+
+Cost: linear in the ranges of characters that the states of the language have; ``crawl`` one row of classes a state.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.expression import EMPTY, Dfa, Expr, machine
+from tokenfst.automata.language import Language
+from tokenfst.automata.minimization import minimal
+from tokenfst.automata.spelling import Steps, spell
+from tokenfst.automata.tables import frozen_dfa
+from tokenfst.automata.utf8 import (
+    ASCII,
+    MAX_CODE_POINT,
+    MULTIBYTE,
+    SURROGATES,
+    Characters,
+    characters,
+)
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError
+
+Unit = Literal["characters", "bytes"]
+Ints = npt.NDArray[np.int64]
+
+_State = TypeVar("_State", bound=Hashable)
+
+
+@dataclass(frozen=True, eq=False)
+class LetterAutomaton:
+    """A deterministic automaton over classes of letters. State 0 is DEAD.
+
+    ``begins`` (intervals,): the first letter of each interval, ascending from 0; ``group`` (intervals,): its class, or
+    -1. ``table`` (states, classes), ``accepting`` (states,), ``start``.
+    """
+
+    begins: Ints
+    group: Ints
+    table: Ints
+    accepting: npt.NDArray[np.bool_]
+    start: int
+
+    def class_of(self, letters: Sequence[int] | Ints) -> Ints:
+        """The class of each letter."""
+        return self.group[np.searchsorted(self.begins, np.asarray(letters), side="right") - 1]
+
+
+def require_language(language: object, what: str) -> Language:
+    """``language``, if it is one; otherwise ``ConstraintError``."""
+    if isinstance(language, Language):
+        return language
+    raise ConstraintError(
+        f"{what} takes a Language, not {type(language).__name__}: of a grammar, take the regular approximation "
+        "grammar.truncate(depth)"
+    )
+
+
+def read_letters(dfa: Dfa, unit: Unit, budget: Budget) -> LetterAutomaton:
+    """The words of ``dfa`` by letters. In characters, those that are valid UTF-8 only."""
+    if unit == "bytes":
+        made = minimal(dfa.table, dfa.accepting, dfa.start)
+        begins = np.arange(256)
+        return LetterAutomaton(
+            begins, dfa.classes.astype(np.int64), made.table.astype(np.int64), made.accepting, made.start
+        )
+    return by_characters(characters(dfa, budget.states), (), budget)
+
+
+def by_characters(read: Characters, cuts: Iterable[int], budget: Budget) -> LetterAutomaton:
+    """An automaton over characters, least. ``cuts``: characters that get an interval of their own."""
+    [(first_surrogate, last_surrogate)] = SURROGATES
+    alone = np.fromiter(cuts, np.int64)
+    counts = [len(steps) for steps in read.steps]
+    arcs = np.array([step for steps in read.steps for step in steps], np.int64).reshape(-1, 3)
+    ends = np.array([0, first_surrogate, last_surrogate + 1])
+    begins = np.unique(np.concatenate([arcs[:, 0], arcs[:, 1] + 1, alone, alone + 1, ends]))
+    begins = begins[begins <= MAX_CODE_POINT]
+    if (len(counts) + 1) * len(begins) * 8 > budget.bytes:
+        raise BudgetExceeded("bytes", budget.bytes, "the characters of a byte automaton")
+    table = np.zeros((len(counts) + 1, len(begins)), np.int64)
+    source = np.repeat(np.arange(1, len(counts) + 1), counts)
+    low, high = np.searchsorted(begins, arcs[:, 0]), np.searchsorted(begins, arcs[:, 1] + 1)
+    size = high - low
+    nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    table[np.repeat(source, size), np.repeat(low, size) + nth] = np.repeat(arcs[:, 2], size)
+    columns, group = np.unique(table, axis=1, return_inverse=True)
+    group = group.ravel().astype(np.int64)
+    group[(begins >= first_surrogate) & (begins <= last_surrogate)] = -1
+    made = minimal(columns, np.array([False, *read.accepting]), 1)
+    return LetterAutomaton(begins, group, made.table.astype(np.int64), made.accepting, made.start)
+
+
+def crawl(
+    start: _State,
+    follow: Callable[[_State], tuple[_State | None, Mapping[int, _State]]],
+    accepts: Callable[[_State], bool],
+    classes: int,
+    budget: Budget,
+    where: str,
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
+    """The table and accepting states of all states that can be met; ``start`` is 1, and 0 is DEAD.
+
+    ``follow`` gives the next state by class, and the one for all other classes (None: DEAD). Raises
+    ``BudgetExceeded("states", "bytes" or "seconds")`` with ``where``.
+    """
+    deadline = time.monotonic() + budget.seconds
+    numbers: dict[_State, int] = {start: 1}
+    order = [start]
+    rows = [np.zeros(classes, np.uint32)]
+
+    def number(state: _State) -> int:
+        found = numbers.setdefault(state, len(order) + 1)
+        if found > len(order):
+            order.append(state)
+        return found
+
+    for state in order:
+        others, steps = follow(state)
+        row = np.full(classes, 0 if others is None else number(others), np.uint32)
+        for letter, following in steps.items():
+            row[letter] = number(following)
+        rows.append(row)
+        if len(order) > budget.states:
+            raise BudgetExceeded("states", budget.states, where)
+        if len(rows) * row.nbytes > budget.bytes:
+            raise BudgetExceeded("bytes", budget.bytes, where)
+        if time.monotonic() > deadline:
+            raise BudgetExceeded("seconds", budget.seconds, where)
+    return np.stack(rows), np.array([False, *map(accepts, order)])
+
+
+def write_letters(
+    begins: Ints,
+    group: Ints,
+    table: npt.NDArray[Any],
+    accepting: npt.NDArray[np.bool_],
+    unit: Unit,
+    budget: Budget,
+    source: str | None = None,
+) -> Expr:
+    """The language over bytes of an automaton over classes of letters whose start is 1."""
+    made = minimal(table, accepting, 1)
+    if made.start == 0:
+        return EMPTY
+    if unit == "bytes":
+        return machine(frozen_dfa(group.astype(np.uint8), made.table, made.accepting, made.start), source)
+    wide = np.append(made.table, np.zeros((len(made.table), 1), np.uint32), axis=1)
+    steps = [_ranges(begins, wide[state, group]) for state in range(1, len(wide))]
+    dfa = spell(steps, made.accepting[1:].tolist(), (ASCII, *MULTIBYTE), budget.states)
+    return machine(dfa, source)
+
+
+def _ranges(begins: Ints, targets: npt.NDArray[np.uint32]) -> Steps:
+    """What a state does, as ranges, from where it goes at each interval."""
+    edge = np.flatnonzero(np.append(True, targets[1:] != targets[:-1]))
+    low = begins[edge].tolist()
+    high = [*(begin - 1 for begin in low[1:]), MAX_CODE_POINT]
+    return tuple(step for step in zip(low, high, targets[edge].tolist(), strict=True) if step[2])
