@@ -32,6 +32,7 @@ import numpy as np
 
 from tokenfst.automata.language import Language
 from tokenfst.automata.letter_automata import (
+    Deadline,
     Ints,
     LetterAutomaton,
     crawl,
@@ -49,6 +50,8 @@ _Place = tuple[int, tuple[int, ...]]
 _Config = tuple[_Place, tuple[int, ...]]
 """A place, and the marks owed there: of one combining class in order, classes ascending."""
 _State = frozenset[_Config]
+_Path = tuple[tuple[int, ...], int]
+"""A word that a character becomes, and the state where the character leads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +112,8 @@ def equivalent_texts(
     if read.start == 0:
         return Language.empty()
     mapped = _Mapped(read, letter_map)
-    marks = _Marks(mapped)
     begins, group, words = mapped.alphabet()
+    marks = _Marks(mapped, Deadline(limits, name))
 
     def follow(state: _State) -> tuple[None, dict[int, _State]]:
         known: dict[tuple[int, ...], _State] = {(): state}
@@ -133,26 +136,26 @@ class _Mapped:
     """h(L): the automaton of the language, and beside it the paths of mapped characters that lead elsewhere.
 
     Its letters are numbered: two are one letter if the language does not tell them apart, their combining class is the
-    same, and no path names either. ``read`` gives the language's class of each, ``marks`` the combining class.
+    same, and either may stand for the other in every path.
     """
 
     def __init__(self, letters: LetterAutomaton, letter_map: LetterMap) -> None:
         self.letters, self.map = letters, letter_map
         self.rows: list[list[int]] = letters.table.tolist()
         paths = self._paths()
-        self.named = {letter for each in paths for word, _ in each for letter in word}
+        self.named = _interchangeable(paths)
         self.numbers: dict[tuple[int, int, int], int] = {}
         codes = [*self.named, *letter_map.marks]
         self.known = dict(zip(codes, letters.class_of(codes).tolist(), strict=True))
-        self.paths: list[dict[int, list[_Place]]] = []
+        self.paths: list[dict[int, set[_Place]]] = []
         for each in paths:
-            arcs: dict[int, list[_Place]] = {}
+            arcs: dict[int, set[_Place]] = {}
             for word, target in each:
                 first, *rest = [self.letter(code, self.known[code]) for code in word]
-                arcs.setdefault(first, []).append((target, tuple(rest)))
+                arcs.setdefault(first, set()).add((target, tuple(rest)))
             self.paths.append(arcs)
 
-    def _paths(self) -> list[list[tuple[tuple[int, ...], int]]]:
+    def _paths(self) -> list[list[_Path]]:
         """Of each state: the words that mapped characters become, and where the characters lead; no word that leads
         there anyway."""
         images = list(self.map.images.values())
@@ -160,7 +163,7 @@ class _Mapped:
         longest = max(map(len, images))
         padded = np.array([word + (-1,) * (longest - len(word)) for word in images])
         classes = np.where(padded < 0, -1, self.letters.class_of(np.maximum(padded, 0).ravel()).reshape(padded.shape))
-        found: list[list[tuple[tuple[int, ...], int]]] = []
+        found: list[list[_Path]] = []
         for state, row in enumerate(self.letters.table):
             target = row[group]
             reached = np.full(len(images), state)
@@ -172,7 +175,7 @@ class _Mapped:
 
     def letter(self, code: int, group: int) -> int:
         """The number of a letter of class ``group`` that is mapped to itself."""
-        key = group, self.map.marks.get(code, 0), code if code in self.named else -1
+        key = group, self.map.marks.get(code, 0), self.named.get(code, -1)
         return self.numbers.setdefault(key, len(self.numbers))
 
     def alphabet(self) -> tuple[Ints, Ints, dict[tuple[int, ...], int]]:
@@ -207,12 +210,29 @@ class _Mapped:
         return [*([(target, ())] if target else []), *self.paths[q].get(letter, ())]
 
 
+def _interchangeable(paths: list[list[_Path]]) -> dict[int, int]:
+    """The letters of paths by what stands around them: those with the same number have the same places in all words."""
+    ends: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for state, each in enumerate(paths):
+        for word, target in each:
+            ends.setdefault(word, []).append((state, target))
+    numbers: dict[object, int] = {}
+    around: dict[int, set[object]] = {}
+    for word, pairs in ends.items():
+        end = numbers.setdefault(tuple(pairs), len(numbers))
+        for place, letter in enumerate(word):
+            around.setdefault(letter, set()).add((word[:place], word[place + 1 :], end))
+    return {
+        letter: numbers.setdefault(frozenset(contexts), len(numbers)) for letter, contexts in around.items()
+    }
+
+
 class _Marks:
     """Reads letters, marks in any order that is equivalent."""
 
-    def __init__(self, mapped: _Mapped) -> None:
-        self.mapped = mapped
-        mapped.alphabet()
+    def __init__(self, mapped: _Mapped, deadline: Deadline) -> None:
+        """``mapped`` has numbered all of its letters."""
+        self.mapped, self.deadline = mapped, deadline
         self.classes = [key[1] for key in mapped.keys]
         self.marks = [letter for letter, number in enumerate(self.classes) if number]
         self.arcs: dict[_Place, dict[int, frozenset[_Place]]] = {}
@@ -235,6 +255,7 @@ class _Marks:
                 reached.add((place, owed[:due] + owed[due + 1 :]))
         seen = set(waiting)
         while waiting:
+            self.deadline.check()
             place, owed = waiting.pop()
             reached.update((target, owed) for target in self.mapped.step(place, letter))
             if place not in self.passable:
@@ -263,6 +284,7 @@ class _Marks:
         places += {place for arcs in self.mapped.paths for each in arcs.values() for place in each}
         following: dict[_Place, set[_Place]] = {}
         for place in places:
+            self.deadline.check()
             if place not in following:
                 following[place] = set().union(*self.of(place).values())
                 places += following[place]
@@ -297,6 +319,7 @@ class _Marks:
 
     def _commute(self, place: _Place) -> bool:
         """Whether every two marks of different classes lead to the same places in both orders."""
+        self.deadline.check()
         arcs = self.of(place)
         if all(targets == {place} for targets in arcs.values()):
             return True

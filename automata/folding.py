@@ -21,6 +21,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tokenfst.automata.equivalence import equivalent_texts, full_case_folding
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.inverse_image import Code, inverse_image
 from tokenfst.automata.language import Language
@@ -29,18 +30,22 @@ from tokenfst.automata.utf8 import ASCII, MULTIBYTE, Characters, Ranges, normali
 from tokenfst.budget import Budget
 
 
-def case_insensitive(language: Language, *, budget: Budget | None = None) -> Language:
+def case_insensitive(language: Language, *, full: bool = False, budget: Budget | None = None) -> Language:
     """The texts that Unicode's simple case folding makes equal to some text of ``language``.
 
     Simple folding maps a character to one character, whose UTF-8 may have another length: ``k`` stands for ``K`` and the
-    Kelvin sign U+212A, ``ß`` for ``ẞ``, but not for ``ss``. Mappings are those of the running Python's Unicode version.
-    Words that are not valid UTF-8 are no texts, and count for nothing.
+    Kelvin sign U+212A, ``ß`` for ``ẞ``, but not for ``ss``; ``full`` folding, ``str.casefold``, makes those equal too.
+    Mappings are those of the running Python's Unicode version. Words that are not valid UTF-8 are no texts, and count
+    for nothing.
 
-    Linear in the expression; intersections, complements and look-around in it are determinized, within ``budget`` (that
-    of the language, if none is given: ``BudgetExceeded``). ``ConstraintError`` for a grammar.
+    Linear in the expression; intersections, complements and look-around in it are determinized, and with ``full`` all of
+    it, within ``budget`` (that of the language, if none is given: ``BudgetExceeded``). ``ConstraintError`` for a grammar.
     """
     source = require_language(language, "case_insensitive")
     limits = budget or source.budget
+    if full:
+        name = f"case_insensitive({source.source}, full=True)"
+        return equivalent_texts(source, full_case_folding(), name, limits)
     expr = inverse_image(source.expr, _folding_code(), limits)
     return Language(expr, f"case_insensitive({source.source})", limits)
 

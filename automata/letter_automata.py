@@ -60,6 +60,19 @@ class LetterAutomaton:
         return self.group[np.searchsorted(self.begins, np.asarray(letters), side="right") - 1]
 
 
+class Deadline:
+    """The seconds of one call."""
+
+    def __init__(self, budget: Budget, where: str) -> None:
+        self.budget, self.where = budget, where
+        self._end = time.monotonic() + budget.seconds
+
+    def check(self) -> None:
+        """``BudgetExceeded("seconds")`` once they are over."""
+        if time.monotonic() > self._end:
+            raise BudgetExceeded("seconds", self.budget.seconds, self.where)
+
+
 def require_language(language: object, what: str) -> Language:
     """``language``, if it is one; otherwise ``ConstraintError``."""
     if isinstance(language, Language):
@@ -118,7 +131,7 @@ def crawl(
     ``follow`` gives the next state by class, and the one for all other classes (None: DEAD). Raises
     ``BudgetExceeded("states", "bytes" or "seconds")`` with ``where``.
     """
-    deadline = time.monotonic() + budget.seconds
+    deadline = Deadline(budget, where)
     numbers: dict[_State, int] = {start: 1}
     order = [start]
     rows = [np.zeros(classes, np.uint32)]
@@ -139,8 +152,7 @@ def crawl(
             raise BudgetExceeded("states", budget.states, where)
         if len(rows) * row.nbytes > budget.bytes:
             raise BudgetExceeded("bytes", budget.bytes, where)
-        if time.monotonic() > deadline:
-            raise BudgetExceeded("seconds", budget.seconds, where)
+        deadline.check()
     return np.stack(rows), np.array([False, *map(accepts, order)])
 
 

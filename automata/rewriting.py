@@ -9,7 +9,6 @@ Cost: the reachable pairs and their arcs, then a determinization, exponential in
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from tokenfst.automata import fst
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.labels import BYTE_ZERO_LABEL, EPSILON_LABEL
 from tokenfst.automata.language import Language
-from tokenfst.automata.letter_automata import Ints, require_language
+from tokenfst.automata.letter_automata import Deadline, Ints, require_language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
 
@@ -51,10 +50,9 @@ def rewrite(
     arcs = fst.to_arcs(transducer)
     _check_labels(arcs, byte_zero)
     composed = _compose(source.with_budget(limits).determinize(), arcs, byte_zero, limits)
-    made = Language.from_fst(
+    return Language.from_fst(
         composed, byte_zero=byte_zero, source=f"rewrite({source.source})", budget=limits
     )
-    return made
 
 
 def _check_labels(arcs: fst.Arcs, byte_zero: int) -> None:
@@ -72,7 +70,7 @@ def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini
     """An acceptor of what ``arcs`` write on words of ``dfa``; its states are pairs, numbered as they are met."""
     if dfa.start == 0 or arcs.start < 0:
         return fst.from_arcs(0, -1, [], [], [], [], [])
-    deadline = time.monotonic() + budget.seconds
+    deadline = Deadline(budget, _WHERE)
     width = arcs.num_states
     begin = np.searchsorted(arcs.source, np.arange(width + 1))
     silent = arcs.ilabel == EPSILON_LABEL
@@ -97,8 +95,7 @@ def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini
             raise BudgetExceeded("states", budget.states, _WHERE)
         if kept * _ARC_BYTES > budget.bytes:
             raise BudgetExceeded("bytes", budget.bytes, _WHERE)
-        if time.monotonic() > deadline:
-            raise BudgetExceeded("seconds", budget.seconds, _WHERE)
+        deadline.check()
     sources, labels, targets = (np.concatenate(column) for column in zip(*found, strict=True))
     finals = np.zeros(width, np.bool_)
     finals[arcs.final_states] = True

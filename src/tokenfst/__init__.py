@@ -18,6 +18,9 @@ from tokenfst._native import Matcher
 from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
 from tokenfst.automata.concepts import Concepts, avoids, concepts, contains_all, contains_in_order
 from tokenfst.automata.ebnf import ebnf
+from tokenfst.automata.edits import within_edits
+from tokenfst.automata.equivalence import normalization_insensitive
+from tokenfst.automata.folding import case_insensitive
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.groups import (
@@ -33,6 +36,7 @@ from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.python_objects import python_calls, python_object
 from tokenfst.automata.regex import regex
+from tokenfst.automata.rewriting import rewrite
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
 from tokenfst.automata.templates import template
@@ -70,6 +74,7 @@ __all__ = [
     "avoids",
     "bundled_grammar",
     "bundled_grammars",
+    "case_insensitive",
     "choices",
     "compile",
     "concepts",
@@ -90,16 +95,19 @@ __all__ = [
     "load_vocabulary",
     "ltlf",
     "multi_choice",
+    "normalization_insensitive",
     "python_calls",
     "python_object",
     "quoted_text",
     "regex",
+    "rewrite",
     "substring_of",
     "template",
     "text_until",
     "unordered",
     "unquoted_text",
     "verify_labels",
+    "within_edits",
 ]
 
 load = TokenAutomaton.load
