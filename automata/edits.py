@@ -48,8 +48,8 @@ def within_edits(
 
     An edit inserts, deletes or replaces one character (a code point); with ``transpositions`` it may also swap two
     neighbours, between which and of which nothing else is edited then (optimal string alignment distance). With
-    ``unit="bytes"`` letters are bytes, and the result holds invalid UTF-8 too; with characters, words that are not valid
-    UTF-8 are no texts, and count for nothing.
+    ``unit="bytes"`` letters are bytes, and the result holds invalid UTF-8 too; with characters, words that are not
+    valid UTF-8 are no texts, and count for nothing.
 
     Makes all states of ``language`` and of the result: about (2k + 1) times as many as characters for a word, and
     exponentially many at worst. Raises ``ConstraintError`` for a negative ``k``, another unit or a grammar;

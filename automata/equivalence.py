@@ -1,9 +1,9 @@
 """The texts equivalent to some text of a language: equal once each character is mapped, and marks are put in order.
 
-The idea: let h map each character to its full decomposition, and let ~ reorder combining marks as the Unicode Standard's
-canonical ordering does (section 3.11, D109). A normal form is h, then that order; so the texts wanted are
-h⁻¹([h(L)]~). Both h are letter-to-word maps. [ ]~ is the closure under commuting neighbours (Mazurkiewicz traces):
-two marks commute if their combining classes differ. It is not regular for every language ((ab)* becomes "as many a as
+The idea: let h map each character to its full decomposition, and let ~ reorder combining marks as canonical ordering
+does (Unicode Standard, section 3.11, D109). A normal form is h, then that order; so the texts wanted are
+h⁻¹([h(L)]~). [ ]~ is the closure under commuting neighbours (Mazurkiewicz traces): two marks commute if their combining
+classes differ. It is not regular for every language ((ab)* becomes "as many a as
 b"), so what needs unbounded counting is refused.
 
 Data. A configuration is a place in h(L), and the marks *owed*: passed there, and not yet read. Reading a mark pays the
@@ -72,7 +72,8 @@ def _decompositions(form: Literal["NFD", "NFKD"]) -> LetterMap:
         if (image := unicodedata.normalize(form, chr(code))) != chr(code)
     }
     return LetterMap(
-        images, {code: ccc for code in codes if (ccc := unicodedata.combining(chr(code))) and code not in images}
+        images,
+        {code: ccc for code in codes if (ccc := unicodedata.combining(chr(code))) and code not in images},
     )
 
 
@@ -93,8 +94,9 @@ def normalization_insensitive(
     texts, and count for nothing.
 
     Raises ``ConstraintError`` where marks of different combining classes can repeat without a bound between letters in
-    an order that matters, as in ``(?:\\u0301\\u0323)*``: the equivalent texts may then be no regular language; for another
-    form and for a grammar. ``BudgetExceeded`` where it outgrows ``budget`` (that of the language, if none is given).
+    an order that matters, as in ``(?:\\u0301\\u0323)*``: the equivalent texts may then be no regular language; for
+    another form and for a grammar. ``BudgetExceeded`` where it outgrows ``budget`` (that of the language, if none is
+    given).
     """
     source = require_language(language, "normalization_insensitive")
     if form not in get_args(Form):
@@ -127,7 +129,7 @@ def equivalent_texts(
     def accepts(state: _State) -> bool:
         return any(not owed and not rest and read.accepting[q] for (q, rest), owed in state)
 
-    start = frozenset([((read.start, ()), ())])
+    start: _State = frozenset([((read.start, ()), ())])
     table, accepting = crawl(start, follow, accepts, len(words), limits, name)
     return Language(write_letters(begins, group, table, accepting, "characters", limits), name, limits)
 
@@ -151,8 +153,8 @@ class _Mapped:
         for each in paths:
             arcs: dict[int, set[_Place]] = {}
             for word, target in each:
-                first, *rest = [self.letter(code, self.known[code]) for code in word]
-                arcs.setdefault(first, set()).add((target, tuple(rest)))
+                spelled = tuple([self.letter(code, self.known[code]) for code in word])
+                arcs.setdefault(spelled[0], set()).add((target, spelled[1:]))
             self.paths.append(arcs)
 
     def _paths(self) -> list[list[_Path]]:
@@ -162,7 +164,9 @@ class _Mapped:
         group = self.letters.class_of(list(self.map.images))
         longest = max(map(len, images))
         padded = np.array([word + (-1,) * (longest - len(word)) for word in images])
-        classes = np.where(padded < 0, -1, self.letters.class_of(np.maximum(padded, 0).ravel()).reshape(padded.shape))
+        classes = np.where(
+            padded < 0, -1, self.letters.class_of(np.maximum(padded, 0).ravel()).reshape(padded.shape)
+        )
         found: list[list[_Path]] = []
         for state, row in enumerate(self.letters.table):
             target = row[group]
@@ -193,10 +197,8 @@ class _Mapped:
             if number < 0:
                 group.append(-1)
                 continue
-            if image is None:
-                word = (self.letter(code, number),)
-            else:
-                word = tuple([self.letter(each, classes[each]) for each in image])
+            pairs = [(code, number)] if image is None else [(each, classes[each]) for each in image]
+            word = tuple([self.letter(*pair) for pair in pairs])
             group.append(words.setdefault(word, len(words)))
         self.keys = list(self.numbers)
         return begins, np.array(group), words

@@ -1,15 +1,16 @@
 """The texts that differ from some text of a language in case alone.
 
 The idea: two characters are equal but for case if Unicode's simple case folding maps both to one; a class of such
-characters takes the place of each of them. This relation works character by character, so the image of a language under
-it commutes with union, concatenation and repetition, and the expression stays as it is, by the code of ``inverse_image``
-with classes for characters: counted repetitions stay counted, nothing is determinized. It does not commute with
-intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``): those, and look-around, are
-made automata first.
+characters takes the place of each of them. This relation works character by character, so the image of a language
+under it commutes with union, concatenation and repetition, and the expression stays as it is, by the code of
+``inverse_image`` with classes for characters: counted repetitions stay counted, nothing is determinized. It does not
+commute with intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``): those, and
+look-around, are made automata first.
 
-Where the mapping comes from: ``str.casefold`` is full folding (Unicode Standard, section 3.13, D145). Where it gives one
-character it is the simple folding too (status C of CaseFolding.txt); where it gives several, the simple folding (status
-S) is the lower case if that is one character, and otherwise the character itself.
+Where the mapping comes from: ``str.casefold`` is full folding (Unicode Standard, section 3.13, D145). Where it gives
+one character it is the simple folding too (status C of CaseFolding.txt); where it gives several, the simple folding
+(status S) is the lower case if that is one character, and otherwise the character itself. (Unicode 15.1 adds three
+pairs to status S that this rule does not have: U+FB05, U+1FD3 and U+1FE3 are folded to themselves here.)
 
 Cost: linear in the expression; an automaton for each determinized part.
 """
@@ -33,13 +34,14 @@ from tokenfst.budget import Budget
 def case_insensitive(language: Language, *, full: bool = False, budget: Budget | None = None) -> Language:
     """The texts that Unicode's simple case folding makes equal to some text of ``language``.
 
-    Simple folding maps a character to one character, whose UTF-8 may have another length: ``k`` stands for ``K`` and the
-    Kelvin sign U+212A, ``ß`` for ``ẞ``, but not for ``ss``; ``full`` folding, ``str.casefold``, makes those equal too.
-    Mappings are those of the running Python's Unicode version. Words that are not valid UTF-8 are no texts, and count
-    for nothing.
+    Simple folding maps a character to one character, whose UTF-8 may have another length: ``k`` stands for ``K`` and
+    the Kelvin sign U+212A, ``ß`` for ``ẞ``, but not for ``ss``; ``full`` folding, ``str.casefold``, makes those equal
+    too. Mappings are those of the running Python's Unicode version. Words that are not valid UTF-8 are no texts, and
+    count for nothing.
 
-    Linear in the expression; intersections, complements and look-around in it are determinized, and with ``full`` all of
-    it, within ``budget`` (that of the language, if none is given: ``BudgetExceeded``). ``ConstraintError`` for a grammar.
+    Linear in the expression; intersections, complements and look-around in it are determinized, and with ``full`` all
+    of it, within ``budget`` (that of the language, if none is given: ``BudgetExceeded``). ``ConstraintError`` for a
+    grammar.
     """
     source = require_language(language, "case_insensitive")
     limits = budget or source.budget
@@ -80,8 +82,8 @@ class _FoldingCode(Code):
         cased, folded = _cased()
         low, high = np.array(ranges, np.int64).reshape(-1, 2).T
         bounds = np.stack([np.searchsorted(cased, low), np.searchsorted(cased, high, side="right")]).T
-        inside = np.concatenate([np.arange(begin, end) for begin, end in bounds.tolist()] or [[]])
-        equal = cased[np.isin(folded, folded[inside.astype(np.int64)])].tolist()
+        inside = [place for begin, end in bounds.tolist() for place in range(begin, end)]
+        equal = cased[np.isin(folded, folded[inside])].tolist()
         return super().character(normalize((*ranges, *((code, code) for code in equal))))
 
     def automaton(self, read: Characters, budget: Budget, source: str | None = None) -> Expr:

@@ -50,9 +50,7 @@ def rewrite(
     arcs = fst.to_arcs(transducer)
     _check_labels(arcs, byte_zero)
     composed = _compose(source.with_budget(limits).determinize(), arcs, byte_zero, limits)
-    return Language.from_fst(
-        composed, byte_zero=byte_zero, source=f"rewrite({source.source})", budget=limits
-    )
+    return Language.from_fst(composed, byte_zero=byte_zero, source=f"rewrite({source.source})", budget=limits)
 
 
 def _check_labels(arcs: fst.Arcs, byte_zero: int) -> None:
@@ -82,7 +80,11 @@ def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini
     while len(frontier):
         states, places = np.divmod(frontier, width)
         count = begin[places + 1] - begin[places]
-        arc = np.repeat(begin[places], count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        arc = (
+            np.repeat(begin[places], count)
+            + np.arange(count.sum())
+            - np.repeat(np.cumsum(count) - count, count)
+        )
         state = np.repeat(states, count)
         target = np.where(silent[arc], state, dfa.table[state, letter[arc]])
         live = target > 0
@@ -100,7 +102,7 @@ def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini
     finals = np.zeros(width, np.bool_)
     finals[arcs.final_states] = True
     accepting = dfa.accepting[known // width] & finals[known % width]
-    return fst.from_arcs(
+    made = fst.from_arcs(
         len(known),
         int(np.searchsorted(known, dfa.start * width + arcs.start)),
         np.flatnonzero(accepting),
@@ -108,4 +110,6 @@ def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini
         labels,
         labels,
         np.searchsorted(known, targets),
-    ).connect()
+    )
+    made.connect()
+    return made

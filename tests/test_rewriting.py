@@ -53,11 +53,7 @@ def test_edits_of_small_languages(pattern: str, transpositions: bool) -> None:
         made = within_edits(language, k, transpositions=transpositions)
         for text in every:
             nearest = min(
-                (
-                    distance(text, each, transpositions)
-                    for each in inside
-                    if abs(len(each) - len(text)) <= k
-                ),
+                (distance(text, each, transpositions) for each in inside if abs(len(each) - len(text)) <= k),
                 default=9,
             )
             assert made.accepts(text) == (nearest <= k), (text, k)
@@ -91,7 +87,9 @@ def test_laws_of_edits() -> None:
     assert within_edits(words_of(b"a\xff", "b"), 1).equivalent(within_edits(words_of("b"), 1))
     assert within_edits(words_of(b"\xff"), 1, unit="bytes").accepts(b"a")
     assert within_edits(Language.empty(), 3).is_empty()
-    assert within_edits(words_of("a"), 1).accepts("\U0010ffff") and within_edits(words_of("a"), 1).accepts("\0")
+    assert within_edits(words_of("a"), 1).accepts("\U0010ffff") and within_edits(words_of("a"), 1).accepts(
+        "\0"
+    )
 
 
 # --- case ---------------------------------------------------------------------------------------------
@@ -208,7 +206,11 @@ def test_open_languages_are_closed_already() -> None:
         made = normalization_insensitive(regex(pattern))
         assert made.includes(regex(pattern)) and made.accepts("ab") == regex(pattern).accepts("ab")
     cafe = normalization_insensitive(regex("(?s:.*)café(?s:.*)"))
-    assert cafe.accepts("un cafe\u0323\u0301!") and cafe.accepts("caf\u1eb9\u0301") and not cafe.accepts("cafe\u0323")
+    assert (
+        cafe.accepts("un cafe\u0323\u0301!")
+        and cafe.accepts("caf\u1eb9\u0301")
+        and not cafe.accepts("cafe\u0323")
+    )
 
 
 def test_unbounded_marks_in_order_are_refused() -> None:
@@ -290,7 +292,7 @@ def test_budgets() -> None:
     with pytest.raises(BudgetExceeded, match="seconds"):
         within_edits(regex("[ab]{30}c"), 3, budget=Budget(seconds=1e-4))
     copy = fst.from_arcs(2, 0, [0], [0, 0, 1], [98, 98, 98], [98, 99, 99], [0, 1, 0])
-    with pytest.raises(BudgetExceeded, match="composition|determinization|states"):
+    with pytest.raises(BudgetExceeded, match="states"):
         rewrite(regex("a{500}"), copy, budget=Budget(states=600))
     with pytest.raises(BudgetExceeded):
         normalization_insensitive(regex("(?s:.{0,9})"), budget=Budget(seconds=2))
