@@ -378,7 +378,11 @@ class ProgramCode:
         what else the node has."""
         op, value, number = node.op, node.value, self.length
         if value is None:
-            pass
+            if node.source is None:
+                self.code += (op, len(operands))
+                self.code += operands
+                self.length = number + 1
+                return number
         elif op is Op.LITERAL:
             assert isinstance(value, bytes)
             operands += (len(self._blob), len(value))
