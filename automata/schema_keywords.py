@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from tokenfst.automata.schema_source import Place
+from tokenfst.automata.schema_source import MAPPINGS, Place
 from tokenfst.errors import SchemaError
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
@@ -20,7 +20,7 @@ _LAST = 9999
 
 
 def _is_schema(value: Any, draft: int) -> bool:
-    return isinstance(value, Mapping | bool)
+    return isinstance(value, (dict, bool, Mapping))
 
 
 def _is_number(value: Any, draft: int) -> bool:
@@ -58,7 +58,7 @@ def _is_items(value: Any, draft: int) -> bool:
 
 
 def _is_table(value: Any, draft: int) -> bool:
-    return isinstance(value, Mapping) and all(_is_schema(each, draft) for each in value.values())
+    return isinstance(value, MAPPINGS) and all(_is_schema(each, draft) for each in value.values())
 
 
 def _is_names(value: Any, draft: int) -> bool:
@@ -151,7 +151,7 @@ KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
 def known(place: Place) -> dict[str, Any]:
     """The constraining keywords of a schema, in its order, checked. SchemaError for a value of the wrong form."""
     draft = place.draft
-    if not isinstance(place.value, Mapping):
+    if not isinstance(place.value, MAPPINGS):
         raise SchemaError(place.where(), "a schema is an object or a boolean")
     alone = draft < 2019 and "$ref" in place.value
     names = ["$ref"] if alone else [name for name in place.value if name in KEYWORDS]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -32,6 +32,8 @@ DRAFTS = {
 }
 """The drafts that are understood, by the part of ``$schema`` that names them."""
 
+MAPPINGS = (dict, Mapping)
+"""For ``isinstance``: what is a JSON object. The first saves asking an abstract class."""
 _ONE = (
     *("additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
     *("items", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
@@ -53,13 +55,14 @@ class Resource:
     dynamic: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Place:
     """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource."""
 
-    value: Any
-    pointer: str
-    resource: Resource
+    # Final and not frozen: see `expression.Expr`.
+    value: Final[Any]
+    pointer: Final[str]
+    resource: Final[Resource]
 
     @property
     def draft(self) -> int:
@@ -83,7 +86,8 @@ class Place:
 
 def escape(token: str | int) -> str:
     """A member's name or an index as a part of a JSON pointer."""
-    return str(token).replace("~", "~0").replace("/", "~1")
+    part = str(token)
+    return part.replace("~", "~0").replace("/", "~1") if "~" in part or "/" in part else part
 
 
 class Source:
@@ -261,7 +265,7 @@ def draft_of(value: Any, default: int, document: str) -> int:
 
 def _placed(value: Any, pointer: str, resource: Resource, *, root: bool = False) -> Place:
     """The place of ``value``, in a resource of its own if it has an identifier."""
-    if isinstance(value, Mapping):
+    if isinstance(value, MAPPINGS):
         keyword = "id" if resource.draft == 4 else "$id"
         identifier = value.get(keyword)
         if isinstance(identifier, str) and not (resource.draft < 2019 and "$ref" in value):
