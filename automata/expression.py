@@ -36,11 +36,12 @@ import enum
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon
+from tokenfst._native import Lexicon, Machine
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
@@ -67,7 +68,7 @@ class Op(enum.IntEnum):
     SELECTION = 15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Dfa:
     """A deterministic byte automaton as tables; state 0 is DEAD and absorbing (convention 3).
 
@@ -272,12 +273,22 @@ UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
 
-NativeMachine = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int]
+_machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
+"""Of each automaton, how the native core holds it: front ends share theirs among many programs."""
+
+
+def _native_machine(dfa: Dfa) -> Machine:
+    found = _machines.get(dfa)
+    if found is None:
+        found = _machines[dfa] = Machine(dfa.classes, dfa.table, dfa.accepting, dfa.start)
+    return found
+
+
 NativeArgs = tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.uint8],
     bytes,
-    list[NativeMachine],
+    list[Machine],
     list[tuple[int, str]],
     list[tuple[int, bool]],
     npt.NDArray[np.int32],
@@ -313,7 +324,7 @@ class Program:
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
-        machines = [(dfa.classes, dfa.table, dfa.accepting, dfa.start) for dfa in self.machines]
+        machines = [_native_machine(dfa) for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
         lexicons = list(self.lexicons)
         return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons

@@ -43,7 +43,13 @@ _FIRST_ITEMS = 8
 _APPLICATORS = frozenset(
     (
         *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"),
-        *("dependentSchemas", "dependentRequired", "dependencies", "unevaluatedItems", "unevaluatedProperties"),
+        *(
+            "dependentSchemas",
+            "dependentRequired",
+            "dependencies",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+        ),
     )
 )
 

@@ -209,7 +209,7 @@ class _Walk:
 
     def epsilon(self) -> int:
         if id(EPSILON) not in self.numbers:
-            self.numbers[id(EPSILON)] = self.write(EPSILON)
+            self.numbers[id(EPSILON)] = self.write(EPSILON, [])
         return self.numbers[id(EPSILON)]
 
     def call(self, name: str) -> int | None:

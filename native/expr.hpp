@@ -21,6 +21,7 @@
 
 #include "budget.hpp"
 #include "bytes.hpp"
+#include "machine.hpp"
 
 namespace tokenfst {
 
@@ -51,16 +52,6 @@ struct Node {
   bool has(uint8_t trait) const { return (traits & trait) != 0; }
 };
 
-// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
-struct Machine {
-  std::array<uint8_t, 256> classes;
-  uint32_t num_classes;
-  std::vector<uint32_t> table;
-  std::vector<uint8_t> accepting;
-  std::vector<ByteSet> class_bytes;
-  bool loops = false;
-};
-
 class Arena {
  public:
   Arena() {
@@ -81,9 +72,9 @@ class Arena {
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
-  const Machine& machine(NodeId id) const { return machines_[nodes_[id].a]; }
+  const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
   const std::vector<ByteSet>& sets() const { return sets_; }
-  const std::vector<Machine>& machines() const { return machines_; }
+  const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
 
   // Called now and then while expressions are made: throws where a budget is used up.
   void watch(std::function<void()> check) { check_ = std::move(check); }
@@ -96,14 +87,13 @@ class Arena {
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
   NodeId leaf(const Node& node) { return intern(node); }
-  uint32_t add_machine(Machine machine) {
-    machine.loops = has_cycle(machine);
+  uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, machines_[machine].loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
@@ -324,31 +314,6 @@ class Arena {
  private:
   static constexpr uint16_t kMaxDepth = 2000;
 
-  // Whether some state of a machine leads back to itself. States that lead to the dead one only are taken away first.
-  static bool has_cycle(const Machine& machine) {
-    const size_t n = machine.accepting.size();
-    std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
-    std::vector<std::vector<uint32_t>> sources(n);
-    for (size_t arc = machine.num_classes; arc < machine.table.size(); ++arc) {
-      if (uint32_t target = machine.table[arc]) {
-        ++targets[arc / machine.num_classes];
-        sources[target].push_back(static_cast<uint32_t>(arc / machine.num_classes));
-      }
-    }
-    std::vector<uint32_t> ends;
-    for (uint32_t state = 1; state < n; ++state) {
-      if (targets[state] == 0) ends.push_back(state);
-    }
-    size_t acyclic = ends.size();
-    while (!ends.empty()) {
-      uint32_t state = ends.back();
-      ends.pop_back();
-      for (uint32_t source : sources[state]) {
-        if (--targets[source] == 0) ends.push_back(source), ++acyclic;
-      }
-    }
-    return acyclic + 1 < n;
-  }
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();
@@ -538,7 +503,7 @@ class Arena {
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
-  std::vector<Machine> machines_;
+  std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {
     NodeId body;
     bool nullable;

@@ -1,0 +1,89 @@
+// Deterministic automata given as tables, as they stand in expressions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bytes.hpp"
+
+namespace tokenfst {
+
+// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
+struct Machine {
+  std::array<uint8_t, 256> classes;
+  uint32_t num_classes;
+  std::vector<uint32_t> table;
+  std::vector<uint8_t> accepting;
+  std::vector<ByteSet> class_bytes;
+  bool loops = false;
+};
+
+// Whether some state of a machine leads back to itself. States that lead to the dead one only are taken away first.
+inline bool has_cycle(const Machine& machine) {
+  const size_t n = machine.accepting.size();
+  std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
+  std::vector<std::vector<uint32_t>> sources(n);
+  for (size_t arc = machine.num_classes; arc < machine.table.size(); ++arc) {
+    if (uint32_t target = machine.table[arc]) {
+      ++targets[arc / machine.num_classes];
+      sources[target].push_back(static_cast<uint32_t>(arc / machine.num_classes));
+    }
+  }
+  std::vector<uint32_t> ends;
+  for (uint32_t state = 1; state < n; ++state) {
+    if (targets[state] == 0) ends.push_back(state);
+  }
+  size_t acyclic = ends.size();
+  while (!ends.empty()) {
+    uint32_t state = ends.back();
+    ends.pop_back();
+    for (uint32_t source : sources[state]) {
+      if (--targets[source] == 0) ends.push_back(source), ++acyclic;
+    }
+  }
+  return acyclic + 1 < n;
+}
+
+// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too.
+inline void trim(Machine& machine, uint32_t& start) {
+  const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
+  for (size_t i = 0; i < machine.table.size(); ++i) {
+    if (machine.class_bytes[i % width].empty()) machine.table[i] = 0;
+  }
+  std::vector<std::vector<uint32_t>> sources(states);
+  for (uint32_t q = 1; q < states; ++q) {
+    for (uint32_t c = 0; c < width; ++c) sources[machine.table[q * width + c]].push_back(q);
+  }
+  std::vector<uint8_t> live(states);
+  std::vector<uint32_t> stack;
+  for (uint32_t q = 1; q < states; ++q) {
+    if (machine.accepting[q]) live[q] = 1, stack.push_back(q);
+  }
+  while (!stack.empty()) {
+    uint32_t q = stack.back();
+    stack.pop_back();
+    for (uint32_t source : sources[q]) {
+      if (!live[source]) live[source] = 1, stack.push_back(source);
+    }
+  }
+  for (uint32_t& next : machine.table) next = live[next] ? next : 0;
+  for (uint32_t q = 0; q < states; ++q) machine.accepting[q] &= live[q];
+  if (!live[start]) start = 0;
+}
+
+// A machine as expressions of any number of arenas share it, trimmed, with the state it starts in.
+struct SharedMachine {
+  std::shared_ptr<const Machine> machine;
+  uint32_t start;
+};
+
+// Takes ownership of tables whose transitions and classes are known to exist.
+inline SharedMachine share(Machine machine, uint32_t start) {
+  trim(machine, start);
+  machine.loops = has_cycle(machine);
+  return {std::make_shared<const Machine>(std::move(machine)), start};
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,45 @@
+// The Python face of Machine.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+
+#include "budget.hpp"
+#include "machine.hpp"
+
+namespace tokenfst {
+
+inline void bind_machine(nanobind::module_& m) {
+  namespace nb = nanobind;
+  using namespace nb::literals;
+  using Classes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Table = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+  using Accepting = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  nb::class_<SharedMachine>(m, "Machine", "A deterministic automaton, checked and read once for all programs that hold it. Never changes.")
+      .def(
+          "__init__",
+          [](SharedMachine* self, Classes classes, Table table, Accepting accepting, uint32_t start) {
+            Machine machine;
+            machine.num_classes = static_cast<uint32_t>(table.shape(1));
+            if (classes.size() != 256 || accepting.size() != table.shape(0) || start >= table.shape(0)) {
+              throw Error(Fault::Constraint, "a machine's tables do not fit together");
+            }
+            std::copy_n(classes.data(), 256, machine.classes.begin());
+            machine.table.assign(table.data(), table.data() + table.size());
+            machine.accepting.assign(accepting.data(), accepting.data() + accepting.size());
+            machine.class_bytes.resize(machine.num_classes);
+            for (int byte = 0; byte < 256; ++byte) {
+              if (machine.classes[byte] >= machine.num_classes) throw Error(Fault::Constraint, "a machine's byte has no class");
+              machine.class_bytes[machine.classes[byte]].add(static_cast<uint8_t>(byte));
+            }
+            for (uint32_t next : machine.table) {
+              if (next >= table.shape(0)) throw Error(Fault::Constraint, "a machine's transition leads nowhere");
+            }
+            new (self) SharedMachine(share(std::move(machine), start));
+          },
+          "classes"_a, "table"_a, "accepting"_a, "start"_a);
+}
+
+}  // namespace tokenfst
