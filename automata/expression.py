@@ -33,6 +33,7 @@ Meaning, with a word w of bytes:
 from __future__ import annotations
 
 import enum
+from array import array
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -427,7 +428,7 @@ class ProgramCode:
         """The program of these instructions; the last is its root."""
         rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
         return Program(
-            code=np.array(self.code, np.int32),
+            code=np.array(array("i", self.code), np.int32),  # a list is read item by item, twice
             sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
             blob=bytes(self._blob),
             machines=tuple(dfa for _, dfa in self._machines.values()),

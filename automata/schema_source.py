@@ -235,7 +235,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {type(schema).__name__}")
     with suppress(RecursionError):  # what is nested so deeply is refused where it is read
-        json.dumps(schema, default=_number)
+        _ENCODER.encode(schema)
     return schema
 
 
@@ -244,6 +244,9 @@ def _number(value: Any) -> str:
     if isinstance(value, Decimal):
         return str(value)
     raise SchemaError("#", f"{value!r} is no JSON value")
+
+
+_ENCODER = json.JSONEncoder(default=_number)
 
 
 def draft_of(value: Any, default: int, document: str) -> int:
