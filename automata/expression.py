@@ -27,6 +27,7 @@ Meaning, with a word w of bytes:
 ``words(s)``       the words of the finite set s
 ``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
+``unordered``      members in any order with separators between them, each option at most once
 =================  ======================================================================================
 """
 
@@ -34,7 +35,7 @@ from __future__ import annotations
 
 import enum
 from array import array
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -46,6 +47,7 @@ from tokenfst._native import Lexicon, Machine
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
+_DENSE = np.empty(0, np.uint32)
 
 
 class Op(enum.IntEnum):
@@ -67,6 +69,7 @@ class Op(enum.IntEnum):
     CALL = 13
     WORDS = 14
     SELECTION = 15
+    UNORDERED = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -86,6 +89,25 @@ class Dfa:
     def num_states(self) -> int:
         return int(self.table.shape[0])
 
+    def native_tables(self) -> NativeMachine:
+        """What the native core takes: the tables and, for a table that lists edges, each state's first one."""
+        return self.classes, self.table, self.accepting, self.start, _DENSE
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """The own data of an UNORDERED node, whose operands are the separator, the options, the required ones first, and,
+    where it ``repeats``, what may come any number of times: 1 where that counts towards ``low``, 2 where it does not.
+    ``high`` is -1 where there is no bound."""
+
+    low: int
+    high: int
+    required: int
+    repeats: int
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((self.low, self.high, self.required, self.repeats))
+
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Expr:
@@ -98,7 +120,7 @@ class Expr:
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     op: Final[Op]
     args: Final[tuple[Expr, ...]] = ()
-    value: Final[int | bytes | str | tuple[int, int] | Dfa | Lexicon | None] = None
+    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | None] = None
     source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
     size: Final[int] = 0
@@ -270,10 +292,54 @@ def call(name: str) -> Expr:
     return Expr(Op.CALL, value=name)
 
 
+def unordered(
+    options: Sequence[Expr],
+    separator: Expr = EPSILON,
+    *,
+    required: int = 0,
+    other: Expr = EMPTY,
+    counts: bool = True,
+    low: int = 0,
+    high: int | None = None,
+    source: str | None = None,
+) -> Expr:
+    """``low`` to ``high`` members in any order, with separators between them. Each of the ``options`` comes at most
+    once, the first ``required`` of them exactly once, ``other`` any number of times; unless it ``counts``, ``low`` is
+    a number of options.
+
+    No member may have the empty word, and none may name a variable of ``recursive`` from outside or hold a free
+    ``behind``. The walk remembers which options were used, and finds nothing out before it gets there: an automaton
+    of all states would have 2^options of them.
+    """
+    low = max(low, required)
+    if any(option is EMPTY for option in options[:required]) or (high is not None and high < low):
+        return EMPTY
+    kept = tuple(option for option in options if option is not EMPTY)
+    repeats = 0 if other is EMPTY else 1 if counts else 2
+    if repeats != 1 and low > len(kept):
+        return EMPTY
+    if repeats == 0 and high is not None and high >= len(kept):
+        high = None
+    if separator is EMPTY and (high is None or high > 1):
+        if low > 1:
+            return EMPTY
+        high = 1
+    if high == 0 or not (kept or repeats):
+        return EPSILON
+    if not kept:
+        more = repeat(concat(separator, other), max(low, 1) - 1, None if high is None else high - 1, source)
+        return concat(other, more) if low else optional(concat(other, more))
+    value = Unordered(low, -1 if high is None else high, required, repeats)
+    return Expr(Op.UNORDERED, (separator, *kept, *((other,) if repeats else ())), value, source)
+
+
 UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
 
+NativeMachine = tuple[
+    npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
+]
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
 """Of each automaton, how the native core holds it: front ends share theirs among many programs."""
 
@@ -281,7 +347,7 @@ _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
 def _native_machine(dfa: Dfa) -> Machine:
     found = _machines.get(dfa)
     if found is None:
-        found = _machines[dfa] = Machine(dfa.classes, dfa.table, dfa.accepting, dfa.start)
+        found = _machines[dfa] = Machine(*dfa.native_tables())
     return found
 
 
@@ -399,8 +465,7 @@ class ProgramCode:
             assert isinstance(value, bytes)
             operands += (len(self._blob), len(value))
             self._blob += value
-        elif op is Op.REPEAT or op is Op.SELECTION:
-            assert isinstance(value, tuple)
+        elif isinstance(value, tuple | Unordered):
             operands += value
         elif op is Op.BYTES:
             assert isinstance(value, int)

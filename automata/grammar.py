@@ -337,6 +337,7 @@ class Grammar:
     def _productive(self) -> Rules:
         """The rules that have a word, without the alternatives that have none; all of them if that is all."""
         if self._usable is None:
+            self._check_members()
             rules = self._rules
             alive = productive(rules, self._budget)
             if all(id(node) in alive for name in rules for node in rules.nodes(name)):
@@ -369,6 +370,19 @@ class Grammar:
                 )
         if self._rules.size(name) > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
+
+    def _check_members(self) -> None:
+        """What comes in any order may have no empty word: nothing would tell that it was there."""
+        for name in self._rules:
+            for node in self._rules.nodes(name):
+                if node.op is not Op.UNORDERED:
+                    continue
+                empty = nullable(self._rules, self._budget)
+                if any(id(arg) in empty for arg in node.args[1:]):
+                    raise ConstraintError(
+                        f"in the rule {name!r} a member that may come in any order has the empty word: leave the empty "
+                        f"word out, the member need not be required"
+                    )
 
     def _placed(self, finding: Finding) -> Finding:
         position = self._positions.get(finding.rule)

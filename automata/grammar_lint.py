@@ -12,7 +12,7 @@ import enum
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.expression import Expr, Op, Unordered
 from tokenfst.automata.known_words import has_empty_word, has_word
 from tokenfst.automata.rule_graph import (
     Rules,
@@ -120,6 +120,9 @@ def _alone(body: Expr, empty: Container[int]) -> list[str]:
         if node.op is Op.CONCAT:
             needed = [arg for arg in node.args if id(arg) not in empty]
             return node.args if not needed else needed if len(needed) == 1 else ()
+        if isinstance(node.value, Unordered):
+            low, _, required, _ = node.value
+            return node.args[1 : 2 if required else None] if low <= 1 else ()
         if isinstance(node.value, tuple) and node.value[0] > 1 and id(node.args[0]) not in empty:
             return ()
         return node.args

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, concat, repeat, union
+from tokenfst.automata.expression import Expr, Op
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.metering import NodeMeter
 from tokenfst.automata.rule_graph import (
@@ -29,6 +29,7 @@ from tokenfst.automata.rule_graph import (
     name_of,
     nested_heads,
     reachable,
+    rebuilt,
 )
 from tokenfst.budget import Budget
 
@@ -159,19 +160,6 @@ def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
         else:
             done[id(node)] = leaf(node)
     return done[id(nodes[-1])]
-
-
-def rebuilt(node: Expr, args: list[Expr]) -> Expr:
-    """A node of the same kind with other operands."""
-    if node.op is Op.CONCAT:
-        return concat(*args)
-    if node.op is Op.UNION:
-        return union(*args)
-    assert isinstance(node.value, tuple)
-    low, high = node.value
-    if args[0] is EMPTY:
-        return EMPTY if low else EPSILON
-    return repeat(args[0], low, None if high < 0 else high, node.source)
 
 
 def _named(expr: Expr, name: str) -> Expr:

@@ -36,6 +36,7 @@ from tokenfst.automata.expression import (
     Dfa,
     Expr,
     Op,
+    Unordered,
     behind,
     byte_set,
     complement,
@@ -48,6 +49,7 @@ from tokenfst.automata.expression import (
     union,
 )
 from tokenfst.automata.lazy import make_automaton, make_tables
+from tokenfst.automata.rule_graph import rebuilt
 from tokenfst.automata.spelling import Form, spell
 from tokenfst.automata.tables import trim
 from tokenfst.automata.utf8 import (
@@ -262,6 +264,9 @@ class _Mapper:
                 low, high = node.value
                 exact = exact and (wholes[0] or high in (0, 1) or _is_universal(node))
                 return _Facts(wholes[0], low == 0 or empties[0], exact, free)
+            case Op.UNORDERED:
+                assert isinstance(node.value, Unordered)
+                return _Facts(all(wholes), node.value.low == 0, exact and all(wholes), free)
             case Op.VARIABLE:
                 return _Facts(wholes[0], empties[0], exact, free - {id(node)})
             case Op.BEHIND:
@@ -333,8 +338,8 @@ class _Mapper:
         match node.op:
             case Op.CONCAT:
                 modes = [strict or k < last for k in range(last + 1)]
-            case Op.REPEAT:
-                modes = [True]
+            case Op.REPEAT | Op.UNORDERED:
+                modes = [True] * (last + 1)
             case Op.INTERSECT:
                 modes = [strict and self.facts[id(arg)].whole for arg in node.args]
             case Op.COMPLEMENT | Op.BEHIND:
@@ -364,6 +369,8 @@ class _Mapper:
                 if args[0] is EMPTY:
                     return EMPTY if low else EPSILON
                 return repeat(args[0], low, None if high < 0 else high, node.source)
+            case Op.UNORDERED:
+                return rebuilt(node, args)
             case Op.BEHIND:
                 return EMPTY if args[0] is EMPTY else behind(args[0])
             case _:

@@ -6,8 +6,9 @@ under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has
 pointer of the keyword.
 
 Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
-them), then those that are only required, and all others, in any order. Listed names never repeat. Other names may; a
-text that repeats one counts as having both members, each of which must be valid.
+them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
+Listed names never repeat. Other names may; each of the members must be valid then, all count towards ``maxProperties``,
+and of all names that are not listed one counts towards ``minProperties``.
 
 A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
 """
@@ -23,14 +24,22 @@ from tokenfst.automata.expression import EMPTY, Expr, Program
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.automata.python_types import read_type
+from tokenfst.automata.schema_conflict import contradiction
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
 from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
 from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
+from tokenfst.automata.schema_unevaluated import Evaluated
 from tokenfst.budget import Budget
-from tokenfst.errors import ConstraintError, EmptyLanguageError, UnsupportedSchemaError
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    SchemaError,
+    UnsupportedSchemaError,
+)
 
 __all__ = [
     "Relaxed",
@@ -41,6 +50,10 @@ __all__ = [
     "json_schema",
     "json_value",
 ]
+
+
+_LAZY = Budget(positions=1 << 20_000)
+"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,7 @@ class SchemaGrammar(Grammar):
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
         super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
         self.relaxed, self._reader = about.relaxed, about.reader
-        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, self.budget)
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, budget or _LAZY)
 
     def is_empty(self) -> bool:
         """Whether no value is allowed."""
@@ -98,9 +111,12 @@ def json_schema(
     *,
     draft: str | None = None,
     whitespace: str = "flexible",
+    property_order: Literal["schema", "any"] = "schema",
+    additional_properties: Literal["schema", "forbid"] = "schema",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
     resolver: Resolver | None = None,
+    source: str = "",
     budget: Budget | None = None,
 ) -> SchemaLanguage | SchemaGrammar:
     """The JSON texts of the values that ``schema`` allows: a language, or a grammar if the values have parts.
@@ -109,34 +125,62 @@ def json_schema(
     TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
     of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
     without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
-    pattern (``schema_layout``). ``formats``: whether ``format`` constrains. ``resolver``: gives the documents that
-    ``$ref`` names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out
-    what would be refused, and lists it as ``relaxed`` of the result.
+    pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
+    memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
+    those that their schema names, unless it says something of others (``schema_closing``). ``formats``: whether
+    ``format`` constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
+    names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
+    be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
-    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed;
-    BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
-    ``not``, whose cases multiply.
+    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
+    ``pointers`` of keywords that contradict each other; BudgetExceeded. Linear in the schema, apart from combinations
+    of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases multiply.
     """
+    if additional_properties not in ("schema", "forbid"):
+        raise ConstraintError(
+            f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
+        )
     if formats not in ("assert", "annotate"):
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
+    if property_order not in ("schema", "any"):
+        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
     relax, typed = on_unsupported == "relax", None
-    if not isinstance(schema, (Mapping, bool, str)):
+    if not isinstance(schema, (Mapping, bool, str, list)):  # a list is no annotation
         typed = read_type(schema)
         if typed.refused and not relax:
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
-    source = Source(schema, draft, resolver)
-    meaning = Meaning(source, Leaves(budget, formats), relax=relax)
-    fractions = typed is None and source.root.draft != 4
-    writer = Writer(meaning, layout(whitespace), budget or Budget(), fractions=fractions)
-    rules = writer.write(meaning.formula(source.root))
-    if typed is None:
-        return _finished(rules, About("json_schema(...)", tuple(meaning.relaxed)), budget)
-    relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
-    return _finished(rules, About(f"json_schema({typed.name})", relaxed, typed.parse), budget)
+
+    def make(schema: Any) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
+        known = Source(schema, draft, resolver)
+        meaning = Meaning(known, Leaves(budget, formats), relax=relax)
+        fractions = typed is None and known.root.draft != 4
+        any_order = property_order == "any"
+        writer = Writer(
+            meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order
+        )
+        closed = Evaluated() if additional_properties == "forbid" else None
+        rules = writer.write(meaning.formula(known.root.closing(closed)))
+        if typed is None:
+            about = About(source or "json_schema(...)", tuple(meaning.relaxed))
+        else:
+            relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
+            about = About(source or f"json_schema({typed.name})", relaxed, typed.parse)
+        return _constraint(rules, about, budget), known.root.value
+
+    def is_empty(schema: Any) -> bool:
+        try:
+            return _is_empty(make(schema)[0])
+        except (SchemaError, BudgetExceeded):
+            return False
+
+    made, value = make(schema)
+    if _is_empty(made):
+        raise _empty(contradiction(value, is_empty))
+    return made
 
 
 def json_value(
@@ -168,15 +212,34 @@ def _nested(depth: int) -> dict[str, Any]:
     return {"$defs": levels, "$ref": f"#/$defs/{depth}"}
 
 
-def _finished(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
-    """A grammar if anything is called. EmptyLanguageError if there is no text."""
-    made: SchemaLanguage | SchemaGrammar
-    if rules.bodies:
-        made = SchemaGrammar(rules, about, budget)
-        empty = made.is_empty()
+def _constraint(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
+    """A grammar if anything is called."""
+    return SchemaGrammar(rules, about, budget) if rules.bodies else SchemaLanguage(rules.start, about, budget)
+
+
+def _is_empty(made: SchemaLanguage | SchemaGrammar) -> bool:
+    """Whether there is no text: an expression without calls has a word unless it is EMPTY."""
+    return made.is_empty() if isinstance(made, SchemaGrammar) else made.expr is EMPTY
+
+
+def _empty(pointers: tuple[str, ...]) -> EmptyLanguageError:
+    """The error of a schema without values, given the keywords that leave none: first those that contradict each other,
+    then those that only say of what type the value is, and that it must be there."""
+
+    def without(*names: str) -> list[str]:
+        return [each for each in pointers if each.rpartition("/")[2] not in names]
+
+    kept = (without("type", "required"), without("type"), list(pointers))
+    main = next((each for each in kept if len(each) > 1), list(pointers))
+    rest = [each for each in pointers if each not in main]
+    if not main:
+        why = "its keywords contradict each other"
+    elif len(main) == 1:
+        why = f"{main[0]} alone allows none"
     else:
-        made = SchemaLanguage(rules.start, about, budget)
-        empty = rules.start is EMPTY
-    if empty:
-        raise EmptyLanguageError("no JSON value satisfies the schema: its keywords contradict each other")
-    return made
+        why = f"{_listed(main)} contradict each other{f', given {_listed(rest)}' if rest else ''}"
+    return EmptyLanguageError(f"no JSON value satisfies the schema: {why}", (*main, *rest))
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

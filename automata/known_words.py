@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from tokenfst.automata.expression import Dfa, Expr, Op
+from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
 from tokenfst.automata.lazy import make_automaton
 from tokenfst.budget import Budget
 
@@ -65,6 +65,8 @@ def _by_form(root: Expr) -> bool | None:
         elif node.op is Op.REPEAT:
             assert isinstance(node.value, tuple)
             found = True if node.value[0] == 0 else facts.get(id(node.args[0]))
+        elif isinstance(node.value, Unordered):
+            found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
         elif node.op in SEARCHED:
             found = _known.get(node)
         elif isinstance(node.value, Dfa):
@@ -73,6 +75,20 @@ def _by_form(root: Expr) -> bool | None:
             found = node.op is not Op.EMPTY
         facts[id(node)] = found
     return facts[id(root)]
+
+
+def _some_order(value: Unordered, inner: list[bool | None]) -> bool | None:
+    """The same for members in any order, of whose parts it is given."""
+    low, _, required, repeats = value
+    separator, *members = inner
+    if low == 0:
+        return True
+    others = members.pop() if repeats else False
+    again = others if repeats == 1 else False
+    needed = [*members[:required], *([separator] if low > 1 else [])]
+    if False in needed or (again is False and len(members) - members.count(False) < low):
+        return False
+    return True if all(needed) and (again or members.count(True) >= low) else None
 
 
 def has_empty_word(root: Expr, budget: Budget | None) -> bool:
@@ -88,6 +104,8 @@ def has_empty_word(root: Expr, budget: Budget | None) -> bool:
             facts[id(node)] = any(inner)
         elif node.op is Op.COMPLEMENT:
             facts[id(node)] = not inner[0]
+        elif isinstance(node.value, Unordered):
+            facts[id(node)] = node.value.low == 0
         elif node.op is Op.REPEAT:
             assert isinstance(node.value, tuple)
             facts[id(node)] = node.value[0] == 0 or inner[0]

@@ -32,6 +32,7 @@ from tokenfst.automata.expression import (
     union,
 )
 from tokenfst.automata.lazy import make_automaton, make_tables
+from tokenfst.automata.rule_graph import COMPOSED
 from tokenfst.automata.tables import frozen_dfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -300,7 +301,7 @@ def _used_bytes(expr: Expr) -> list[int]:
         elif node.op is Op.BYTES:
             assert isinstance(value, int)
             mask = value
-        elif node.op in (Op.CONCAT, Op.UNION, Op.REPEAT, Op.EMPTY, Op.EPSILON):
+        elif node.op in (*COMPOSED, Op.EMPTY, Op.EPSILON):
             mask = 0
             for arg in node.args:
                 mask |= used.get(id(arg), ALL_BYTES)  # a variable is met before its body is done

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from tokenfst.automata.expression import (
@@ -44,6 +45,7 @@ from tokenfst.automata.expression import (
     UNIVERSE,
     Expr,
     Op,
+    Unordered,
     call,
     concat,
     intersect,
@@ -52,17 +54,20 @@ from tokenfst.automata.expression import (
 )
 from tokenfst.automata.grammar_lint import nullable
 from tokenfst.automata.metering import NodeMeter
+from tokenfst.automata.permutations import written_out
 from tokenfst.automata.rule_graph import (
     COMPOSED,
     Rules,
     components,
     cycles,
+    first_operands,
     is_composed,
     left_edge,
     name_of,
     nested_heads,
     outer_nodes,
     reachable,
+    rebuilt,
 )
 from tokenfst.budget import Budget
 
@@ -192,6 +197,8 @@ class _Words:
             assert isinstance(node.value, tuple)
             high = None if node.value[1] < 0 else node.value[1]
             return EMPTY if args[0] is EMPTY else repeat(args[0], 1, high, node.source)
+        if isinstance(node.value, Unordered):
+            return rebuilt(replace(node, value=replace(node.value, low=1)), list(node.args))
         return intersect(node, _NONEMPTY)
 
     def add_companions(self, made: dict[str, Expr]) -> None:
@@ -215,6 +222,8 @@ def _may_be_empty(node: Expr, empty: set[int], rules: set[str]) -> bool:
         return any(id(arg) in empty for arg in node.args)
     if node.op is Op.REPEAT and isinstance(node.value, tuple):
         return node.value[0] == 0 or id(node.args[0]) in empty
+    if isinstance(node.value, Unordered):
+        return node.value.low == 0
     return node.op is Op.EPSILON or id(node) in empty
 
 
@@ -316,6 +325,12 @@ def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set
     word; without those of the group, a call into it is a part that is never empty."""
     order = outer_nodes(body)
     empty, inside = _facts(order, group, words, vanishing)
+    if any(node.op is Op.UNORDERED and id(node) in inside for node in order):
+        purpose = f"removing the left recursion of the rule {name!r}"
+        body = written_out(body, lambda node: id(node) in inside, purpose)
+        words.has_empty(body)
+        order = outer_nodes(body)
+        empty, inside = _facts(order, group, words, vanishing)
     behind: defaultdict[int, list[tuple[Expr, bool]]] = defaultdict(list, {id(body): [(EPSILON, False)]})
     exits: list[Expr] = []
     steps: list[_Step] = []
@@ -363,7 +378,7 @@ def _facts(
         elif node.op is Op.CALL:
             touches = node.value in group
         else:
-            touches = is_composed(node) and any(id(arg) in inside for arg in node.args)
+            touches = is_composed(node) and any(id(arg) in inside for arg in first_operands(node))
         if touches:
             inside.add(id(node))
         inner = is_composed(node) or node.op is Op.CALL

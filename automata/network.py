@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from tokenfst.automata.drawing import HEADER, Drawing, bytes_label, quoted
 from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.permutations import written_out
 from tokenfst.automata.readable import readable, shorten
 from tokenfst.automata.rule_graph import holding, name_of
 from tokenfst.errors import DrawingError
@@ -87,6 +88,8 @@ class _Thompson:
 
     def build(self, body: Expr) -> tuple[list[list[int]], list[list[tuple[Expr, int]]]]:
         """For each state the targets of its ε-edges, and its other edges."""
+        inside = holding(body)
+        body = written_out(body, lambda node: id(node) in inside, f"the picture of the rule {self.rule!r}")
         calling = holding(body)
         work = [(body, _START, _END)]
         while work:

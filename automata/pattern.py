@@ -6,14 +6,20 @@ quantifiers and the look-around groups in the order in which they are written, w
 the tree holds them (quantifiers after what they repeat), so the k-th of one is the k-th of the other.
 Rejected: a tokenizer that records positions while the parser runs, which slows every pattern down to serve
 the few that fail.
+
+Groups with names that a front end keeps for itself (``reserved``) are hidden from the parser: each becomes
+``(?P<g001>[\\s\\S]*)``, with a name of its own, padded to the same length. So a name may be given twice, places stay
+right, and whatever asks what the group's text can begin with, or how long it is, is told "anything".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from tokenfst.automata.charclass import TEXT
@@ -48,6 +54,23 @@ _REFUSED = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class ReservedGroup:
+    """A group that was hidden from the parser: its name, and where what it holds begins and ends in the text; ``bars``:
+    where a ``|`` stands between that and no further brackets."""
+
+    name: str
+    begin: int
+    end: int
+    bars: tuple[int, ...]
+
+    def parts(self) -> list[tuple[int, int]]:
+        """What the bars separate: begin and end of each part; nothing between the brackets is no part."""
+        if self.begin == self.end:
+            return []
+        return list(zip((self.begin, *(bar + 1 for bar in self.bars)), (*self.bars, self.end), strict=True))
+
+
 class Pattern:
     """A parsed pattern: its ``tree`` and global ``flags`` (with ``TEXT`` for a str), checked and measured.
 
@@ -56,22 +79,36 @@ class Pattern:
     budget.
     """
 
-    def __init__(self, text: str | bytes, flags: int, budget: Budget, *, any_width: bool = False) -> None:
-        """``any_width``: look-behind need not have a fixed width."""
+    def __init__(
+        self,
+        text: str | bytes,
+        flags: int,
+        budget: Budget,
+        *,
+        any_width: bool = False,
+        reserved: Collection[str] = (),
+    ) -> None:
+        """``any_width``: look-behind need not have a fixed width. ``reserved``: names of groups to hide from the
+        parser; ``self.reserved`` has them by their numbers. They are for str patterns only."""
         if not isinstance(text, (str, bytes)):
             raise ConstraintError(f"a pattern is a str or bytes, not {type(text).__name__}")
         self.text, self.budget, self.any_width = text, budget, any_width
         flags = int(flags)
         self.verbose = bool(flags & _VERBOSE)
         self.asserting: dict[int, bool] = {}
+        self._parsed, hidden = text, dict[str, ReservedGroup]()
+        if reserved and (names := _mentioned(text, reserved)):
+            self._parsed, hidden = _hide(text, self.verbose, names)
         try:
-            self.tree: Tree = _parser.parse(text, flags & ~_DEBUG)
+            self.tree: Tree = _parser.parse(self._parsed, flags & ~_DEBUG)
         except re.error as error:
             raise PatternSyntaxError(error.msg, text, error.pos or 0) from None
         except (OverflowError, ValueError) as error:
             raise PatternSyntaxError(str(error), text, self._oversized_quantifier()) from None
         self.flags = int(self.tree.state.flags) | (TEXT if isinstance(text, str) else 0)
         self.verbose = bool(self.flags & _VERBOSE)
+        numbers = self.tree.state.groupdict
+        self.reserved = {int(numbers[alias]): group for alias, group in hidden.items()}
         if self.flags & _LOCALE:
             self.refuse_first()
         if self.flags & ~(_KNOWN_FLAGS | TEXT):
@@ -175,7 +212,46 @@ class Pattern:
 
     @cached_property
     def _scan(self) -> _Scan:
-        return _Scan(self._decoded, self.verbose)
+        return _Scan(_decode(self._parsed), self.verbose)
+
+
+def _mentioned(text: str | bytes, names: Collection[str]) -> set[str]:
+    """Which of the names ``text`` gives to a group, at a glance: it may do so in a comment, or a class.
+
+    Raises UnsupportedPatternError for bytes.
+    """
+    mention = re.compile(r"\(\?P<(" + "|".join(names) + ")>")
+    found = set(mention.findall(_decode(text)))
+    if found and isinstance(text, bytes):
+        position = mention.search(_decode(text)).start()  # type: ignore[union-attr]  # it was found
+        message = f"{min(found)} describes text, and this pattern is about bytes; use a str pattern"
+        raise UnsupportedPatternError(message, text, position)
+    return found
+
+
+def _hide(text: str | bytes, verbose: bool, names: set[str]) -> tuple[str, dict[str, ReservedGroup]]:
+    """``text`` with every outermost group of these names replaced, and the groups by their new names."""
+    shown = _decode(text)
+    verbose = verbose or re.match(r"\(\?[aiLmsu]*x", shown) is not None
+    pieces: list[str] = []
+    hidden: dict[str, ReservedGroup] = {}
+    at = 0
+    for begin, end, bars in sorted(_Scan(shown, verbose).named):
+        inside = shown.index(">", begin) + 1
+        name = shown[begin + 4 : inside - 1]
+        if begin < at or name not in names:
+            continue
+        content = _ANYTHING if end - begin > len(f"(?P<g0>{_ANYTHING})") else ""
+        width = end - begin - len(f"(?P<g>{content})")
+        aliases = (f"g{number:0{width}d}" for number in count(len(hidden)))
+        alias = next(alias for alias in aliases if alias not in shown and alias not in hidden)
+        hidden[alias] = ReservedGroup(name, inside, end - 1, tuple(bars))
+        pieces += (shown[at:begin], f"(?P<{alias}>{content})")
+        at = end
+    return "".join((*pieces, shown[at:])), hidden
+
+
+_ANYTHING = r"[\s\S]*"
 
 
 def deepest_group(text: str | bytes) -> int:
@@ -262,7 +338,9 @@ class _Scan:
         self.numbers: list[tuple[int, str]] = []
         """Quantifiers' positions, once for each number in them."""
         self.deepest = 0
-        opened: list[tuple[int, bool]] = []
+        self.named: list[tuple[int, int, list[int]]] = []
+        """Begin and end of each named group, and where bars stand in it that stand in no further group."""
+        opened: list[tuple[int, bool, list[int]]] = []
         depth = part = at = 0
         while at < len(text):
             if verbose and (blank := _BLANK.match(text, at)):
@@ -278,16 +356,20 @@ class _Scan:
                 if len(spelled) > 1 and spelled[-1] == "+":
                     self.refused.append((at, "possessive"))
             elif kind in _OPENING:
-                opened.append((at, verbose))
+                opened.append((at, verbose, []))
                 if len(opened) > depth:
                     depth, self.deepest = len(opened), at
                 added, _, removed = spelled.partition("-") if kind == "flags" else ("", "", "")
                 verbose = (verbose or "x" in added) and "x" not in removed
             elif kind == "close" and opened:
-                part, verbose = opened.pop()
+                part, verbose, bars = opened.pop()
+                if text.startswith("(?P<", part):
+                    self.named.append((part, end, bars))
             elif kind != "comment":
                 part = at
-            if kind in ("backreference", "conditional", "atomic"):
+            if kind == "bar" and opened:
+                opened[-1][2].append(at)
+            elif kind in ("backreference", "conditional", "atomic"):
                 self.refused.append((at, kind))
             elif kind == "assertion":
                 self.assertions.append(at)

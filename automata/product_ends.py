@@ -22,6 +22,7 @@ from itertools import groupby
 from tokenfst.automata.expression import Dfa, Expr, Op, concat, union
 from tokenfst.automata.leaf_walks import LeafWalks
 from tokenfst.automata.metering import NodeMeter
+from tokenfst.automata.permutations import written_out
 from tokenfst.automata.rule_graph import called, holding, inner_nodes, name_of, reachable
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -89,6 +90,9 @@ class Shape:
         return self._loops[loop]
 
     def _read(self, name: str, body: Expr) -> int:
+        purpose = f"the intersection of the rule {name!r} with a language"
+        calling = holding(body)
+        body = written_out(body, lambda node: id(node) in calling, purpose)
         inside = holding(body)
         if id(body) not in inside:
             return self._add(Leaf(body), name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tokenfst._native import Lexicon
 from tokenfst.automata.drawing import bytes_label
-from tokenfst.automata.expression import ALL_BYTES, Dfa, Expr, Op
+from tokenfst.automata.expression import ALL_BYTES, Dfa, Expr, Op, Unordered
 from tokenfst.automata.utf8 import SURROGATES, Ranges, negate, normalize, single_characters
 
 _SHOWN_RANGES = 12
@@ -95,6 +95,8 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:
         return _union(args, limit)
     if node.op is Op.CONCAT:
         return _concatenation(args, limit)
+    if isinstance(value, Unordered):
+        return _unordered(value, [arg.shown for arg in args], limit)
     if isinstance(value, Lexicon):
         return _Text(f"⟨{len(value)} words⟩")
     if node.op is Op.SELECTION:
@@ -123,6 +125,18 @@ def _concatenation(args: list[_Text], limit: int) -> _Text:
         word = "".join(arg.word or "" for arg in args)
         return _Text(f'"{"".join(map(shown_character, word))}"i')
     return _Text(_joined("", [_inside(arg, _CONCAT) for arg in args], limit), _CONCAT)
+
+
+def _unordered(value: Unordered, args: list[str], limit: int) -> _Text:
+    """``⟨a, b?, c* in any order, with "," between⟩``."""
+    separator, *members = args
+    marks = ["", "?", "*"]
+    repeats = int(value.repeats > 0)
+    last = len(members) - repeats
+    kinds = [0] * value.required + [1] * (last - value.required) + [2] * repeats
+    shown = [f"{member}{marks[kind]}" for member, kind in zip(members, kinds, strict=True)]
+    between = "" if separator == "()" else f", with {separator} between"
+    return _Text(f"⟨{_joined(', ', shown, limit)} in any order{between}⟩")
 
 
 def _joined(sign: str, parts: list[str], limit: int) -> str:

@@ -22,6 +22,7 @@ from tokenfst.automata.charclass import TEXT, is_cased, leaf
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, literal, repeat, union
 from tokenfst.automata.language import Language
 from tokenfst.automata.lookaround import Lookaround
+from tokenfst.automata.named_groups import NAMES, NamedGroup
 from tokenfst.automata.pattern import (
     BRANCH,
     FAILURE,
@@ -55,24 +56,34 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
     conditionals, atomic groups, possessive quantifiers, LOCALE, and look-ahead that leaves the look-behind
     around it (position and caret in the message); BudgetExceeded("positions") when counted repetitions
     multiply beyond the budget.
+
+    Groups with the names in ``named_groups.NAMES`` stand for languages: ``(?P<QUOTED_TEXT>)``,
+    ``(?P<SUBSTRING_OF>abc)``.
     """
-    expr = expression(pattern, flags, budget)
+    expr = expression(pattern, flags, budget, named_groups=True)
     shown = f", {re.RegexFlag(flags)!r}" if flags else ""
     return Language(expr, f"regex({pattern!r}{shown})", budget)
 
 
 def expression(
-    pattern: str | bytes | Pattern, flags: int = 0, budget: Budget | None = None, *, any_width: bool = False
+    pattern: str | bytes | Pattern,
+    flags: int = 0,
+    budget: Budget | None = None,
+    *,
+    any_width: bool = False,
+    named_groups: bool = False,
 ) -> Expr:
     """The expression of ``regex(pattern, flags, budget)``, or of a pattern that is parsed already.
 
     With ``any_width``, look-behind need not have a fixed width, as in ECMA-262; only what stands between a condition
-    inside of it and its end must have one.
+    inside of it and its end must have one. ``named_groups``: whether names in ``named_groups.NAMES`` mean what they
+    mean there.
     """
     text = pattern.text if isinstance(pattern, Pattern) else pattern
     try:
         if not isinstance(pattern, Pattern):
-            pattern = Pattern(pattern, flags, budget or Budget(), any_width=any_width)
+            reserved = NAMES if named_groups else ()
+            pattern = Pattern(pattern, flags, budget or Budget(), any_width=any_width, reserved=reserved)
         translator = _Translator(pattern)
         if not pattern.asserting[id(pattern.tree)]:
             return translator.plain(pattern.tree.data, pattern.flags)
@@ -106,8 +117,11 @@ class _Translator:
                 low, high, body = argument
                 parts.append(self._repeat(low, high, body, flags))
             elif op is SUBPATTERN:
-                _, added, removed, body = argument
-                parts.append(self.plain(body.data, combine_flags(flags, added, removed)))
+                number, added, removed, body = argument
+                if number in self.pattern.reserved:
+                    parts.append(NamedGroup(self.pattern, number, flags).expr(expression))
+                else:
+                    parts.append(self.plain(body.data, combine_flags(flags, added, removed)))
             elif op is BRANCH:
                 parts.append(union(*[self.plain(each.data, flags) for each in argument[1]]))
             elif op is FAILURE:

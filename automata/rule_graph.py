@@ -12,11 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from tokenfst.automata.expression import Expr, Op, below, copies
+from tokenfst.automata.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    Op,
+    Unordered,
+    below,
+    concat,
+    copies,
+    repeat,
+    union,
+    unordered,
+)
 
 Graph = Mapping[str, Iterable[str]]
 
-COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT)
+COMPOSED = (Op.CONCAT, Op.UNION, Op.REPEAT, Op.UNORDERED)
 """The operators that calls may stand under; every other node is a leaf here."""
 
 
@@ -133,11 +145,17 @@ def left_edge(body: Expr, empty: Container[int]) -> list[str]:
 
     def leading(node: Expr) -> Iterable[Expr]:
         if node.op is not Op.CONCAT:
-            return node.args
+            return first_operands(node)
         ends = (number for number, arg in enumerate(node.args, 1) if id(arg) not in empty)
         return node.args[: next(ends, len(node.args))]
 
     return calls_found(body, leading)
+
+
+def first_operands(node: Expr) -> tuple[Expr, ...]:
+    """The operands of a node, no concatenation, that its words can begin with. Members that come in any order are
+    never empty, so what separates them is not among these."""
+    return node.args[1:] if node.op is Op.UNORDERED else node.args
 
 
 def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
@@ -152,6 +170,38 @@ def holding(body: Expr, nodes: list[Expr] | None = None) -> set[int]:
                     found.add(id(node))
                     break
     return found
+
+
+def rebuilt(node: Expr, args: list[Expr]) -> Expr:
+    """A node of the same kind with other operands."""
+    if node.op is Op.CONCAT:
+        return concat(*args)
+    if node.op is Op.UNION:
+        return union(*args)
+    if isinstance(node.value, Unordered):
+        return _unordered(node.value, args, node.source)
+    assert isinstance(node.value, tuple)
+    low, high = node.value
+    if args[0] is EMPTY:
+        return EMPTY if low else EPSILON
+    return repeat(args[0], low, None if high < 0 else high, node.source)
+
+
+def _unordered(value: Unordered, args: list[Expr], source: str | None) -> Expr:
+    separator, *options = args
+    other = options.pop() if value.repeats else EMPTY
+    counts = value.repeats != 2
+    high = None if value.high < 0 else value.high
+    return unordered(
+        options,
+        separator,
+        required=value.required,
+        other=other,
+        counts=counts,
+        low=value.low,
+        high=high,
+        source=source,
+    )
 
 
 def reachable(graph: Graph, start: str) -> list[str]:
@@ -257,13 +307,15 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
 
 def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
     """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
-    of a union if of one, of a repetition if of its body or if it may be left out, of a call if of the rule,
-    and of any other node, plain ones among them, as ``leaf`` says: the least solution. What operands and rules already
-    seen decide is decided at once; the rest by propagation along users.
+    of a union if of one, of a repetition if of its body or if it may be left out, of members in any order if of as
+    many as there must be, of a call if of the rule, and of any other node, plain ones among them, as ``leaf`` says:
+    the least solution. What operands and rules already seen decide is decided at once; the rest by propagation along
+    users.
     """
     users: dict[int, list[Expr]] = {}
     missing: dict[int, int] = {}
     callers: dict[str, list[Expr]] = {}
+    conditions: list[Expr] = []  # kept alive: their ids stay their own
     roots: dict[int, list[str]] = {}
     holds: set[int] = set()
     seen: set[int] = set()
@@ -280,6 +332,9 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
                 true = callee in known
                 if not true:
                     callers.setdefault(callee, []).append(node)
+            elif isinstance(node.value, Unordered):
+                true, made = _conditions(node, users, missing, holds)
+                conditions += made
             elif is_composed(node):
                 unmet = [arg for arg in node.args if id(arg) not in holds]
                 true = not unmet or (node.op is Op.UNION and len(unmet) < len(node.args))
@@ -307,4 +362,37 @@ def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
                 ready.append(user)
         for name in roots.get(id(node), ()):
             ready.extend(callers.get(name, ()))
-    return frozenset(holds)
+    return frozenset(holds.difference(map(id, conditions)))
+
+
+def _conditions(
+    node: Expr, users: dict[int, list[Expr]], missing: dict[int, int], holds: Container[int]
+) -> tuple[bool, tuple[Expr, ...]]:
+    """Whether ``least_true`` is true of members in any order, given what it ``holds`` of. Else enters what is needed:
+    all required ones, and enough of all, which one that may be repeated is by itself. Also the nodes that stand for
+    such conditions."""
+    assert isinstance(node.value, Unordered)
+    low, _, required, repeats = node.value
+    separator, *members = node.args
+    again = [members.pop()] if repeats else []
+    unmet = [
+        part for part in (*members[:required], *([separator] if low > 1 else [])) if id(part) not in holds
+    ]
+    some = low - sum(id(part) in holds for part in members)
+    enough = some <= 0 or (repeats == 1 and id(again[0]) in holds)
+    if low == 0 or (enough and not unmet):
+        return True, ()
+    missing[id(node)] = len(unmet) + (not enough)
+    for part in unmet:
+        users.setdefault(id(part), []).append(node)
+    if enough:
+        return False, ()
+    several, either = Expr(Op.UNION), Expr(Op.UNION)
+    missing[id(several)], missing[id(either)] = some, 1
+    for part in members:
+        if id(part) not in holds:
+            users.setdefault(id(part), []).append(several)
+    for part in (several, *(again if repeats == 1 else [])):
+        users.setdefault(id(part), []).append(either)
+    users[id(either)] = [node]
+    return False, (several, either)

@@ -1,8 +1,9 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
-Where items are counted by what they are (``contains``) or must differ (``uniqueItems``), the sequence is walked by a
-small automaton of its own, whose states are rules: the number of items up to where it matters, and how many of each
-kind there were, or which of the listed values were used. A rule calls the next one last, so no stack is needed.
+Where items are counted by what they are (``contains``), the sequence is walked by a small automaton of its own, whose
+states are rules: the number of items up to where it matters, and how many of each kind there were. A rule calls the
+next one last, so no stack is needed. Where they must differ (``uniqueItems``) and have listed values, each value is
+a member that comes at most once, in any order (``expression.unordered``).
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, repeat, union
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
 from tokenfst.automata.schema_arrays import Array, Contains
 from tokenfst.automata.schema_formula import NONE, Formula
-from tokenfst.automata.schema_values import Constant, listed_values
+from tokenfst.automata.schema_values import listed_values
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
     from tokenfst.automata.schema_text import Writer
 
 _MOST_STATES = 2_000
-_MOST_VALUES = 7
 
 _State = tuple[int, tuple[int, ...]]
 
@@ -127,37 +127,54 @@ class Items:
     # --- uniqueItems ----------------------------------------------------------------------------------
 
     def _distinct(self) -> Expr:
-        """Items that differ, out of a few values."""
-        cell = self.cell
+        """Items that differ, out of listed values. Which ones ``prefix`` used is followed set by set; behind it, the
+        others come in any order."""
+        cell, comma = self.cell, self.layout.comma
+        if cell.contains:
+            raise UnsupportedSchemaError(
+                cell.unique, "items that must differ are not counted by what they contain at the same time"
+            )
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
-        values: dict[Formula, Constant] = {}
+        known: dict[Formula, int] = {}
+        places: list[list[int]] = []
         for formula in formulas:
             found = listed_values(self.writer.meaning.shape(formula))
-            if found is None or cell.contains:
+            if found is None:
                 raise UnsupportedSchemaError(
                     cell.unique, "items of infinitely many values cannot be remembered; list them in an enum"
                 )
-            for value in found:
-                values[self.writer.meaning.constant(value)] = Constant(value)
-        if len(values) > _MOST_VALUES:
-            raise UnsupportedSchemaError(
-                cell.unique,
-                f"{len(values)} possible items; which were used is remembered for up to {_MOST_VALUES}",
+            values = [self.writer.meaning.constant(value) for value in found]
+            places.append([known.setdefault(value, len(known)) for value in values])
+        if cell.rest is NONE:
+            places.append([])
+        items = [self.writer.value(value) for value in known]
+        length = len(places) - 1 if cell.high is None else min(len(places) - 1, cell.high)
+        levels: list[dict[frozenset[int], None]] = [{frozenset(): None}]
+        for place in range(length):
+            levels.append({used | {k}: None for used in levels[-1] for k in places[place] if k not in used})
+            if sum(map(len, levels)) > _MOST_STATES:
+                raise UnsupportedSchemaError(
+                    cell.unique,
+                    f"prefixItems leave more than {_MOST_STATES:,} sets of values that may have been used",
+                )
+
+        def after(place: int, more: Expr) -> Expr:
+            return union(
+                EPSILON if place and place >= cell.low else EMPTY, concat(comma, more) if place else more
             )
-        known = list(values)
-        high = len(known) if cell.high is None else min(cell.high, len(known))
-        after: dict[tuple[int, int], Expr] = {}
-        for place in range(high, -1, -1):
-            for used in range(1 << len(known)):
-                if used.bit_count() != place:
-                    continue
-                nexts = [EPSILON] if place and place >= cell.low else []
-                if place < high:
-                    for k, value in enumerate(known):
-                        both = self.formulas.all_of((cell.at(place), value))
-                        if not used >> k & 1 and not self.writer.meaning.shape(both).is_plainly_empty():
-                            item = self.writer.value(value)
-                            lead = item if place == 0 else concat(self.layout.comma, item)
-                            nexts.append(concat(lead, after[place + 1, used | 1 << k]))
-                after[place, used] = union(*nexts)
-        return after[0, 0]
+
+        following: dict[frozenset[int], Expr] = {}
+        most = None if cell.high is None else cell.high - length
+        for used in levels[length]:
+            left = [items[k] for k in places[-1] if k not in used]
+            more = unordered(left, comma, low=max(cell.low - length, 1), high=most)
+            following[used] = after(length, EMPTY if most == 0 else more)
+        for place in range(length - 1, -1, -1):
+            following = {
+                used: after(
+                    place,
+                    union(*(concat(items[k], following[used | {k}]) for k in places[place] if k not in used)),
+                )
+                for used in levels[place]
+            }
+        return following[frozenset()]

@@ -7,12 +7,15 @@ mean anything else are understood in every draft: a boolean ``exclusiveMinimum``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from tokenfst.automata.schema_source import MAPPINGS, Place
-from tokenfst.errors import SchemaError
+from tokenfst.automata.text_lengths import MAX_LENGTH
+from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
@@ -23,8 +26,17 @@ def _is_schema(value: Any, draft: int) -> bool:
     return isinstance(value, (dict, bool, Mapping))
 
 
+def is_finite(value: float | Decimal | Fraction) -> bool:
+    """Whether a number of Python is one of JSON: neither an infinity nor NaN."""
+    return (
+        value.is_finite()
+        if isinstance(value, Decimal)
+        else not isinstance(value, float) or math.isfinite(value)
+    )
+
+
 def _is_number(value: Any, draft: int) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and is_finite(value)
 
 
 def _is_positive(value: Any, draft: int) -> bool:
@@ -36,7 +48,26 @@ def _is_bound(value: Any, draft: int) -> bool:
 
 
 def _is_count(value: Any, draft: int) -> bool:
-    return _is_number(value, draft) and value >= 0 and (isinstance(value, int) or float(value).is_integer())
+    return (
+        _is_number(value, draft)
+        and value >= 0
+        and (isinstance(value, int) or value >= COUNTLESS or value == int(value))
+    )
+
+
+COUNTLESS = MAX_LENGTH + 1
+"""Counted repetitions end before this: counts beyond it are all the same."""
+
+
+def bounds(place: Place, keywords: Mapping[str, Any], low: str, high: str) -> tuple[int, int | None]:
+    """The values of two keywords that bound a count from below and above, where they are not there 0 and ``None``.
+
+    No text has as many parts as ``COUNTLESS``. UnsupportedSchemaError where it should.
+    """
+    least, most = (min(keywords.get(name, 0), COUNTLESS) for name in (low, high))
+    if least == COUNTLESS:
+        raise UnsupportedSchemaError(place.where(low), f"nothing is counted beyond {MAX_LENGTH:,}")
+    return int(least), int(most) if high in keywords and most < COUNTLESS else None
 
 
 def _is_boolean(value: Any, draft: int) -> bool:
@@ -58,7 +89,9 @@ def _is_items(value: Any, draft: int) -> bool:
 
 
 def _is_table(value: Any, draft: int) -> bool:
-    return isinstance(value, MAPPINGS) and all(_is_schema(each, draft) for each in value.values())
+    return isinstance(value, MAPPINGS) and all(
+        isinstance(name, str) and _is_schema(each, draft) for name, each in value.items()
+    )
 
 
 def _is_names(value: Any, draft: int) -> bool:
@@ -148,6 +181,39 @@ KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
 """For every keyword that constrains values: the first and the last draft that knows it, and the form of its value."""
 
 
+_APPLICATORS = {
+    *(
+        "items",
+        "prefixItems",
+        "additionalItems",
+        "contains",
+        "properties",
+        "patternProperties",
+        "dependentSchemas",
+    ),
+    *("additionalProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+}
+_UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
+
+
+def vocabulary(keyword: str, draft: int) -> str:
+    """The vocabulary that a keyword belongs to, by the last part of its URI."""
+    if keyword.startswith("$"):
+        return "core"
+    if keyword in _UNEVALUATED:
+        return "unevaluated" if draft >= 2020 else "applicator"
+    return "applicator" if keyword in _APPLICATORS else "format" if keyword == "format" else "validation"
+
+
+def _listed(name: str, place: Place) -> bool:
+    """Whether the vocabularies of a schema's dialect have a keyword."""
+    vocabularies = place.resource.dialect.vocabularies
+    if vocabularies is None:
+        return True
+    home = vocabulary(name, place.draft)
+    return home == "core" or any(each == home or each.startswith(f"{home}-") for each in vocabularies)
+
+
 def known(place: Place) -> dict[str, Any]:
     """The constraining keywords of a schema, in its order, checked. SchemaError for a value of the wrong form."""
     draft = place.draft
@@ -158,7 +224,7 @@ def known(place: Place) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in names:
         first, last, (check, form) = KEYWORDS[name]
-        if first <= draft <= last:
+        if first <= draft <= last and _listed(name, place):
             value = place.value[name]
             if not check(value, draft):
                 raise SchemaError(place.where(name), f"must be {form}")

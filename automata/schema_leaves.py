@@ -19,13 +19,13 @@ from tokenfst.automata.language import Language
 from tokenfst.automata.schema_arrays import Array, Contains
 from tokenfst.automata.schema_arrays import cell as array_cell
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_keywords import bounds
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, EVERY_NUMBER, NO_NUMBER, Shape
 from tokenfst.automata.schema_source import Place
 from tokenfst.automata.schema_strings import EVERY_STRING, NO_STRING, Part, Strings, StringSet
-from tokenfst.automata.schema_values import constants_shape
-from tokenfst.automata.text_lengths import MAX_LENGTH
+from tokenfst.automata.schema_values import NotJsonError, constants_shape
 from tokenfst.budget import Budget
 from tokenfst.errors import (
     BudgetExceeded,
@@ -51,6 +51,10 @@ _OF_OBJECTS = frozenset(
         *("required", "minProperties", "maxProperties"),
     )
 )
+
+_LONGEST_PATTERN = 20_000
+_LONGEST_CONSTANTS = 500_000
+"""Characters of all strings of one ``enum``: each becomes part of an expression."""
 
 _INTEGERS = NumberSet.integers()
 
@@ -81,7 +85,7 @@ class Leaves:
             steps.append(
                 lambda: Shape(strings=schema_strings.within(self.pattern(place, keywords["pattern"])))
             )
-        if "format" in keywords and self._formats == "assert":
+        if "format" in keywords and (self._formats == "assert" or place.resource.dialect.asserts):
             steps.append(lambda: Shape(strings=_format(place, keywords["format"])))
         if not _OF_ARRAYS.isdisjoint(keywords):
             steps.append(lambda: Shape(arrays=array_cell(_array(place, keywords, meaning))))
@@ -96,6 +100,8 @@ class Leaves:
         found = self._patterns.get(pattern)
         if found is None:
             where = place.where(*(tokens or ("pattern",)))
+            if len(pattern) > _LONGEST_PATTERN:
+                raise UnsupportedSchemaError(where, f"a pattern of more than {_LONGEST_PATTERN:,} characters")
             try:
                 found = self._patterns[pattern] = _pattern(pattern, self._budget)
             except PatternSyntaxError as error:
@@ -105,7 +111,7 @@ class Leaves:
         return found
 
     def _object(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Object:
-        formula = meaning.formula
+        formula = meaning.entered
         properties = keywords.get("properties", {})
         listed = [
             (name, formula(place.below(schema, "properties", name))) for name, schema in properties.items()
@@ -123,7 +129,7 @@ class Leaves:
             demands.append(Named(names, held))
         if "propertyNames" in keywords:
             demands += self._names(place, keywords["propertyNames"], meaning)
-        low, high = _bounds(place, keywords, "minProperties", "maxProperties")
+        low, high = bounds(place, keywords, "minProperties", "maxProperties")
         required = frozenset(keywords.get("required", ()))
         return Object(tuple(listed), required, tuple(demands), (), low, high, place.where())
 
@@ -159,10 +165,18 @@ def _typed(value: str | tuple[str, ...]) -> Shape:
 
 
 def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> Shape:
+    where = place.where(keyword)
+    length = sum(len(value) for value in values if isinstance(value, str))
+    if length > _LONGEST_CONSTANTS:
+        raise UnsupportedSchemaError(
+            where, f"its strings have {length:,} characters, more than {_LONGEST_CONSTANTS:,}"
+        )
     try:
         return constants_shape(values, meaning.constant)
+    except NotJsonError as error:
+        raise SchemaError(where, str(error)) from None
     except ValueError as error:
-        raise UnsupportedSchemaError(place.where(keyword), str(error)) from None
+        raise UnsupportedSchemaError(where, str(error)) from None
 
 
 def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -> NumberSet:
@@ -184,17 +198,9 @@ def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -
     return result
 
 
-def _bounds(place: Place, keywords: Mapping[str, Any], low: str, high: str) -> tuple[int, int | None]:
-    least = int(keywords.get(low, 0))
-    most = int(keywords[high]) if high in keywords else None
-    return least, most
-
-
 def _lengths(place: Place, keywords: Mapping[str, Any]) -> StringSet:
-    low, high = _bounds(place, keywords, "minLength", "maxLength")
-    if low > MAX_LENGTH:
-        raise UnsupportedSchemaError(place.where("minLength"), f"no length beyond {MAX_LENGTH} is counted")
-    return schema_strings.lengths(low, None if high is not None and high > MAX_LENGTH else high)
+    low, high = bounds(place, keywords, "minLength", "maxLength")
+    return schema_strings.lengths(low, high)
 
 
 def _format(place: Place, name: str) -> StringSet:
@@ -208,7 +214,7 @@ def _format(place: Place, name: str) -> StringSet:
 
 
 def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array:
-    formula = meaning.formula
+    formula = meaning.entered
     prefix: list[Formula] = []
     rest = ANY
     items = keywords.get("items")
@@ -221,12 +227,11 @@ def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array
         prefix = [formula(place.below(schema, "prefixItems", k)) for k, schema in enumerate(schemas)]
         if items is not None:
             rest = formula(place.below(items, "items"))
-    low, high = _bounds(place, keywords, "minItems", "maxItems")
+    low, high = bounds(place, keywords, "minItems", "maxItems")
     contains: tuple[Contains, ...] = ()
     if "contains" in keywords:
-        least = int(keywords.get("minContains", 1))
-        most = int(keywords["maxContains"]) if "maxContains" in keywords else None
-        held = formula(place.below(keywords["contains"], "contains"))
+        least, most = bounds(place, {"minContains": 1, **keywords}, "minContains", "maxContains")
+        held = meaning.opened(place.below(keywords["contains"], "contains"))
         contains = (Contains(held, least, most, 0, place.where("contains")),)
     unique = place.where("uniqueItems") if keywords.get("uniqueItems") else ""
     return Array(tuple(prefix), rest, low, high, contains, unique)

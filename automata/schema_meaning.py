@@ -23,15 +23,16 @@ from typing import Any
 
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_arrays import cell as array_cell
+from tokenfst.automata.schema_closing import Closing, closing
 from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas, Kind
 from tokenfst.automata.schema_keywords import KEYWORDS, known
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
-from tokenfst.automata.schema_source import MAPPINGS, Place, Source
+from tokenfst.automata.schema_source import MAPPINGS, Place, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
-from tokenfst.automata.schema_unevaluated import Follower
+from tokenfst.automata.schema_unevaluated import Evaluated, Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
@@ -52,6 +53,8 @@ _APPLICATORS = frozenset(
         ),
     )
 )
+_FAR_DOWN = 1000
+"""Characters of a JSON pointer."""
 
 
 class _Circular(SchemaError):
@@ -64,6 +67,9 @@ class Relaxed:
 
     pointer: str
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.reason}"
 
 
 class Meaning:
@@ -97,7 +103,7 @@ class Meaning:
                 if isinstance(value, bool):
                     return ANY if value else NONE
                 raise SchemaError(
-                    place.where(), f"a schema is an object or a boolean, not {type(value).__name__}"
+                    place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
                 )
             if KEYWORDS.keys().isdisjoint(value):
                 return ANY
@@ -109,7 +115,17 @@ class Meaning:
                 )
             passed.add(id(value))
             place = self._source.resolve(place, known(place)["$ref"], "$ref")
-        return self.formulas.atom((place.resource.uri, place.draft, _key(value)), place)
+        place = self._source.scoped(place)
+        key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place))
+        return self.formulas.atom(key, place)
+
+    def entered(self, place: Place) -> Formula:
+        """The formula of a sub-schema that speaks of another value than the schema around it."""
+        return self.formula(place if place.closed is None else place.closing(Evaluated()))
+
+    def opened(self, place: Place) -> Formula:
+        """The formula of a sub-schema as it is written, whatever is forbidden around it."""
+        return self.formula(place.closing(None))
 
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
@@ -169,12 +185,13 @@ class Meaning:
 
     def _schema(self, place: Place) -> Shape:
         keywords = known(place)
-        if _APPLICATORS.isdisjoint(keywords):
+        closed = closing(place, self._target)
+        if closed.named is None and _APPLICATORS.isdisjoint(keywords):
             return self.tried(partial(self._leaves.shape, place, keywords, self))
         steps: list[tuple[str, Callable[[], Shape] | None]] = []
         own = ("", partial(self._leaves.shape, place, keywords, self))
         for name in keywords:
-            step = self._applicator(place, name, keywords)
+            step = self._applicator(place, name, keywords, closed)
             if name == "properties":
                 steps.append(own)
             elif name == "oneOf" or step is not None:
@@ -183,24 +200,32 @@ class Meaning:
             steps.append(own)
         shapes = {name: self.tried(step) for name, step in steps if step is not None}
         if "oneOf" in keywords:
-            members = self._members(place, "oneOf", keywords["oneOf"])
+            members = self._members(place, "oneOf", keywords["oneOf"], closed)
             shapes["oneOf"] = self.tried(lambda: self._one_of(place, members, list(shapes.values())))
+        if closed.named is not None:
+            steps.append(("closed", None))
+            names = self._others(place, closed.named, "properties")
+            shapes["closed"] = Shape(
+                objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()))
+            )
         result = EVERY
         for name, _ in steps:
             result = self.tried(partial(self.algebra.meet, result, shapes[name], place.where()), result)
         return result
 
-    def _applicator(self, place: Place, name: str, keywords: Mapping[str, Any]) -> Callable[[], Shape] | None:
+    def _applicator(
+        self, place: Place, name: str, keywords: Mapping[str, Any], closed: Closing
+    ) -> Callable[[], Shape] | None:
         """What an in-place applicator says, but for ``oneOf``, which is decided among what all others leave."""
         value = keywords[name]
         if name in ("$ref", "$dynamicRef", "$recursiveRef"):
-            return lambda: self.shape(self.formula(self._target(place, value, name)))
+            return lambda: self.shape(self.formula(self._target(place, value, name).closing(closed.of(name))))
         if name == "allOf":
-            return lambda: self.shape(self.formulas.all_of(self._members(place, name, value)))
+            return lambda: self.shape(self.formulas.all_of(self._members(place, name, value, closed)))
         if name == "anyOf":
-            return lambda: self.shape(self.formulas.any_of(self._members(place, name, value)))
+            return lambda: self.shape(self.formulas.any_of(self._members(place, name, value, closed)))
         if name == "not":
-            return lambda: self.shape(self.formulas.negate(self.formula(place.below(value, name))))
+            return lambda: self.shape(self.formulas.negate(self.opened(place.below(value, name))))
         if name == "if" and ("then" in keywords or "else" in keywords):
             return lambda: self._condition(place, keywords)
         if name in ("dependentSchemas", "dependentRequired", "dependencies"):
@@ -209,27 +234,25 @@ class Meaning:
             return lambda: self._unevaluated(place, name, value)
         return None
 
-    def _members(self, place: Place, name: str, schemas: list[Any]) -> list[Formula]:
-        return [self.formula(place.below(schema, name, k)) for k, schema in enumerate(schemas)]
+    def _members(self, place: Place, name: str, schemas: list[Any], closed: Closing) -> list[Formula]:
+        return [
+            self.formula(place.below(schema, name, k).closing(closed.of(name, k)))
+            for k, schema in enumerate(schemas)
+        ]
 
     def _target(self, place: Place, reference: str, name: str) -> Place:
-        """Where a reference of any kind leads. UnsupportedSchemaError if that depends on the path taken."""
-        target = self._source.resolve(place, reference, name)
-        if (
-            name == "$recursiveRef"
-            and isinstance(target.value, Mapping)
-            and target.value.get("$recursiveAnchor")
-        ):
-            raise UnsupportedSchemaError(place.where(name), "what it refers to depends on the path taken")
-        if name == "$dynamicRef" and self._source.dynamic_anchor(place, reference) is None:
-            raise UnsupportedSchemaError(
-                place.where(name), "several resources have this $dynamicAnchor; use $ref to name one"
-            )
-        return target
+        """Where a reference of any kind leads."""
+        if name == "$ref":
+            return self._source.resolve(place, reference, name)
+        return self._source.resolve_dynamically(place, reference, name)
 
     def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
-        """Exactly one of the formulas, among the values that are in all shapes ``beside``."""
+        """Exactly one of the schemas, and its formula, among the values that are in all shapes ``beside``."""
         where = place.where("oneOf")
+        closed = formulas
+        if place.closed is not None:
+            schemas = known(place)["oneOf"]
+            formulas = [self.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
         shapes = [self.shape(formula) for formula in formulas]
         rivals = self._overlaps(shapes)
         if any(rivals):
@@ -237,11 +260,13 @@ class Meaning:
                 for each in beside:
                     shapes[k] = self.algebra.meet(shapes[k], each, where)
             rivals = self._overlaps(shapes)
-        found = []
+        found: list[Shape] = []
         for shape, others in zip(shapes, rivals, strict=True):
             for other in others:
                 negation = self.shape(self.formulas.negate(formulas[other]))
                 shape = self.algebra.meet(shape, negation, where)
+            if closed[len(found)] is not formulas[len(found)]:
+                shape = self.algebra.meet(shape, self.shape(closed[len(found)]), where)
             found.append(shape)
         return self.algebra.join(found, where)
 
@@ -262,7 +287,7 @@ class Meaning:
             return False
 
     def _condition(self, place: Place, keywords: Mapping[str, Any]) -> Shape:
-        condition = self.formula(place.below(keywords["if"], "if"))
+        condition = self.opened(place.below(keywords["if"], "if"))
         then, other = (
             self.formula(place.below(keywords[name], name)) if name in keywords else ANY
             for name in ("then", "else")
@@ -287,25 +312,27 @@ class Meaning:
         return result
 
     def _unevaluated(self, place: Place, name: str, value: Any) -> Shape:
-        held = self.formula(place.below(value, name))
+        held = self.entered(place.below(value, name))
         if held is ANY:
             return EVERY
         members = name == "unevaluatedProperties"
         follower = Follower(members, self.formulas, self.formula, self._target, place.where(name))
         found = []
-        for formula, evaluated in follower.cases(place, top=True):
+        for formula, evaluated in follower.cases(place.closing(None), top=True):
             shape = EVERY
             if members and not evaluated.everything:
-                parts = tuple(
-                    Part(self._leaves.pattern(place, each, name), False) for each in evaluated.patterns
-                )
-                names = Strings(parts=parts, excluded=evaluated.names)
+                names = self._others(place, evaluated, name)
                 shape = Shape(objects=object_cell(Object(demands=(Named(names, held),), where=place.where())))
             elif not evaluated.everything:
                 rest = self.formulas.any_of((held, *evaluated.matching))
                 shape = Shape(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))
             found.append(self.algebra.meet(self.shape(formula), shape, place.where(name)))
         return self.algebra.join(found, place.where(name))
+
+    def _others(self, place: Place, evaluated: Evaluated, name: str) -> Strings:
+        """The names of members that were not looked at."""
+        parts = tuple(Part(self._leaves.pattern(place, each, name), False) for each in evaluated.patterns)
+        return Strings(parts=parts, excluded=evaluated.names)
 
     # --- emptiness ------------------------------------------------------------------------------------
 
@@ -347,16 +374,21 @@ def _where(formula: Formula) -> str:
     return formula.atom.where() if isinstance(formula.atom, Place) else "#"
 
 
-def _key(value: Any) -> Hashable:
-    """A key that equal schemas share."""
+def _key(place: Place) -> Hashable:
+    """A key that equal schemas share, far down in a document the same schema only: texts of all that is inside would
+    cost the square of the depth."""
+    if len(place.pointer) > _FAR_DOWN:
+        return id(place.value)
     try:
-        return marshal.dumps(value, 0)  # the version without references, which depend on more than the value
+        return marshal.dumps(
+            place.value, 0
+        )  # the version without references, which depend on more than the value
     except ValueError:  # a Decimal, or nested too deeply
         pass
     try:
-        return json.dumps(value, default=_decimal)
+        return json.dumps(place.value, default=_decimal)
     except RecursionError:
-        return id(value)
+        return id(place.value)
 
 
 def _decimal(value: Any) -> list[str]:

@@ -3,9 +3,9 @@
 The idea: a listed member is written after a comma unless it is the first that is there. Which one is first is found by
 halves: one of the first half, and then all of the second are written after commas; or one of the second. So n optional
 members cost O(n log n), not 2^n, as a tree. Where the number of members matters, there is an expression for each listed
-name and each number written so far. After the listed names come those that are only required,
-in any order among the others (beyond ``_ANY_ORDER`` of them, in alphabetical order), and all other members, whose names
-are none of these: the demands on names split all strings into disjoint classes, each with its own value.
+name and each number written so far. After the listed names come those that are only required and all other members, in
+any order (``expression.unordered``); with ``property_order="any"``, everything comes in any order. Names of other
+members are none of these: the demands on names split all strings into disjoint classes, each with its own value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tokenfst.automata import schema_strings
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, repeat, union
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
 from tokenfst.automata.json_strings import json_literal
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_objects import Named, Object
@@ -27,9 +27,11 @@ from tokenfst.errors import UnsupportedSchemaError
 if TYPE_CHECKING:
     from tokenfst.automata.schema_text import Writer
 
-_ANY_ORDER = 6
+_MOST_SOME = 6
 _MOST_CLASSES = 64
 _MOST_CHOICES = 256
+_MOST_COUNTED = 40_000
+_RUN = 100
 
 _Class = tuple[Strings, Formula]
 _Groups = tuple[tuple[Named, ...], ...]
@@ -41,6 +43,7 @@ class Members:
     def __init__(self, writer: Writer, cell: Object) -> None:
         self.writer, self.cell = writer, cell
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
+        self.any_order = writer.any_order
 
     def texts(self) -> Expr:
         """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
@@ -101,7 +104,7 @@ class Members:
             ways.append([*((name, each) for name in names), *free])
         found: list[tuple[dict[str, Formula], _Groups]] = []
         for choice in product(*ways):
-            if len(found) > _MOST_CHOICES or len(choice) > _ANY_ORDER:
+            if len(found) > _MOST_CHOICES or len(choice) > _MOST_SOME:
                 raise UnsupportedSchemaError(cell.where, "a complement of it has too many ways to hold")
             more: dict[str, Formula] = {}
             for name, each in choice:
@@ -132,21 +135,23 @@ class Members:
             high = None
         if low <= len(required):
             low = 0
-        counted = high is not None or low > 1
-        loose = [name for name in names if name in pending]
-        if counted or len(loose) > _ANY_ORDER:
-            loose = []
-        if some and (counted or len(some) + len(loose) > _ANY_ORDER):
+        if low > len(names) + 1 and others is not EMPTY:
             raise UnsupportedSchemaError(
                 self.cell.where,
-                "a complement of it needs a free member while the number of members is counted",
+                f"it asks for {low} members and lists {len(names)}: names that are not listed may be repeated in a "
+                f"text, so only one of these members counts",
             )
+        counted = high is not None or low > 1
         members = {name: self._member(_key(name), values[name]) for name in names}
-        left = [members[name] for name in loose]
-        left += [union(*(self._witnesses(each, classes))) for each in some]
-        tail = self._counted_tail(others, low, high) if counted else self._tail(others, left)
-        ordered = [(members[name], name in required) for name in names if name not in loose]
-        chain = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
+        left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
+        witnesses = [union(*(self._witnesses(each, classes))) for each in some]
+        if self.any_order:
+            free = [members[name] for name in names if name not in required]
+            chain = self._any_order(left, witnesses, free, others, low, high)
+        else:
+            tail = self._tail(left, witnesses, others, low, high, counted=counted)
+            ordered = [(members[name], name in required) for name in names if name not in pending]
+            chain = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
         empty = not required and not some and low == 0
         return self.writer.bracketed(b"{", chain, b"}", empty=empty)
 
@@ -186,6 +191,12 @@ class Members:
         are written, or at least n if nothing more matters."""
         comma = self.layout.comma
         most = max(low, 1) if high is None else high
+        steps = len(ordered) * min(len(ordered), most)
+        if steps > _MOST_COUNTED:
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                f"counting {len(ordered):,} listed members takes {steps:,} steps, more than {_MOST_COUNTED:,}",
+            )
         after = [tail(count) for count in range(min(len(ordered), most) + 1)]
         for place in range(len(ordered) - 1, -1, -1):
             member, needed = ordered[place]
@@ -196,45 +207,62 @@ class Members:
                 written = EMPTY if following is None else concat(lead, after[following])
                 before.append(written if needed else union(written, after[count]))
             after = before
+            if place and place % _RUN == 0:
+                after = [self._apart(each) for each in after]
         return after[0]
 
-    def _tail(self, others: Expr, left: list[Expr]) -> Callable[[int], Expr]:
-        """The texts after the listed members: any others, and each of ``left`` once, in any order."""
-        comma = self.layout.comma
-        many = repeat(concat(comma, others)) if others is not EMPTY else EPSILON
-        after: dict[int, Expr] = {0: many}
-        for used in range(1, 1 << len(left)):
-            nexts = [
-                concat(comma, part, after[used & ~(1 << k)]) for k, part in enumerate(left) if used >> k & 1
-            ]
-            after[used] = concat(many, union(*nexts))
-        everything = (1 << len(left)) - 1
+    def _apart(self, expr: Expr) -> Expr:
+        """An expression as a rule of its own, so that nothing is nested very deeply."""
+        return expr if expr is EMPTY or expr is EPSILON else self.writer.rule("members", lambda: expr)
+
+    def _tail(
+        self,
+        left: list[Expr],
+        some: list[Expr],
+        others: Expr,
+        low: int,
+        high: int | None,
+        *,
+        counted: bool,
+    ) -> Callable[[int], Expr]:
+        """The texts after the listed members: any others, and each of ``left`` and ``some`` once, in any order."""
 
         def tail(count: int) -> Expr:
-            if count:
-                return after[everything]
-            first = [concat(others, after[everything])]
-            first += [concat(part, after[everything & ~(1 << k)]) for k, part in enumerate(left)]
-            return union(*first)
+            least = max(low - count, 0) if counted else 0
+            most = high - count if counted and high is not None else None
+            more = self._any_order(left, some, [], others, least, most)
+            if not count:
+                return more
+            done = EPSILON if not left and not some and least == 0 else EMPTY
+            return union(done, concat(self.layout.comma, more))
 
         return tail
 
-    def _counted_tail(self, others: Expr, low: int, high: int | None) -> Callable[[int], Expr]:
-        """The texts after the listed members, where their number matters."""
-        later = concat(self.layout.comma, others)
-
-        def tail(count: int) -> Expr:
-            least = max(low - count, 0)
-            most = None if high is None else high - count
-            if (most is not None and most < least) or (others is EMPTY and least):
-                return EMPTY
-            if count:
-                return EPSILON if others is EMPTY else repeat(later, least, most)
-            if others is EMPTY or most == 0:
-                return EMPTY
-            return concat(others, repeat(later, max(least - 1, 0), None if most is None else most - 1))
-
-        return tail
+    def _any_order(
+        self,
+        required: list[Expr],
+        some: list[Expr],
+        free: list[Expr],
+        others: Expr,
+        low: int,
+        high: int | None,
+    ) -> Expr:
+        """Members in any order, at least one. A name that is not listed may be repeated, and no reader of the text
+        counts it twice: so of those members, ``some`` and ``others``, only one counts towards ``low``."""
+        once = bool(some) or (others is not EMPTY and low > max(len(required), 1))
+        if some:
+            low += len(some) - 1
+        elif once:
+            free = [*free, others]
+        return unordered(
+            [*required, *some, *free],
+            self.layout.comma,
+            required=len(required) + len(some),
+            other=others,
+            counts=not once,
+            low=max(low, 1),
+            high=high,
+        )
 
 
 def _first(ordered: list[tuple[Expr, bool]], later: list[Expr], begin: int, end: int) -> Expr:

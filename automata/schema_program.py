@@ -20,14 +20,25 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from functools import lru_cache
 
-from tokenfst.automata.expression import EPSILON, Expr, Op, Program, ProgramCode, call, copies, union
+from tokenfst.automata.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    Op,
+    Program,
+    ProgramCode,
+    Unordered,
+    call,
+    copies,
+    union,
+)
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
-from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of
+from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _NO_WORD = -1
-_CALL, _VARIABLE = Op.CALL, Op.VARIABLE
+_CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
 
 
 _LARGE = 4_000
@@ -63,6 +74,8 @@ class _Walk:
         self.code = ProgramCode()
         self.numbers: dict[int, int] = {}
         """Of each node, by its id, its instruction."""
+        self.smaller: dict[int, Expr] = {}
+        """Of members in any order, by the id of their node, those that are left without members that have no word."""
         self.sizes: list[int] = []
         """Of each instruction, its positions with counted repetitions written out."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
@@ -117,6 +130,12 @@ class _Walk:
                 stack.pop()
                 if not self.write_recursion(node):
                     return False
+            elif op is _UNORDERED and (smaller := self.without_dead(node)) is not node:
+                if id(smaller) in numbers:
+                    stack.pop()
+                    numbers[id(node)] = numbers[id(smaller)]
+                else:
+                    stack.append(smaller)
             else:
                 operands: list[int] = []
                 missing = False
@@ -139,6 +158,18 @@ class _Walk:
                 else:
                     numbers[id(node)] = self.write(node, operands)
         return True
+
+    def without_dead(self, node: Expr) -> Expr:
+        """Members in any order without those that have no word; itself where all have, or are not written yet."""
+        known = self.smaller.get(id(node))
+        if known is not None:
+            return known
+        dead = [self.numbers.get(id(arg)) == _NO_WORD for arg in node.args]
+        if not any(dead) or any(id(arg) not in self.numbers for arg in node.args):
+            return node
+        args = [EMPTY if is_dead else arg for arg, is_dead in zip(node.args, dead, strict=True)]
+        made = self.smaller[id(node)] = rebuilt(node, args)
+        return made
 
     def write(self, node: Expr, operands: list[int]) -> int:
         """The instruction of a node that is not plain, from those of its operands."""
@@ -196,6 +227,11 @@ class _Walk:
         if node.op is Op.REPEAT and isinstance(node.value, tuple) and node.value[0] == 0:
             return False
         inner = [number in self.unsure for number in operands]
+        if isinstance(node.value, Unordered):
+            low, _, required, repeats = node.value
+            members = inner[1 : len(node.args) - (repeats > 0)]
+            enough = members.count(False) >= low or (repeats == 1 and not inner[len(node.args) - 1])
+            return low > 0 and (any(members[:required]) or (low > 1 and inner[0]) or not enough)
         return bool(inner) and (all(inner) if node.op is Op.UNION else any(inner))
 
     def settle(self) -> None:
@@ -247,7 +283,8 @@ class _Walk:
         if root == _NO_WORD:
             return False
         self.settle()
-        if root in self.unsure or any(self.finished[name] in self.unsure for name in self.rules):
+        called = [root, *(self.finished[name] for name in self.rules)]
+        if any(number == _NO_WORD or number in self.unsure for number in called):
             return None
         if self.rules:
             found = self.call(start)

@@ -11,9 +11,10 @@ Nothing is ever fetched: a URI that is in none of the known documents goes to th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
@@ -34,12 +35,34 @@ DRAFTS = {
 
 MAPPINGS = (dict, Mapping)
 """For ``isinstance``: what is a JSON object. The first saves asking an abstract class."""
-_ONE = (
+
+VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
+"""The URIs of the drafts' own vocabularies."""
+
+_LONG_INTEGER = 1000
+NESTED = "nested"
+"""``Place.closed`` of a sub-schema that speaks of the same value."""
+
+RECURSIVE = "$recursiveAnchor"
+"""The name under which a resource's ``$recursiveAnchor`` is kept; no anchor has a dollar sign."""
+
+# Keywords whose values are a schema, a list of schemas, and an object of schemas.
+ONE = (
     *("additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
     *("items", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
 )
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-_TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What ``$schema`` says. ``vocabularies``: those that a meta-schema of the user's own lists, ``None`` for a draft's
+    own ones; ``asserts``: ``format`` constrains, whatever is asked for."""
+
+    draft: int
+    vocabularies: frozenset[str] | None = None
+    asserts: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -51,18 +74,26 @@ class Resource:
     pointer: str
     draft: int
     document: str
+    dialect: Dialect
     anchors: dict[str, tuple[Any, str]] | None = None
     dynamic: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)
 class Place:
-    """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource."""
+    """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
+
+    ``scope``: the URIs of the resources, other than the first document, that evaluation came through, as far as
+    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first. ``closed``: what ``schema_closing`` does
+    there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
+    """
 
     # Final and not frozen: see `expression.Expr`.
     value: Final[Any]
     pointer: Final[str]
     resource: Final[Resource]
+    scope: Final[tuple[str, ...]] = ()
+    closed: Final[object] = None
 
     @property
     def draft(self) -> int:
@@ -75,13 +106,27 @@ class Place:
 
     def below(self, value: Any, *tokens: str | int) -> Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
-        return _placed(value, self._pointer(tokens), self.resource)
+        place = _placed(value, self._pointer(tokens), self.resource)
+        if place.resource is self.resource and not self.scope and self.closed is None:
+            return place
+        closed = None if self.closed is None else NESTED
+        return replace(place, scope=_longer(self.scope, place, self.resource), closed=closed)
+
+    def closing(self, closed: object) -> Place:
+        """The same with another ``closed``."""
+        return self if closed is self.closed else replace(self, closed=closed)
 
     def _pointer(self, tokens: tuple[str | int, ...]) -> str:
         pointer = self.pointer
         for token in tokens:
             pointer += "/" + escape(token)
         return pointer
+
+
+def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:
+    """A dynamic scope after ``place`` is entered."""
+    uri = place.resource.uri
+    return scope if uri == before.uri or uri in scope else (*scope, uri)
 
 
 def escape(token: str | int) -> str:
@@ -104,11 +149,45 @@ class Source:
             raise SchemaError("#", f"draft={draft!r} is none of {', '.join(DRAFTS)}")
         self._draft = DRAFTS[draft] if draft is not None else 2020
         value = read(schema, "#")
-        fixed = draft is not None
-        self.root = self._add("", value, "", self._draft if fixed else draft_of(value, self._draft, "#"))
+        dialect = Dialect(self._draft) if draft is not None else self._dialect(value, self._draft, "#")
+        self.root = self._add("", value, "", dialect)
 
     def resolve(self, place: Place, reference: str, keyword: str) -> Place:
         """The sub-schema that a reference at ``place`` leads to. SchemaError if there is none."""
+        target = self._static(place, reference, keyword)
+        self._resources.setdefault(target.resource.uri, target.resource)
+        return replace(target, scope=_longer(place.scope, target, place.resource), closed=place.closed)
+
+    def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
+        """Where a ``$dynamicRef`` or ``$recursiveRef`` leads on the way that ``place`` was reached: to the outermost
+        resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2)."""
+        target = self._static(place, reference, keyword)
+        name = urldefrag(reference)[1] if keyword == "$dynamicRef" else RECURSIVE
+        self._anchors(target.resource)
+        if name in target.resource.dynamic and (name != RECURSIVE or target.value is target.resource.root):
+            for uri in (self.root.resource.uri, *place.scope):
+                if name in self._dynamic(uri):
+                    resource = self._resources[uri]
+                    target = Place(*self._anchors(resource)[name], resource)
+                    break
+        return replace(target, scope=_longer(place.scope, target, place.resource), closed=place.closed)
+
+    def scoped(self, place: Place) -> Place:
+        """The place, its scope without what no dynamic reference can ask for; equal scopes mean the same then."""
+        if not place.scope:
+            return place
+        names = set(self._dynamic(self.root.resource.uri))
+        kept = []
+        for uri in place.scope:
+            fresh = self._dynamic(uri) - names
+            if fresh:
+                names |= fresh
+                kept.append(uri)
+        return replace(place, scope=tuple(kept))
+
+    # --- details --------------------------------------------------------------------------------------
+
+    def _static(self, place: Place, reference: str, keyword: str) -> Place:
         where = place.where(keyword)
         if reference == "#" or reference.startswith("#/"):
             return self._descend(place.resource, unquote(reference[1:]), where, reference)
@@ -123,22 +202,16 @@ class Source:
             raise SchemaError(where, f"{reference!r} names an anchor that is not there")
         return Place(found[0], found[1], resource)
 
-    def dynamic_anchor(self, place: Place, reference: str) -> bool | None:
-        """Whether a ``$dynamicRef`` leads through a dynamic anchor: ``None`` if it may depend on the path taken."""
-        target = self.resolve(place, reference, "$dynamicRef")
-        fragment = urldefrag(reference)[1]
-        self._anchors(target.resource)
-        if fragment not in target.resource.dynamic:
-            return False
-        for resource in list(self._resources.values()):
-            self._anchors(resource)
-        holders = [each for each in dict.fromkeys(self._resources.values()) if fragment in each.dynamic]
-        return None if len(holders) > 1 else True
+    def _dynamic(self, uri: str) -> set[str]:
+        """The dynamic anchors of a resource."""
+        if uri not in self._resources:
+            for resource in list(self._resources.values()):
+                self._anchors(resource)
+        self._anchors(self._resources[uri])
+        return self._resources[uri].dynamic
 
-    # --- details --------------------------------------------------------------------------------------
-
-    def _add(self, uri: str, value: Any, document: str, draft: int) -> Place:
-        resource = Resource(uri, value, "#", draft, document)
+    def _add(self, uri: str, value: Any, document: str, dialect: Dialect) -> Place:
+        resource = Resource(uri, value, "#", dialect.draft, document, dialect)
         self._resources[uri] = resource
         place = _placed(value, "#", resource, root=True)
         if resource.uri != uri:
@@ -157,11 +230,43 @@ class Source:
             return self._resources[uri]
         value = self._resolver(uri) if self._resolver is not None else None
         if value is None:
-            remedy = "pass resolver=" if self._resolver is None else "the resolver knows no such document"
+            remedy = (
+                "pass resolver=, or --document URI=FILE on the command line"
+                if self._resolver is None
+                else "the resolver knows no such document"
+            )
             raise SchemaError(where, f"{uri!r} is not in this document, and nothing is fetched: {remedy}")
         document = read(value, where)
-        place = self._add(uri, document, uri, draft_of(document, near.draft, f"{uri}#"))
-        return place.resource
+        return self._add(uri, document, uri, self._dialect(document, near.draft, f"{uri}#")).resource
+
+    def _dialect(self, value: Any, default: int, document: str) -> Dialect:
+        """What ``$schema`` of a document says. A meta-schema that is no draft's comes from the resolver, and says which
+        vocabularies count (core, section 8.1.2). UnsupportedSchemaError for one that is not known."""
+        draft = draft_of(value, default)
+        if draft is not None:
+            return Dialect(draft)
+        uri = value["$schema"] if isinstance(value["$schema"], str) else ""
+        where = f"{document}/$schema"
+        if not uri:
+            raise SchemaError(where, "must be a URI")
+        made = self._resolver(uri) if self._resolver is not None else None
+        meta = None if made is None else read(made, where)
+        draft = draft_of(meta, default)
+        if not isinstance(meta, Mapping) or draft is None:
+            raise UnsupportedSchemaError(
+                where, f"{uri!r} is no known dialect; pass draft= one of {', '.join(DRAFTS)}"
+            )
+        listed = meta.get("$vocabulary")
+        if not isinstance(listed, Mapping):
+            return Dialect(draft)
+        found = set()
+        for name, needed in listed.items():
+            known = VOCABULARY.fullmatch(name)
+            if known is not None:
+                found.add(known[1])
+            elif needed:
+                raise UnsupportedSchemaError(where, f"the vocabulary {name!r} is required and not known")
+        return Dialect(draft, frozenset(found), "format-assertion" in found)
 
     def _anchors(self, resource: Resource) -> dict[str, tuple[Any, str]]:
         """The anchors of a resource; the resources inside of it become known."""
@@ -172,6 +277,13 @@ class Source:
                 identifier = value.get("$id", value.get("id") if resource.draft == 4 else None)
                 if old and isinstance(identifier, str) and identifier.startswith("#") and len(identifier) > 1:
                     resource.anchors[identifier[1:]] = (value, pointer)
+                if (
+                    resource.draft == 2019
+                    and value is resource.root
+                    and value.get("$recursiveAnchor") is True
+                ):
+                    resource.dynamic.add(RECURSIVE)
+                    resource.anchors[RECURSIVE] = (value, pointer)
                 for keyword in () if old else ("$anchor", "$dynamicAnchor"):
                     if isinstance(value.get(keyword), str):
                         resource.anchors[value[keyword]] = (value, pointer)
@@ -194,12 +306,12 @@ class Source:
             yield value, pointer
             if "$ref" in value and resource.draft < 2019:
                 continue
-            stack += [(value.get(keyword), f"{pointer}/{keyword}") for keyword in _ONE]
-            for keyword in _LISTS:
+            stack += [(value.get(keyword), f"{pointer}/{keyword}") for keyword in ONE]
+            for keyword in LISTS:
                 members = value.get(keyword)
                 if isinstance(members, list):
                     stack += [(each, f"{pointer}/{keyword}/{k}") for k, each in enumerate(members)]
-            for keyword in _TABLES:
+            for keyword in TABLES:
                 table = value.get(keyword)
                 if isinstance(table, Mapping):
                     stack += [(each, f"{pointer}/{keyword}/{escape(name)}") for name, each in table.items()]
@@ -217,25 +329,39 @@ class Source:
                 raise SchemaError(where, f"{reference!r} leads nowhere: there is no {name!r} on the way")
             place = place.below(value, name)
         if not isinstance(value, Mapping | bool):
-            raise SchemaError(where, f"{reference!r} leads to {type(value).__name__}, which is no schema")
+            raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is no schema")
         return place
 
 
 def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
-    """A schema document as Python values; numbers in text stay exact."""
+    """A schema document as Python values; numbers in text stay exact.
+
+    Raises SchemaError for text that is no JSON, or repeats a name in one object, of which only one value could count.
+    """
     if isinstance(schema, str):
         problem = ""
         try:
-            return json.loads(schema, parse_float=Decimal)
+            return json.loads(
+                schema,
+                parse_float=Decimal,
+                parse_int=_integer,
+                parse_constant=_no_number,
+                object_pairs_hook=_members,
+            )
         except RecursionError:
             problem = "the schema is nested too deeply"
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             problem = f"the schema is no JSON text: {error}"
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
-        raise SchemaError(where, f"a schema is an object or a boolean, not {type(schema).__name__}")
-    with suppress(RecursionError):  # what is nested so deeply is refused where it is read
-        _ENCODER.encode(schema)
+        raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
+    try:
+        with suppress(RecursionError):  # what is nested so deeply is refused where it is read
+            _ENCODER.encode(schema)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise SchemaError(where, f"no JSON value: {error}") from None
     return schema
 
 
@@ -249,21 +375,45 @@ def _number(value: Any) -> str:
 _ENCODER = json.JSONEncoder(default=_number)
 
 
-def draft_of(value: Any, default: int, document: str) -> int:
-    """The draft that ``$schema`` names. SchemaError if it names none that is known."""
+def _integer(digits: str) -> int | Decimal:
+    """Python refuses to read very long integers, in time quadratic in their length."""
+    return int(digits) if len(digits) < _LONG_INTEGER else Decimal(digits)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        repeated = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"an object has the name {repeated!r} twice")
+    return made
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls a value, with its article."""
+    if value is None:
+        return "null"
+    kinds = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
+    named = {**dict.fromkeys((int, float, Decimal), "a number"), **kinds}
+    return named.get(type(value), f"a Python {type(value).__name__}")
+
+
+def draft_of(value: Any, default: int) -> int | None:
+    """The draft that ``$schema`` names, ``default`` where it is not there; ``None`` if it is no draft's URI."""
     named = value.get("$schema") if isinstance(value, Mapping) else None
     if named is None:
         return default
     if not isinstance(named, str):
-        raise SchemaError(f"{document}/$schema", "must be a string")
+        return None
     for part, draft in DRAFTS.items():
         if f"json-schema.org/{part}/" in named or f"json-schema.org/draft/{part}/" in named:
             return draft
-    if named.startswith(("http://json-schema.org/schema", "https://json-schema.org/schema")):
-        return default
-    raise UnsupportedSchemaError(
-        f"{document}/$schema", f"{named!r} is no known dialect; pass draft= one of {', '.join(DRAFTS)}"
-    )
+    latest = named.startswith(("http://json-schema.org/schema", "https://json-schema.org/schema"))
+    return default if latest else None
 
 
 def _placed(value: Any, pointer: str, resource: Resource, *, root: bool = False) -> Place:
@@ -276,7 +426,14 @@ def _placed(value: Any, pointer: str, resource: Resource, *, root: bool = False)
             if root:
                 resource.uri = uri
             elif uri and uri != resource.uri:
-                draft = draft_of(value, resource.draft, resource.document + pointer)
-                inner = Resource(uri, value, pointer, draft, resource.document)
+                draft = draft_of(value, resource.draft)
+                if draft is None:
+                    raise UnsupportedSchemaError(
+                        f"{resource.document}{pointer}/$schema",
+                        "a sub-schema's dialect must be one of the drafts",
+                    )
+                inner = Resource(
+                    uri, value, pointer, draft, resource.document, replace(resource.dialect, draft=draft)
+                )
                 return Place(value, pointer, inner)
     return Place(value, pointer, resource)

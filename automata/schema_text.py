@@ -55,9 +55,13 @@ class Rules:
 class Writer:
     """Writes the rules of one schema."""
 
-    def __init__(self, meaning: Meaning, layout: Layout, budget: Budget, *, fractions: bool) -> None:
-        """``fractions``: whether 1.0 is an integer, which in draft-04 it is not."""
-        self.meaning, self.layout, self.budget, self.fractions = meaning, layout, budget, fractions
+    def __init__(
+        self, meaning: Meaning, layout: Layout, budget: Budget, *, fractions: bool, any_order: bool
+    ) -> None:
+        """``fractions``: whether 1.0 is an integer, which in draft-04 it is not. ``any_order``: whether members come
+        in any order."""
+        self.meaning, self.layout, self.budget = meaning, layout, budget
+        self.fractions, self.any_order = fractions, any_order
         self._bodies: dict[str, Expr] = {}
         self._known: dict[Formula, Expr] = {NONE: EMPTY}
         self._shared: dict[Shape, str] = {}
@@ -112,25 +116,37 @@ class Writer:
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
-                known = self._scalars[id(shape)] = shape, self.scalars(shape)
+                known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
             return known[1]
         name = self._shared.get(shape)
         if name is None:
             name = ANY_RULE if shape == EVERY else _name(formula)
-            name = self._shared[shape] = self._new(name, lambda: self._body(shape))
+            name = self._shared[shape] = self._new(name, lambda: self._body(shape, _place(formula)))
         return call(name)
 
-    def scalars(self, shape: Shape) -> Expr:
-        """The texts of what has no parts."""
+    def scalars(self, shape: Shape, where: str) -> Expr:
+        """The texts of what has no parts; ``where`` is the schema that says so."""
         parts = [
             literal(text)
             for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
             if there
         ]
         if not shape.numbers.is_empty():
-            parts.append(number(shape.numbers, self.fractions))
+            parts.append(self._numbers(shape.numbers, where))
         parts += [_any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
         return union(*parts)
+
+    def _numbers(self, numbers: NumberSet, where: str) -> Expr:
+        """The texts of numbers; of all numbers, where these are out of reach and may be relaxed."""
+        try:
+            return number(numbers, self.fractions)
+        except BudgetExceeded as error:
+            refused = UnsupportedSchemaError(f"{where}/multipleOf", str(error))
+        if not self.meaning.relaxes:
+            raise refused
+        self.meaning.relaxed[Relaxed(refused.pointer, refused.reason)] = None
+        integral = (numbers - NumberSet.integers()).is_empty()
+        return number(NumberSet.integers() if integral else NumberSet.every(), self.fractions)
 
     def _any(self) -> Expr:
         """The body of ``ANY_RULE``, one object for all schemas."""
@@ -139,13 +155,13 @@ class Writer:
         if found is None:
             if len(_ANY) >= _MOST_LAYOUTS:
                 _ANY.clear()
-            found = _ANY[key] = self._body(EVERY)
+            found = _ANY[key] = self._body(EVERY, "#")
         return found
 
-    def _body(self, shape: Shape) -> Expr:
+    def _body(self, shape: Shape, where: str) -> Expr:
         arrays = [self._cell(cell, Items(self, cell).texts, Array()) for cell in shape.arrays]
         objects = [self._cell(cell, Members(self, cell).texts, Object()) for cell in shape.objects]
-        return union(self.scalars(shape), *arrays, *objects)
+        return union(self.scalars(shape, where), *arrays, *objects)
 
     def _cell(self, cell: Array | Object, make: Callable[[], Expr], every: Array | Object) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
@@ -169,6 +185,12 @@ def number(numbers: NumberSet, fractions: bool) -> Expr:
     """The texts of numbers; with ``fractions``, integers may have one of zeros."""
     integral = (numbers - NumberSet.integers()).is_empty()
     return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
+
+
+def _place(formula: Formula) -> str:
+    """The first schema in a formula, for messages."""
+    places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
+    return places[0] if places else "#"
 
 
 def _name(formula: Formula) -> str:

@@ -19,7 +19,7 @@ from tokenfst.automata.schema_keywords import known
 from tokenfst.automata.schema_source import Place
 from tokenfst.errors import UnsupportedSchemaError
 
-_MOST = 64
+_MOST = 256
 _DEEPEST = 60
 
 

@@ -15,10 +15,15 @@ from tokenfst.automata.json_number_bounds import exact
 from tokenfst.automata.json_numbers import NumberSet
 from tokenfst.automata.schema_arrays import of_items
 from tokenfst.automata.schema_formula import Formula
+from tokenfst.automata.schema_keywords import is_finite
 from tokenfst.automata.schema_objects import of_members
 from tokenfst.automata.schema_shape import NO_NUMBER, Shape
 
 _DEEPEST = 200
+
+
+class NotJsonError(ValueError):
+    """A constant is no JSON value."""
 
 
 class Constant:
@@ -32,10 +37,13 @@ class Constant:
 
 
 def freeze(value: Any, depth: int = 0) -> Hashable:
-    """A hashable form that equal JSON values share. ValueError for what is no JSON value."""
+    """A hashable form that equal JSON values share. NotJsonError for what is no JSON value, ValueError for a number or
+    a nesting that is out of reach."""
     if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, int | float | Decimal | Fraction):
+        if not is_finite(value):
+            raise NotJsonError(f"{value} is no JSON number")
         return exact(value)
     if isinstance(value, str):
         return ("string", value)
@@ -46,7 +54,7 @@ def freeze(value: Any, depth: int = 0) -> Hashable:
     if isinstance(value, Mapping):
         members = ((str(name), freeze(each, depth + 1)) for name, each in value.items())
         return ("object", frozenset(members))
-    raise ValueError(f"{value!r} is no JSON value")
+    raise NotJsonError(f"{value!r} is no JSON value")
 
 
 def constant_shape(value: Any, constant: Callable[[Any], Formula]) -> Shape:
@@ -55,13 +63,15 @@ def constant_shape(value: Any, constant: Callable[[Any], Formula]) -> Shape:
 
 
 def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula]) -> Shape:
-    """Exactly these values."""
+    """Exactly these values. Errors as of ``freeze``."""
     known = list(values)
     numbers = [
         each
         for each in known
         if isinstance(each, int | float | Decimal | Fraction) and not isinstance(each, bool)
     ]
+    for number in numbers:
+        freeze(number)
     arrays = {freeze(each): each for each in known if isinstance(each, list | tuple)}
     objects = {freeze(each): each for each in known if isinstance(each, Mapping)}
     return Shape(

@@ -19,6 +19,8 @@
 #include "logits_bindings.hpp"
 #include "machine_bindings.hpp"
 #include "matcher.hpp"
+#include "numpy_arrays.hpp"
+#include "suffix_bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -60,14 +62,6 @@ void raise(const char* name, nb::object args) {
 template <class T>
 std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
-}
-
-// Read only: automata walk such arrays without looking twice.
-template <class T>
-nb::ndarray<nb::numpy, const T> to_numpy(std::vector<T>&& values, std::vector<size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, const T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
 Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
@@ -463,4 +457,5 @@ NB_MODULE(_native, m) {
   bind_automata(m);
   bind_matcher(m);
   bind_logits(m);
+  bind_suffix_automaton(m);
 }

@@ -168,6 +168,11 @@ class ByteAutomaton {
     auto lock = enter();
     return f(arena_);
   }
+  // What may come of a node Unordered.
+  Unordered::Demand demand(NodeId node) {
+    auto lock = enter();
+    return derivatives_.unordered().demand(node);
+  }
   // The live state of an expression, or DEAD.
   State intern(NodeId node) {
     auto lock = enter();
@@ -445,7 +450,11 @@ class ByteAutomaton {
         NodeId id = stack.back();
         stack.pop_back();
         const Node& node = arena_[id];
-        ++hits[node.kind == Kind::Repeat ? node.a : node.kind == Kind::Pick ? derivatives_.selections().selection(node.a).first : id];
+        NodeId counted = id;  // its name does not change while it is walked
+        if (node.kind == Kind::Repeat) counted = node.a;
+        if (node.kind == Kind::Pick) counted = derivatives_.selections().selection(node.a).first;
+        if (node.kind == Kind::Unordered) counted = derivatives_.unordered().origin(id);
+        ++hits[counted];
         if (node.kind == Kind::Concat) stack.insert(stack.end(), {node.b, node.a});
         if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(id).begin(), arena_.list(id).end());
         if (node.kind == Kind::Repeat || node.kind == Kind::Not) stack.push_back(node.a);

@@ -5,7 +5,7 @@
 //   2. a walk of the vocabulary's trie, given up when it grows wide;
 //   3. a union: what its members give;
 //   4. the fragment is built, once for this vocabulary;
-//   5. the whole walk.
+//   5. the whole walk, which goes by 1 to 4 again behind nodes with very many tokens below them.
 // All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
@@ -62,27 +62,28 @@ class Composition {
   // fragments give, each gathered once.
   template <class Walk>
   void gather(Walk& walk, Config start, Gathered& out) {
-    std::vector<Config> pending{start};
-    std::set<Config> seen{Config{}};
+    std::vector<Place> pending{{start, 0}};
+    std::set<Place> seen;
     while (!pending.empty()) {
-      Config config = pending.back();
+      const Place place = pending.back();
       pending.pop_back();
-      if (is_dead(config) || !seen.insert(config).second) continue;
+      const auto [config, top] = place;
+      if (is_dead(config) || !seen.insert(place).second) continue;
       NodeId node = bytes_.node(config.state);
       Split at = split_of(node);
-      std::shared_ptr<const Fragment> fragment = at ? known_fragment(at) : nullptr;
+      std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
       if (!fragment || !fragment->usable) {
-        if (gather_walk(walk, config, narrow_, out)) continue;
+        if (gather_walk(walk, place, narrow_, out)) continue;
         if (auto members = members_of(node); !members.empty()) {
-          for (NodeId member : members) pending.push_back(walk.arrive(config, bytes_.intern(member)));
+          for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
         }
-        if (at) fragment = make_fragment(at);
+        if (at) fragment = make_fragment(at, top);
       }
-      if (fragment && fragment->usable && gather_split(walk, config, at, *fragment, out)) {
-        if (exits_at_once(at)) pending.push_back(walk.arrive(config, bytes_.intern(at.rest)));
+      if (fragment && fragment->usable && gather_split(walk, place, at, *fragment, out)) {
+        if (exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
       } else {
-        gather_walk(walk, config, UINT32_MAX, out);
+        gather_below(walk, place, out, pending);
       }
     }
   }
@@ -121,8 +122,8 @@ class Composition {
       return out;
     }
     Split at = split_of(node);
-    auto fragment = at ? known_fragment(at) : nullptr;
-    if (at && !fragment) fragment = make_fragment(at);
+    auto fragment = at ? known_fragment(at, 0) : nullptr;
+    if (at && !fragment) fragment = make_fragment(at, 0);
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
       for (size_t i = 0; i < fragment->representatives.size(); ++i) {
         if (at.counted && fragment->representative_iterations[i] > at.high) continue;
@@ -138,6 +139,10 @@ class Composition {
   }
 
  private:
+  // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
+  using Place = std::pair<Config, uint32_t>;
+
+  static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 
   template <class F>
@@ -152,13 +157,26 @@ class Composition {
 
   // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
   template <class Walk>
-  bool gather_walk(Walk& walk, Config config, uint32_t limit, Gathered& out) {
+  bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
     auto take = [&](uint32_t index, Config) { each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); }); };
-    bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
+    bool whole = trie.walk(walk, place.first, path_, take, [](uint32_t) {}, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
+  }
+  // By a whole walk, but for nodes with many tokens below them, which are put off.
+  template <class Walk>
+  void gather_below(Walk& walk, const Place& place, Gathered& out, std::vector<Place>& pending) {
+    const Trie& trie = vocabulary_.trie();
+    const auto [config, top] = place;
+    for (uint32_t child = top + 1; child < trie.node(top).end; child = trie.node(child).end) {
+      const Config next = walk.next(config, walk.classes()[trie.node(child).byte]);
+      if (is_dead(next)) continue;
+      each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
+      if (trie.below(child) >= kMany) pending.emplace_back(next, child);
+      else gather_walk(walk, {next, child}, UINT32_MAX, out);
+    }
   }
   template <class Walk>
   bool narrow_onward(Walk& walk, Config config, Onward& out, uint32_t limit) {
@@ -175,13 +193,13 @@ class Composition {
   // What a fragment and the rest behind it give, an exit before the first byte apart; false, and nothing gathered, where
   // the part of it that counts is another one for too many tokens.
   template <class Walk>
-  bool gather_split(Walk& walk, Config config, const Split& at, const Fragment& fragment, Gathered& out) {
+  bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, Gathered& out) {
     Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
-    if (at.part != kEmpty && !gather_difference(walk, config, at, row.removed, out)) return false;
+    if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
     const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
-    for_residuals(walk, config, at, fragment, [&](uint32_t token, Config) {
+    for_residuals(walk, place.first, at, fragment, [&](uint32_t token, Config) {
       if (!std::ranges::binary_search(apart, token)) out.tokens.push_back(token);
     });
     return true;
@@ -212,7 +230,7 @@ class Composition {
   // Gathers the tokens that a part of a fragment does not share with the whole, those that are allowed, and lists all of
   // them as `apart`; false, and nothing gathered, where they are many.
   template <class Walk>
-  bool gather_difference(Walk& walk, Config config, const Split& at, std::vector<uint32_t>& apart, Gathered& out) {
+  bool gather_difference(Walk& walk, const Place& place, const Split& at, std::vector<uint32_t>& apart, Gathered& out) {
     using Pair = Difference<Walk>;
     const size_t before = out.tokens.size();
     Pair pair{walk, bytes_};
@@ -224,7 +242,8 @@ class Composition {
         if (!is_dead(position.config)) out.tokens.push_back(token);
       });
     };
-    if (!trie.walk(pair, {config, bytes_.intern(at.part), bytes_.intern(at.whole), false}, path, take, [](uint32_t) {}, kMostApart)) {
+    const typename Pair::Position start{place.first, bytes_.intern(at.part), bytes_.intern(at.whole), false};
+    if (!trie.walk(pair, start, path, take, [](uint32_t) {}, kMostApart, place.second)) {
       out.tokens.resize(before);
       return false;
     }
@@ -277,29 +296,31 @@ class Composition {
     });
   }
 
-  std::shared_ptr<const Fragment> known_fragment(const Split& at) {
-    auto [it, fresh] = fragments_.try_emplace(slot_of(at), nullptr);
+  // The fragment that begins behind the node `top` of the vocabulary's trie.
+  std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
+    auto [it, fresh] = fragments_.try_emplace(slot_of(at, top), nullptr);
     if (fresh) {
-      std::string key = fragment_key(at);
+      std::string key = fragment_key(at, top);
       if (!key.empty()) it->second = vocabulary_.fragments().find(key);
       if (it->second) fragment_bytes_ += it->second->memory();
     }
     return it->second;
   }
-  std::shared_ptr<const Fragment> make_fragment(const Split& at) {
-    auto& slot = fragments_[slot_of(at)];
+  std::shared_ptr<const Fragment> make_fragment(const Split& at, uint32_t top) {
+    auto& slot = fragments_[slot_of(at, top)];
     if (!slot) {
-      slot = FragmentBuilder(bytes_, vocabulary_, at).build();
+      slot = FragmentBuilder(bytes_, vocabulary_, at, top).build();
       fragment_bytes_ += slot->memory();
-      if (std::string key = fragment_key(at); !key.empty()) vocabulary_.fragments().insert(key, slot);
+      if (std::string key = fragment_key(at, top); !key.empty()) vocabulary_.fragments().insert(key, slot);
     }
     return slot;
   }
-  static uint64_t slot_of(const Split& at) { return uint64_t{at.fragment} << 1 | at.counted; }
-  std::string fragment_key(const Split& at) {
+  using Slot = std::pair<uint64_t, uint32_t>;
+  static Slot slot_of(const Split& at, uint32_t top) { return {uint64_t{at.fragment} << 1 | at.counted, top}; }
+  std::string fragment_key(const Split& at, uint32_t top) {
     return bytes_.with_arena([&](const Arena& arena) {
       std::string key = canonical_key(arena, at.fragment);
-      if (!key.empty()) key += at.counted ? 'c' : 'u';
+      if (!key.empty()) key.append(1, at.counted ? 'c' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
       return key;
     });
   }
@@ -308,7 +329,7 @@ class Composition {
   const Vocabulary& vocabulary_;
   uint32_t narrow_;
   bool complete_;
-  std::unordered_map<uint64_t, std::shared_ptr<const Fragment>> fragments_;
+  std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
   std::vector<Config> path_, residual_path_;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "selections.hpp"
+#include "unordered.hpp"
 
 namespace tokenfst {
 
@@ -21,10 +22,11 @@ using Moves = std::vector<Move>;
 
 class Derivatives {
  public:
-  explicit Derivatives(Arena& arena) : arena_(arena), selections_(arena) {}
+  explicit Derivatives(Arena& arena) : arena_(arena), selections_(arena), unordered_(arena) {}
 
   Selections& selections() { return selections_; }
   const Selections& selections() const { return selections_; }
+  Unordered& unordered() { return unordered_; }
 
   // The moves of a closed expression. The span is valid until the next call.
   std::span<const Move> moves(NodeId id) {
@@ -32,7 +34,7 @@ class Derivatives {
     return {pool_.data() + memo_[id].first, memo_[id].second};
   }
 
-  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory(); }
+  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() + unordered_.memory(); }
 
   // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
   NodeId scope(NodeId inner) {
@@ -116,6 +118,7 @@ class Derivatives {
       case Kind::Hole:
       case Kind::Open:
       case Kind::Label:
+      case Kind::Tag:
         return {};
       case Kind::Set:
         return {{arena_.set(id), kEpsilon}};
@@ -168,13 +171,11 @@ class Derivatives {
       case Kind::Machine: {
         const Machine& machine = arena_.machine(id);
         std::vector<std::pair<uint32_t, ByteSet>> targets;
-        for (uint32_t c = 0; c < machine.num_classes; ++c) {
-          uint32_t next = machine.table[node.b * machine.num_classes + c];
-          if (next == 0) continue;
+        machine.each_move(node.b, [&](uint32_t c, uint32_t next) {
           auto it = std::ranges::find(targets, next, &std::pair<uint32_t, ByteSet>::first);
           if (it == targets.end()) targets.emplace_back(next, machine.class_bytes[c]);
           else it->second = it->second | machine.class_bytes[c];
-        }
+        });
         Moves result;
         for (auto& [next, set] : targets) result.push_back({set, finished(node.a, next)});
         return result;
@@ -206,6 +207,13 @@ class Derivatives {
         Moves result;
         append(result, get(arena_.rule(node.a), nullptr), arena_.returning());
         return result;
+      }
+      case Kind::Unordered: {
+        Moves result;
+        for (const Move& move : get(node.a, nullptr)) {
+          if (NodeId target = unordered_.resolved(move.target, node.b, node.low, node.high); target != kEmpty) result.push_back({move.set, target});
+        }
+        return merge_equal(result);
       }
       case Kind::Scoped: {
         std::vector<uint32_t> parts(arena_.list(id).begin(), arena_.list(id).end());
@@ -250,9 +258,9 @@ class Derivatives {
   NodeId finished(uint32_t machine, uint32_t state) {
     NodeId id = arena_.state_of(machine, state);
     if (!arena_[id].nullable) return id;
-    const Machine& table = arena_.machine(id);
-    auto row = table.table.begin() + state * table.num_classes;
-    return std::all_of(row, row + table.num_classes, [](uint32_t next) { return next == 0; }) ? kEpsilon : id;
+    bool moves = false;
+    arena_.machine(id).each_move(state, [&](uint32_t, uint32_t) { moves = true; });
+    return moves ? id : kEpsilon;
   }
 
   void append(Moves& all, const Moves& part, NodeId rest) {
@@ -354,6 +362,7 @@ class Derivatives {
 
   Arena& arena_;
   Selections selections_;
+  Unordered unordered_;
   Moves pool_;
   std::vector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
   std::vector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it

@@ -25,7 +25,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -298,6 +298,7 @@ class Arena {
     }
     return found;
   }
+  NodeId node(const Node& made) { return intern(made); }  // of unordered.hpp
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
   // was read: other members of the union begin with what is in it.
   NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0}); }
@@ -313,7 +314,6 @@ class Arena {
 
  private:
   static constexpr uint16_t kMaxDepth = 2000;
-
   struct NestingGuard {
     explicit NestingGuard(Arena& arena) : arena_(arena) {
       check_stack();

@@ -16,8 +16,9 @@ class FragmentBuilder {
   static constexpr size_t kMaxEntries = 200'000;  // residuals
   static constexpr size_t kMaxNested = 256;       // rows for counts
 
-  FragmentBuilder(ByteAutomaton& automaton, const Vocabulary& vocabulary, const Split& split)
-      : automaton_(automaton), vocabulary_(vocabulary), trie_(vocabulary.trie()), split_(split) {}
+  // `top`: the node of the vocabulary's trie behind which the fragment begins.
+  FragmentBuilder(ByteAutomaton& automaton, const Vocabulary& vocabulary, const Split& split, uint32_t top)
+      : automaton_(automaton), vocabulary_(vocabulary), trie_(vocabulary.trie()), split_(split), top_(top) {}
 
   std::shared_ptr<const Fragment> build() {
     auto fragment = std::make_shared<Fragment>();
@@ -63,12 +64,12 @@ class FragmentBuilder {
     auto leave = [&](uint32_t index) {
       const TrieNode& node = trie_.node(index);
       if (exits[node.depth - 1] == 0 || overflow_) return;
-      for (uint32_t depth = 1; depth < node.depth; ++depth) {
+      for (uint32_t depth = trie_.node(top_).depth + 1; depth < node.depth; ++depth) {
         if (!automaton_.accepting(path[depth])) continue;
         for (uint32_t k = node.first; k < trie_.node(node.end).first; ++k) add_entry(trie_.string_at(k), depth, counts[depth]);
       }
     };
-    trie_.walk(automaton_, start_, path, enter, leave);
+    trie_.walk(automaton_, start_, path, enter, leave, UINT32_MAX, top_);
   }
 
   void add_entry(uint32_t token, uint32_t depth, uint16_t completed) {
@@ -144,6 +145,7 @@ class FragmentBuilder {
   const Vocabulary& vocabulary_;
   const Trie& trie_;
   Split split_;
+  const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
   std::vector<Inside> inside_;
   std::vector<std::string_view> suffixes_;

@@ -6,7 +6,8 @@
 //   * it leaves f, possibly at several places: for each exit, the residual suffix has to be read by r;
 //   * it can do neither: never allowed.
 // So the mask in any context is a fixed row plus a walk of the small trie of residuals from r. Exits before the first
-// byte are not recorded: there the whole mask of r joins in.
+// byte are not recorded: there the whole mask of r joins in. Where very many tokens begin alike (with a space), there is
+// a fragment for what is left of those tokens, too: the text is often in a loop only behind that.
 //
 // A counted fragment stands for x{m,n}·b·r with any m and n, where the byte set b cannot begin x and x can be read in
 // one way only. Tokens then carry the number of iterations they begin (inside) or complete (exits); masks for
@@ -86,7 +87,7 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     NodeId element = last ? rest : arena[rest].a;
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
-    if (node.has(kHasCall | kHasMark)) return {};
+    if (node.has(kHasCall | kHasMark) || node.kind == Kind::Unordered) return {};
     if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
     if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
     if (node.kind != Kind::Repeat) {
@@ -160,9 +161,10 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       case Kind::Var:
       case Kind::Call:
       case Kind::Words:
-      case Kind::Pick: return {};
+      case Kind::Pick:
+      case Kind::Unordered: return {};
       case Kind::Machine:
-        if (arena.machine(id).table.size() > kLargeMachine) return {};
+        if (arena.machine(id).size() > kLargeMachine) return {};
         break;
       default: break;
     }
@@ -182,7 +184,10 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
       put(machine.num_classes);
       put(static_cast<uint32_t>(machine.accepting.size()));
       key.append(reinterpret_cast<const char*>(machine.classes.data()), 256);
-      key.append(reinterpret_cast<const char*>(machine.table.data()), machine.table.size() * 4);
+      for (auto* words : {&machine.table, &machine.offsets, &machine.edges}) {
+        put(static_cast<uint32_t>(words->size()));
+        key.append(reinterpret_cast<const char*>(words->data()), words->size() * 4);
+      }
       key.append(reinterpret_cast<const char*>(machine.accepting.data()), machine.accepting.size());
     }
     number.emplace(id, static_cast<uint32_t>(number.size()));

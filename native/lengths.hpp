@@ -2,7 +2,8 @@
 // too many to go through, since a word may always be spelled byte by byte.
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
-// point. Intersections and complements, which hold no calls, are searched breadth first. Of selections it is a bound.
+// point. Of unordered members the required ones are needed and, up to the bound, the shortest others. Intersections and
+// complements, which hold no calls, are searched breadth first. Of selections it is a bound.
 #pragma once
 
 #include "byte_automaton.hpp"
@@ -81,6 +82,7 @@ class Lengths {
       }
       case Kind::Call: return rules_[at.a];
       case Kind::Var: return variables_[id];
+      case Kind::Unordered: return unordered(bytes_.demand(id));
       case Kind::Words: return bytes_.with_selections([&](const Selections& them) { return them.lexicon(at.a).nearest(at.b); });
       case Kind::Pick: {
         const uint32_t between = length(bytes_.with_selections([&](const Selections& them) { return them.selection(at.a).separator; }));
@@ -89,6 +91,69 @@ class Lengths {
       }
       default: return search(id);
     }
+  }
+  uint32_t unordered(const Unordered::Demand& demand) {
+    const uint32_t separator = length(demand.separator);
+    const size_t options = demand.bodies.size() - demand.repeats;
+    std::vector<uint32_t> sizes, optional;  // with a separator in front; of those that are not required, ascending
+    uint32_t needed = 0, missing = 0, count = 0;
+    for (size_t tag = 0; tag < demand.bodies.size(); ++tag) {
+      const NodeId body = demand.bodies[tag];
+      sizes.push_back(body == kEmpty ? kUnreachable : plus(length(body), separator));
+      if (body == kEmpty) continue;
+      if (tag >= options) continue;
+      if (tag >= demand.required) optional.push_back(sizes[tag]);
+      else if (++count; sizes[tag] == kUnreachable) ++missing;
+      else needed += sizes[tag];
+    }
+    std::ranges::sort(optional);
+    // The `more` shortest members that are not required, without one of size `but`.
+    auto shortest = [&](uint32_t more, uint32_t but) {
+      uint32_t sum = 0;
+      const uint32_t again = demand.repeats && demand.counts ? sizes.back() : kUnreachable;
+      bool left_out = but == kUnreachable;
+      for (size_t k = 0; more > 0; ++k) {
+        if (k < optional.size() && !left_out && optional[k] == but) {
+          left_out = true;
+          continue;
+        }
+        if (k >= optional.size() || optional[k] >= again) {
+          const uint64_t others = uint64_t{again} * more;
+          return again == kUnreachable || others >= kUnknown ? kUnreachable : plus(sum, static_cast<uint32_t>(others));
+        }
+        sum = plus(sum, optional[k]);
+        --more;
+      }
+      return sum;
+    };
+    // What follows each member that may be the one that is read.
+    std::vector<uint32_t> behind(demand.bodies.size(), kUnreachable);
+    const uint32_t more = demand.low > count ? demand.low - count : 0;
+    for (size_t tag = 0; tag < behind.size(); ++tag) {
+      if (!demand.possible[tag]) continue;
+      const bool required = tag < demand.required, lost = required && sizes[tag] == kUnreachable;
+      if (missing > lost) continue;
+      const uint32_t others = needed - (required && !lost ? sizes[tag] : 0);
+      const bool counts = !required && (tag < options || demand.counts);
+      const uint32_t extra = counts && more > 0 ? more - 1 : more;
+      behind[tag] = plus(others, shortest(extra, tag >= demand.required && tag < options ? sizes[tag] : kUnreachable));
+    }
+    uint32_t least = kUnreachable;
+    std::vector<std::pair<NodeId, uint32_t>> stack{{demand.rest, 0}};
+    while (!stack.empty()) {
+      auto [id, before] = stack.back();
+      stack.pop_back();
+      Node at = node(id);
+      for (; at.kind == Kind::Concat; id = at.b, at = node(id)) before = plus(before, length(at.a));
+      if (at.kind == Kind::Tag) {
+        least = std::min(least, plus(before, behind[at.a]));
+      } else {
+        for (NodeId branch : bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+          stack.emplace_back(branch, before);
+        }
+      }
+    }
+    return least;
   }
   uint32_t search(NodeId id) {
     auto [known, fresh] = searched_.try_emplace(id, kUnreachable);

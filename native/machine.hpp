@@ -1,4 +1,4 @@
-// Deterministic automata given as tables, as they stand in expressions.
+// Deterministic automata as leaves of expressions.
 #pragma once
 
 #include <array>
@@ -10,44 +10,63 @@
 
 namespace tokenfst {
 
-// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand.
+// A deterministic automaton given as tables (state 0 dead, trim), grouped into moves on demand. It has a dense table, or
+// a list of edges where that would be mostly dead: a suffix automaton has 1.5 edges a state, and as many classes as its
+// text has different bytes.
 struct Machine {
   std::array<uint8_t, 256> classes;
   uint32_t num_classes;
-  std::vector<uint32_t> table;
+  std::vector<uint32_t> table;           // states x classes; empty if there are edges
+  std::vector<uint32_t> offsets, edges;  // of each state; pairs (class, next)
   std::vector<uint8_t> accepting;
   std::vector<ByteSet> class_bytes;
-  bool loops = false;
+  bool loops = false;  // what has_cycle() says
+
+  bool is_sparse() const { return !offsets.empty(); }
+  size_t size() const { return table.size() + offsets.size() + edges.size(); }
+  // Calls f(class, next) for what leads on from a state.
+  template <class F>
+  void each_move(uint32_t state, F f) const {
+    if (is_sparse()) {
+      for (uint32_t e = offsets[state]; e < offsets[state + 1]; ++e) f(edges[2 * e], edges[2 * e + 1]);
+      return;
+    }
+    for (uint32_t c = 0; c < num_classes; ++c) {
+      if (uint32_t next = table[state * num_classes + c]; next != 0) f(c, next);
+    }
+  }
+
+  // Whether some state leads back to itself. States that lead to the dead one only are taken away first.
+  bool has_cycle() const {
+    const size_t n = accepting.size();
+    std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
+    std::vector<std::vector<uint32_t>> sources(n);
+    for (uint32_t state = 1; state < n; ++state) {
+      each_move(state, [&](uint32_t, uint32_t target) {
+        ++targets[state];
+        sources[target].push_back(state);
+      });
+    }
+    std::vector<uint32_t> ends;
+    for (uint32_t state = 1; state < n; ++state) {
+      if (targets[state] == 0) ends.push_back(state);
+    }
+    size_t acyclic = ends.size();
+    while (!ends.empty()) {
+      uint32_t state = ends.back();
+      ends.pop_back();
+      for (uint32_t source : sources[state]) {
+        if (--targets[source] == 0) ends.push_back(source), ++acyclic;
+      }
+    }
+    return acyclic + 1 < n;
+  }
 };
 
-// Whether some state of a machine leads back to itself. States that lead to the dead one only are taken away first.
-inline bool has_cycle(const Machine& machine) {
-  const size_t n = machine.accepting.size();
-  std::vector<uint32_t> targets(n, 0);  // how many arcs lead on from each
-  std::vector<std::vector<uint32_t>> sources(n);
-  for (size_t arc = machine.num_classes; arc < machine.table.size(); ++arc) {
-    if (uint32_t target = machine.table[arc]) {
-      ++targets[arc / machine.num_classes];
-      sources[target].push_back(static_cast<uint32_t>(arc / machine.num_classes));
-    }
-  }
-  std::vector<uint32_t> ends;
-  for (uint32_t state = 1; state < n; ++state) {
-    if (targets[state] == 0) ends.push_back(state);
-  }
-  size_t acyclic = ends.size();
-  while (!ends.empty()) {
-    uint32_t state = ends.back();
-    ends.pop_back();
-    for (uint32_t source : sources[state]) {
-      if (--targets[source] == 0) ends.push_back(source), ++acyclic;
-    }
-  }
-  return acyclic + 1 < n;
-}
-
-// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too.
+// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too. (Edges are
+// made by the core itself, for states that all reach it.)
 inline void trim(Machine& machine, uint32_t& start) {
+  if (machine.is_sparse()) return;
   const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
   for (size_t i = 0; i < machine.table.size(); ++i) {
     if (machine.class_bytes[i % width].empty()) machine.table[i] = 0;
@@ -82,7 +101,7 @@ struct SharedMachine {
 // Takes ownership of tables whose transitions and classes are known to exist.
 inline SharedMachine share(Machine machine, uint32_t start) {
   trim(machine, start);
-  machine.loops = has_cycle(machine);
+  machine.loops = machine.has_cycle();
   return {std::make_shared<const Machine>(std::move(machine)), start};
 }
 

@@ -13,7 +13,7 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection };
+enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered };
 
 struct Program {
   std::span<const int32_t> code;
@@ -28,7 +28,7 @@ struct Program {
 };
 
 // The expression a program stands for, and the labels its author gave to nodes (a label on a counted repetition names
-// its body, since the counts change as it is walked).
+// its body, since the counts change as it is walked, and one on unordered members their options).
 struct Loaded {
   NodeId root = kEmpty;
   std::vector<std::pair<NodeId, std::string>> labels;
@@ -47,6 +47,7 @@ class ProgramReader {
     check(program, instructions);
     for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
     std::vector<NodeId> nodes;
+    std::unordered_map<size_t, NodeId> options;  // of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
     std::vector<bool> assured(instructions.size());
     for (int32_t k : program.assured) {
@@ -92,6 +93,10 @@ class ProgramReader {
         }
         case Op::Scope: made = derivatives_.scope(node(0)); break;
         case Op::Call: made = arena_.call(operands[0]); break;
+        case Op::Unordered:
+          made = unordered(operands, nodes);
+          if (made != kEmpty) options.emplace(number, derivatives_.unordered().latest());
+          break;
         case Op::Words: {
           uint32_t lexicon = lexicons[operands[0]];
           made = selections_.words(lexicon, selections_.lexicon(lexicon).root());
@@ -116,7 +121,9 @@ class ProgramReader {
     for (auto& [k, text] : program.labels) {
       if (k >= nodes.size()) fail("a label belongs to no instruction");
       const Node& labelled = arena_[nodes[k]];
-      loaded.labels.emplace_back(labelled.kind == Kind::Repeat ? labelled.a : nodes[k], text);
+      auto unordered = options.find(k);
+      NodeId named = unordered != options.end() ? unordered->second : labelled.kind == Kind::Repeat ? labelled.a : nodes[k];
+      loaded.labels.emplace_back(named, text);
     }
     return loaded;
   }
@@ -205,6 +212,17 @@ class ProgramReader {
           count(1);
           if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.rules.size()) fail("a rule does not exist");
           break;
+        case Op::Unordered: {
+          // The separator, the options, the required ones first, and what may be repeated; then the bounds, how many
+          // are required, and whether anything may be repeated: 1, or 2 if that does not count towards the lower bound.
+          if (operands.size() < 5) fail("an instruction has the wrong number of operands");
+          const size_t nodes = operands.size() - 4;
+          for (size_t k = 0; k < nodes; ++k) part(k, false);
+          auto bounds = operands.subspan(nodes);
+          if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0])) fail("the bounds of unordered members are no range");
+          if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes) fail("unordered members do not exist");
+          break;
+        }
         case Op::Complement:
         case Op::Behind:
         case Op::Scope:
@@ -214,6 +232,26 @@ class ProgramReader {
         default: fail("an instruction is unknown");
       }
     }
+  }
+
+  NodeId unordered(std::span<const int32_t> operands, const std::vector<NodeId>& nodes) {
+    const auto bounds = operands.last(4);
+    std::vector<NodeId> parts;
+    for (int32_t operand : operands.first(operands.size() - 4)) {
+      parts.push_back(nodes[operand]);
+      if (arena_[parts.back()].has(kHasBehind)) fail("a look-behind of unordered members stands in no scope");
+      if (parts.size() > 1 && arena_[parts.back()].nullable) {
+        throw Error(Fault::Constraint, "a member that may come in any order has the empty word: leave the empty word out, the member is optional anyway");
+      }
+    }
+    NodeId other = kEmpty;
+    if (bounds[3]) {
+      other = parts.back();
+      parts.pop_back();
+    }
+    const NodeId separator = parts[0];
+    parts.erase(parts.begin());
+    return derivatives_.unordered().make(separator, std::move(parts), bounds[2], other, bounds[3] < 2, bounds[0], bounds[1] < 0 ? kUnbounded : bounds[1]);
   }
 
   Arena& arena_;

@@ -51,20 +51,23 @@ class Trie {
   size_t max_depth() const { return max_depth_; }
   size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4; }
   const TrieNode& node(uint32_t index) const { return nodes_[index]; }
+  // How many nodes there are below one.
+  uint32_t below(uint32_t index) const { return nodes_[index].end - index - 1; }
   uint32_t string_at(uint32_t position) const { return order_[position]; }
   const uint32_t* strings() const { return order_.data(); }
 
   // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
   // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is
-  // the state at depth d on the current path. Stops early, returning false, after `limit` nodes. O(nodes reached).
+  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it. Stops
+  // early, returning false, after `limit` nodes. O(nodes reached).
   template <class Automaton, class Position, class Enter, class Leave>
   bool walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave,
-            uint32_t limit = UINT32_MAX) const {
+            uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
-    stack[0] = start;
-    const uint32_t n = static_cast<uint32_t>(num_nodes());
+    stack[nodes_[top].depth] = start;
+    const uint32_t behind = nodes_[top].end;
     const uint8_t* classes = automaton.classes();
-    for (uint32_t i = 1; i < n;) {
+    for (uint32_t i = top + 1; i < behind;) {
       const TrieNode& node = nodes_[i];
       Position state = automaton.next(stack[node.depth - 1], classes[node.byte]);
       if (is_dead(state)) {

@@ -98,10 +98,16 @@ def test_importing_and_walking_loads_nothing_heavy() -> None:
         "m = tokenfst.compile(tokenfst.regex('a*b'), v).expand().matcher()\n"
         "m.fill_next_token_bitmask(tokenfst.allocate_token_bitmask(1, 3))\n"
         "assert m.accept_token(0)\n"
-        "heavy = ('pynini', 'pywrapfst', 'torch', 'transformers', 'tokenizers', 'mistral_common')\n"
+        "heavy = ('pynini', 'pywrapfst', 'torch', 'transformers', 'tokenizers', 'mistral_common',\n"
+        "         'tokenfst.automata.json_schema')\n"
         "print(*[name for name in heavy if name in sys.modules])"
     )
     assert loaded == ""
+
+
+def test_every_public_name_is_there() -> None:
+    missing = python("import tokenfst; print(*[n for n in tokenfst.__all__ if not hasattr(tokenfst, n)])")
+    assert missing == ""
 
 
 def test_files_stay_small_enough_to_hold_in_the_head() -> None:

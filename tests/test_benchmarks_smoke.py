@@ -132,7 +132,7 @@ def test_memory_of_a_sequence(modules: Any) -> None:
         modules("grammars").memory(world, "x", list(world.vocabulary.encode_greedy(b"[")) * 1000, 1e3)
     )
     assert run.judge(figures[0], figures[0]) == "<= 1.0 kB MISSED"
-    assert "history of tokens 12," in figures[0].note
+    assert "history of tokens 5," in figures[0].note
 
 
 # --- JSON schemas -------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ PATTERNS = {
     "counted, words left out": r'"(?!(?:yes|no|)")[^"\\]{0,12}" [a-z]+',
     "names, or all others": rf'(("x": [0-9]+|"text": {STRING}|(?!"(?:x|text)"){STRING}: (true|null)),){{1,4}}',
     "words left out, or longer": r"(?!(?:the|then|of)$)[a-z ]*(\.|)",
+    "behind a space": r"( ?[a-z_]+ ?(=|<)( ?[0-9]+| '[^']*'))+",
+    "behind a space, counted": r"( [A-Za-z]{1,7},)+( the [a-z]{2,5}\.)?",
+    "behind a space, words left out": r"(?: (?!(?:and|or|the|select) )[a-z]* )+",
     "other words left out": r"(?![^a-z]*(?:and|or)[0-9])[^\n]*\n",
 }
 

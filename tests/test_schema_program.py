@@ -110,6 +110,12 @@ def test_rules_that_only_lead_to_themselves_are_empty() -> None:
     assert not json_schema(ENDLESS).accepts('{"b":{"next":{"next":{}}}}')
 
 
+def test_a_recursion_found_to_have_no_word_is_empty() -> None:
+    """An array of such arrays that holds a null; it is called before it is known to have no value."""
+    with pytest.raises(EmptyLanguageError):
+        json_schema({"type": "array", "items": {"$ref": "#"}, "contains": {"type": "null"}, "maxItems": 1})
+
+
 def test_positions_are_bounded() -> None:
     schema = {"type": "array", "items": {"type": "array", "items": TREE, "minItems": 900}, "minItems": 900}
     with pytest.raises(BudgetExceeded) as caught:

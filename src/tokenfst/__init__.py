@@ -11,6 +11,7 @@ Heavy packages (pynini, torch, transformers) are imported only by the calls that
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import Matcher
@@ -19,21 +20,33 @@ from tokenfst.automata.concepts import Concepts, avoids, concepts, contains_all,
 from tokenfst.automata.ebnf import ebnf
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.groups import (
+    delimited_list,
+    delimited_subsequence_of,
+    quoted_text,
+    substring_of,
+    text_until,
+    unquoted_text,
+)
 from tokenfst.automata.language import Language
 from tokenfst.automata.lark_syntax import lark_grammar
 from tokenfst.automata.ltlf import ltlf
+from tokenfst.automata.python_objects import python_calls, python_object
 from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
+from tokenfst.automata.templates import template
+from tokenfst.automata.unordered import unordered
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
 from tokenfst.decoding.label_check import verify_labels
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
-from tokenfst.errors import TokenfstError
+from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
 from tokenfst.tokenizers.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from tokenfst.automata.json_schema import json_object, json_schema, json_value
     from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
 
 __version__ = "0.1.0"
@@ -42,12 +55,15 @@ __all__ = [
     "Budget",
     "Concepts",
     "ConstraintLogitsProcessor",
+    "EmptyLanguageError",
     "Grammar",
     "Language",
     "Matcher",
+    "SchemaError",
     "SymbolAutomaton",
     "TokenAutomaton",
     "TokenfstError",
+    "UnsupportedSchemaError",
     "Vocabulary",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
@@ -59,26 +75,47 @@ __all__ = [
     "concepts",
     "contains_all",
     "contains_in_order",
+    "delimited_list",
+    "delimited_subsequence_of",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
     "hierarchy",
     "hierarchy_labels",
+    "json_object",
+    "json_schema",
+    "json_value",
     "lark_grammar",
     "load",
     "load_vocabulary",
     "ltlf",
     "multi_choice",
+    "python_calls",
+    "python_object",
+    "quoted_text",
     "regex",
+    "substring_of",
+    "template",
+    "text_until",
+    "unordered",
+    "unquoted_text",
     "verify_labels",
 ]
 
 load = TokenAutomaton.load
 
 
-def __getattr__(name: str) -> Any:
-    if name == "ConstraintLogitsProcessor":  # needs torch and transformers
-        from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
+_LAZY = {
+    "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
+    "json_object": "tokenfst.automata.json_schema",
+    "json_schema": "tokenfst.automata.json_schema",
+    "json_value": "tokenfst.automata.json_schema",
+}
+"""Names whose modules are imported when they are first asked for."""
 
-        return ConstraintLogitsProcessor
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_LAZY[name]), name)
+    return found

@@ -13,6 +13,7 @@ class Machine:
         table: npt.NDArray[np.uint32],
         accepting: npt.NDArray[np.bool_],
         start: int,
+        offsets: npt.NDArray[np.uint32],
     ) -> None: ...
 
 class Lexicon:
@@ -167,5 +168,8 @@ def apply_bitmask(
     threads: int,
     level: str,
 ) -> tuple[int, int] | None: ...
+def suffix_automaton(
+    text: bytes, begins: npt.NDArray[np.uint8], ends: npt.NDArray[np.uint8], states: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]: ...
 def simd_levels() -> list[str]: ...
 def buffer_address(array: Any) -> int: ...

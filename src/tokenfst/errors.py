@@ -48,7 +48,18 @@ class ConstraintError(TokenfstError, ValueError):
 
 
 class EmptyLanguageError(ConstraintError):
-    """No string at all satisfies the constraint."""
+    """No string at all satisfies the constraint.
+
+    ``pointers``: of a JSON Schema, the JSON pointers of keywords that contradict each other, none of which could be
+    left out; empty where they were not found soon, and for other constraints.
+    """
+
+    def __init__(self, message: str = "", pointers: tuple[str, ...] = ()) -> None:
+        self.pointers = pointers
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[EmptyLanguageError], tuple[str, tuple[str, ...]]]:
+        return type(self), (str(self), self.pointers)
 
 
 class ConflictError(EmptyLanguageError):
@@ -118,6 +129,10 @@ class LabelError(ConstraintError):
         return type(self), (self.label, str(self))
 
 
+class TemplateError(PatternError):
+    """A template is at fault at a known place."""
+
+
 class SchemaError(ConstraintError):
     """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
 
@@ -135,6 +150,20 @@ class SchemaError(ConstraintError):
 
 class UnsupportedSchemaError(SchemaError):
     """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
+
+
+class AnnotationError(ConstraintError):
+    """A Python class, function or annotation stands for no text, or for none that is known here.
+
+    ``where`` is the place, ``"Class.field"`` or ``"function.parameter"``; ``reason`` what is wrong there.
+    """
+
+    def __init__(self, where: str, reason: str) -> None:
+        self.where, self.reason = where, reason
+        super().__init__(f"{where}: {reason}")
+
+    def __reduce__(self) -> tuple[type[AnnotationError], tuple[str, str]]:
+        return type(self), (self.where, self.reason)
 
 
 class NondeterministicError(ConstraintError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from tokenfst._native import Lexicon
-from tokenfst.automata.expression import Dfa, Expr, Op
+from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
 
 Relation = tuple[int, ...]
 
@@ -75,6 +75,9 @@ class _Reader:
             case Op.REPEAT:
                 assert isinstance(node.value, tuple)
                 return self.power(args[0], *node.value)
+            case Op.UNORDERED:
+                assert isinstance(node.value, Unordered)
+                return self.orders(node.value, args[0], args[1:])
             case Op.MACHINE:
                 assert isinstance(node.value, Dfa)
                 return tuple(self.run(node.value, i) for i in places)
@@ -121,6 +124,26 @@ class _Reader:
                 break
             total = united
         return total
+
+    def orders(self, value: Unordered, separator: Relation, members: list[Relation]) -> Relation:
+        """Every sequence of members that are not empty, by the options that it uses and their number."""
+        low, high, required, repeats = value
+        last = len(members) - (repeats > 0)
+        total = [0] * self.size
+        stack = [(self.empty, frozenset[int](), 0)]
+        while stack:
+            way, used, count = stack.pop()
+            if (len(used) if repeats == 2 else count) >= low and used.issuperset(range(required)):
+                total = [old | new for old, new in zip(total, way, strict=True)]
+            if count in (high, self.size) or not any(way):
+                continue
+            if count:
+                way = self.compose(way, separator)
+            for k in range(len(members)):
+                if k not in used:
+                    following = self.compose(way, members[k])
+                    stack.append((following, used | {k} if k < last else used, count + 1))
+        return tuple(total)
 
     def run(self, dfa: Dfa, begin: int) -> int:
         state, ends = dfa.start, 0

@@ -52,15 +52,20 @@ def lint_command(
     budgeting: options.BudgetOptions,
     json: options.Json = False,
 ) -> int:
-    """Say what is suspicious about a grammar: unreachable and unproductive rules, cycles, left recursion, where
-    one stack is not enough; with --vocabulary also the rules that no token sequence can spell.
+    """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
+    recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell.
 
     Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
     """
     budget = budgeting.read()
     grammar = reading.read_grammar(budget)
     if grammar is None:
-        raise UsageError("lint needs --grammar FILE, or the name of a grammar that comes with tokenfst")
+        schema = reading.read_schema(budget)
+        if schema is None:
+            raise UsageError(
+                "lint needs --grammar FILE, or the name of a grammar that comes with tokenfst, or --json-schema FILE"
+            )
+        grammar = schema if isinstance(schema, Grammar) else _one_rule(schema)
     found = findings(grammar)
     if tokenizing.vocabulary is not None:
         found += unspelled(
@@ -83,6 +88,11 @@ def lint_command(
             say(str(each), "" if each.serious else "dim")
         say(f"{grammar.source}: {counted(len(grammar.rules), 'rule')}, {counted(serious, 'finding')}")
     return Exit.NO if serious else Exit.YES
+
+
+def _one_rule(language: Language) -> Grammar:
+    """A language as a grammar of one rule."""
+    return Grammar({"value": language.expr}, "value", source=language.source, budget=language.budget)
 
 
 @dataclass(frozen=True, slots=True)

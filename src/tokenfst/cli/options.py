@@ -19,10 +19,12 @@ from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
 from tokenfst.cli.labels import read_choices
+from tokenfst.cli.objects import ObjectOptions
+from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
-from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstWarning
+from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
 from tokenfst.tokenizers.from_symbols import from_symbols, listed_symbols
 from tokenfst.tokenizers.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -150,8 +152,8 @@ class VocabularyOptions(WidthOptions, _Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class GrammarOptions:
-    """A grammar."""
+class GrammarOptions(SchemaOptions):
+    """Rules: a grammar, or a JSON Schema."""
 
     grammar: Annotated[
         str | None,
@@ -182,6 +184,8 @@ class GrammarOptions:
     def read_grammar(self, budget: Budget) -> Grammar | None:
         """The grammar, if one is given."""
         if self.grammar is not None:
+            if self.json_schema is not None:
+                raise UsageError("give either --grammar or --json-schema")
             return read_grammar(self.grammar, self.start, self.syntax, budget)
         if self.start is not None or self.syntax is not None:
             raise UsageError("--start and --syntax go with --grammar")
@@ -264,7 +268,7 @@ class LabelOptions(SymbolOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class ConstraintOptions(LabelOptions):
+class ConstraintOptions(LabelOptions, ObjectOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -280,8 +284,8 @@ class ConstraintOptions(LabelOptions):
         typer.Option(
             metavar="N",
             min=0,
-            help="Take the part of the grammar in which no rule is nested in itself more than N times: a "
-            "regular language.",
+            help="Take the part of the grammar (or schema) in which no rule is nested in itself more than N "
+            "times: a regular language.",
             rich_help_panel="Grammar",
         ),
     ] = None
@@ -304,8 +308,11 @@ class ConstraintOptions(LabelOptions):
             name
             for name, value in (
                 ("--grammar", self.grammar),
+                ("--json-schema", self.json_schema),
                 ("--ltlf", self.ltlf),
                 ("--choices", self.choices),
+                ("--python", self.python),
+                ("--template", self.template),
             )
             if value
         ]
@@ -314,20 +321,28 @@ class ConstraintOptions(LabelOptions):
         if given and (self.file is not None or self.flags):
             raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
         temporal, choices = self.read_formulas(budget), self.read_choices(budget)
-        grammar = self.read_grammar(budget)
+        grammar, value = self.read_grammar(budget), self.read_object(budget)
         if temporal is not None:
             return temporal, words
+        if isinstance(value, Grammar):
+            grammar = value
         if grammar is not None:
             return grammar_constraint(grammar, self.depth, budget), words
+        schema = self.read_schema(budget)
+        if schema is not None:
+            return schema_constraint(schema, self.depth, budget), words
         if self.depth is not None:
-            raise UsageError("--depth goes with --grammar")
+            raise UsageError("--depth goes with --grammar or --json-schema")
         if choices is not None:
             return Constraint(choices), words
+        if value is not None:
+            return Constraint(value), words
         if self.file is not None:
             return pattern_in(self.file, self.flags, budget), words
         if not words:
             raise UsageError(
-                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --ltlf or --choices"
+                "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf, --choices, "
+                "--python or --template"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
@@ -336,8 +351,11 @@ class ConstraintOptions(LabelOptions):
         constraint, rest = self.first([], budget)
         if rest:
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
+            given = f"schema is {self.json_schema}" if self.json_schema else given
             given = "constraint is a formula" if self.ltlf else given
             given = f"labels come from {self.choices}" if self.choices else given
+            if self.python is not None or self.template is not None:
+                given = f"constraint is {constraint.source}"
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint
 
@@ -439,6 +457,18 @@ def grammar_constraint(grammar: Grammar, depth: int | None, budget: Budget) -> C
     if grammar.is_regular():
         return Constraint(Language(grammar.to_language().expr, grammar.source, budget), grammar=grammar)
     return Constraint(grammar, grammar=grammar)
+
+
+def schema_constraint(schema: Language | Grammar, depth: int | None, budget: Budget) -> Constraint:
+    """A schema's texts; as a language where they are regular and that language is not too long to be written out."""
+    if not isinstance(schema, Grammar):
+        return Constraint(schema)
+    try:
+        return grammar_constraint(schema, depth, budget)
+    except BudgetExceeded:
+        if depth is not None:
+            raise
+        return Constraint(schema, grammar=schema)
 
 
 def _flags(letters: str) -> int:

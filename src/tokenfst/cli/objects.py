@@ -1,0 +1,93 @@
+"""Constraints of Python classes and of templates: ``--python MODULE:NAME``, ``--template TEXT --hole NAME=PATTERN``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.language import Language
+from tokenfst.automata.python_objects import python_calls, python_object
+from tokenfst.automata.regex import regex
+from tokenfst.automata.templates import template
+from tokenfst.budget import Budget
+from tokenfst.cli.terminal import UsageError
+
+_PANEL = "Python and templates"
+
+
+@dataclass(frozen=True)
+class ObjectOptions:
+    """A Python class or function, or a template."""
+
+    python: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="Constructor calls of a dataclass, or calls of a function. The module is run.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    template: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Fixed text with holes: {name}; {{ and }} are braces.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    hole: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATTERN",
+            help="What stands in a hole of the template; may be repeated.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+
+    def read_object(self, budget: Budget) -> Language | Grammar | None:
+        """What the options stand for; None if none is given."""
+        if self.hole and self.template is None:
+            raise UsageError("--hole goes with --template")
+        if self.python is not None:
+            return _python(self.python, budget)
+        if self.template is not None:
+            holes = dict(_hole(each, budget) for each in self.hole or [])
+            if len(holes) < len(self.hole or []):
+                raise UsageError("a hole is given twice by --hole")
+            return template(self.template, **holes).with_budget(budget)
+        return None
+
+
+def _hole(given: str, budget: Budget) -> tuple[str, Language]:
+    name, sign, pattern = given.partition("=")
+    if not sign:
+        raise UsageError(f"--hole takes NAME=PATTERN, not {given!r}")
+    return name, regex(pattern, budget=budget)
+
+
+def _python(spec: str, budget: Budget) -> Language | Grammar:
+    module_name, sign, name = spec.partition(":")
+    if not (sign and module_name and name):
+        raise UsageError(f"--python takes MODULE:NAME, such as shapes:Point, not {spec!r}")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        if error.name not in (module_name, module_name.split(".")[0]):
+            raise
+        raise UsageError(f"there is no module {module_name!r} here or on Python's path") from error
+    except AttributeError as error:
+        raise UsageError(f"the module {module_name} has no {name!r}") from error
+    if callable(found) and not isinstance(found, type):
+        return python_calls([found], budget=budget)
+    return python_object(found, budget=budget)

@@ -1,0 +1,154 @@
+"""JSON Schemas on the command line: a schema's file and what is decided about its texts, as one group of options.
+
+Errors begin with the file's name, then comes the JSON pointer of the keyword. Relaxed keywords are warnings. The front
+end is imported when a schema is given, so that no other command pays for it.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tokenfst.budget import Budget
+from tokenfst.cli.grammars import read_text
+from tokenfst.cli.terminal import UsageError, warn
+from tokenfst.errors import ConstraintError, EmptyLanguageError, SchemaError
+
+if TYPE_CHECKING:
+    from tokenfst.automata.json_schema import SchemaGrammar, SchemaLanguage
+
+_PANEL = "JSON Schema"
+_OPTIONS = ("whitespace", "draft", "additional_properties", "formats", "on_unsupported", "document")
+
+
+class Draft(enum.StrEnum):
+    """The drafts that are understood."""
+
+    DRAFT_04 = "draft-04"
+    DRAFT_06 = "draft-06"
+    DRAFT_07 = "draft-07"
+    DRAFT_2019_09 = "2019-09"
+    DRAFT_2020_12 = "2020-12"
+
+
+class Additional(enum.StrEnum):
+    """What becomes of members that a schema does not name and says nothing of."""
+
+    SCHEMA = "schema"
+    FORBID = "forbid"
+
+
+class Formats(enum.StrEnum):
+    """Whether ``format`` constrains."""
+
+    ASSERT = "assert"
+    ANNOTATE = "annotate"
+
+
+class OnUnsupported(enum.StrEnum):
+    """What happens to keywords that are out of reach."""
+
+    RAISE = "raise"
+    RELAX = "relax"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaOptions:
+    """A JSON Schema."""
+
+    json_schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--json-schema",
+            metavar="FILE",
+            help="A JSON Schema: the constraint is the JSON texts of what it allows.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    whitespace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY",
+            help="flexible (if not given), compact, pretty, or a pattern for what may stand between tokens.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    draft: Annotated[
+        Draft | None,
+        typer.Option(
+            help="The schema's draft; if not given, its $schema says it, or it is 2020-12.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    additional_properties: Annotated[
+        Additional | None,
+        typer.Option(
+            help="Members that a schema does not name and says nothing of: schema (if not given) allows them, as "
+            "JSON Schema does; forbid does not.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    formats: Annotated[
+        Formats | None,
+        typer.Option(
+            help="Whether format constrains: assert (if not given) or annotate.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    on_unsupported: Annotated[
+        OnUnsupported | None,
+        typer.Option(
+            help="What has no exact automaton is an error: raise (if not given); relax leaves such keywords "
+            "out, with a warning for each.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    document: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URI=FILE",
+            help="A schema that $ref names by its URI; may be repeated. Nothing is ever fetched.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+
+    def read_schema(self, budget: Budget) -> SchemaLanguage | SchemaGrammar | None:
+        """The schema's texts, if one is given; warns of what was relaxed."""
+        if self.json_schema is None:
+            for name in _OPTIONS:
+                if getattr(self, name) is not None:
+                    raise UsageError(f"--{name.replace('_', '-')} goes with --json-schema")
+            return None
+        from tokenfst.automata.json_schema import json_schema
+
+        documents = dict(map(_document, self.document or ()))
+        text = read_text(self.json_schema, "the schema")
+        try:
+            made = json_schema(
+                text,
+                draft=self.draft,
+                whitespace=self.whitespace or "flexible",
+                additional_properties=(self.additional_properties or Additional.SCHEMA).value,
+                formats=(self.formats or Formats.ASSERT).value,
+                on_unsupported=(self.on_unsupported or OnUnsupported.RAISE).value,
+                resolver=documents.get if documents else None,
+                source=f"json_schema({self.json_schema.name!r})",
+                budget=budget,
+            )
+        except EmptyLanguageError as error:
+            raise EmptyLanguageError(f"{self.json_schema}: {error}") from error
+        except SchemaError as error:
+            raise ConstraintError(f"{self.json_schema}: {error}") from error
+        for each in made.relaxed:
+            warn(f"left out: {each}")
+        return made
+
+
+def _document(argument: str) -> tuple[str, str]:
+    uri, separator, name = argument.rpartition("=")
+    if not separator or not uri or not name:
+        raise UsageError(f"--document takes URI=FILE, not {argument!r}")
+    return uri, read_text(Path(name), "the schema")
