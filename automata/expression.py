@@ -34,14 +34,16 @@ Meaning, with a word w of bytes:
 from __future__ import annotations
 
 import enum
+from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon
+from tokenfst._native import Lexicon, Machine
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
@@ -70,7 +72,7 @@ class Op(enum.IntEnum):
     UNORDERED = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Dfa:
     """A deterministic byte automaton as tables; state 0 is DEAD and absorbing (convention 3).
 
@@ -338,11 +340,22 @@ UNIVERSE = repeat(ANY_BYTE)
 NativeMachine = tuple[
     npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
 ]
+_machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
+"""Of each automaton, how the native core holds it: front ends share theirs among many programs."""
+
+
+def _native_machine(dfa: Dfa) -> Machine:
+    found = _machines.get(dfa)
+    if found is None:
+        found = _machines[dfa] = Machine(*dfa.native_tables())
+    return found
+
+
 NativeArgs = tuple[
     npt.NDArray[np.int32],
     npt.NDArray[np.uint8],
     bytes,
-    list[NativeMachine],
+    list[Machine],
     list[tuple[int, str]],
     list[tuple[int, bool]],
     npt.NDArray[np.int32],
@@ -378,7 +391,7 @@ class Program:
 
     def native_args(self) -> NativeArgs:
         """The leading arguments of the native constructors."""
-        machines = [dfa.native_tables() for dfa in self.machines]
+        machines = [_native_machine(dfa) for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
         lexicons = list(self.lexicons)
         return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons
@@ -443,7 +456,11 @@ class ProgramCode:
         what else the node has."""
         op, value, number = node.op, node.value, self.length
         if value is None:
-            pass
+            if node.source is None:
+                self.code += (op, len(operands))
+                self.code += operands
+                self.length = number + 1
+                return number
         elif op is Op.LITERAL:
             assert isinstance(value, bytes)
             operands += (len(self._blob), len(value))
@@ -476,7 +493,7 @@ class ProgramCode:
         """The program of these instructions; the last is its root."""
         rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
         return Program(
-            code=np.array(self.code, np.int32),
+            code=np.array(array("i", self.code), np.int32),  # a list is read item by item, twice
             sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
             blob=bytes(self._blob),
             machines=tuple(dfa for _, dfa in self._machines.values()),

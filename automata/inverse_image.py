@@ -65,6 +65,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
 _ASCII = (1 << 0x80) - 1
+_MOST_LETTERS = 4096
 
 
 class Code:
@@ -78,6 +79,10 @@ class Code:
 
     def __init__(self, forms: Sequence[Form]) -> None:
         self.forms = tuple(forms)
+        self._letters: dict[str, Expr] = {}
+        """Of characters that stood in words; those beyond ``_MOST_LETTERS`` are not kept."""
+        self._spelled_once = False
+        """Whether some letter is a LITERAL."""
 
     @cached_property
     def any_character(self) -> Expr:
@@ -95,7 +100,10 @@ class Code:
 
     def word(self, text: str) -> Expr:
         """All spellings of ``text``."""
-        letters = [_letter(self, each) for each in text]
+        known = self._letters.get
+        letters = [known(each) or self._letter(each) for each in text]
+        if not self._spelled_once:
+            return concat(*letters)
         parts: list[Expr] = []
         for part in letters:
             if part.op is Op.MACHINE:
@@ -107,6 +115,14 @@ class Code:
             else:
                 parts.append(part)
         return concat(*parts)
+
+    def _letter(self, character: str) -> Expr:
+        found = self.character(((ord(character), ord(character)),))
+        if found.op is Op.LITERAL:
+            self._spelled_once = True
+        if len(self._letters) < _MOST_LETTERS:
+            self._letters[character] = found
+        return found
 
     def words(self, texts: Iterable[str]) -> Expr:
         """All spellings of all of ``texts``, as a prefix tree: a step looks at the branches of one place only."""
@@ -144,11 +160,6 @@ def _character(code: Code, ranges: Ranges) -> Expr:
     if dfa.num_states == 3:
         return byte_set(sum(1 << int(byte) for byte in np.flatnonzero(following[dfa.start])))
     return machine(dfa)
-
-
-@lru_cache(maxsize=4096)
-def _letter(code: Code, character: str) -> Expr:
-    return code.character(((ord(character), ord(character)),))
 
 
 def _only_word(dfa: Dfa) -> bytes:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 
 class Kind(enum.Enum):
@@ -27,13 +28,14 @@ class Kind(enum.Enum):
     OR = enum.auto()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Formula:
     """One formula; compare with ``is``. ``atom`` is what an ATOM was made for."""
 
-    kind: Kind
-    parts: tuple[Formula, ...] = ()
-    atom: object = None
+    # Final and not frozen: see `expression.Expr`.
+    kind: Final[Kind]
+    parts: Final[tuple[Formula, ...]] = ()
+    atom: Final[object] = None
 
 
 ANY = Formula(Kind.ANY)

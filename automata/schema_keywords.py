@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tokenfst.automata.schema_source import Place
+from tokenfst.automata.schema_source import MAPPINGS, Place
 from tokenfst.automata.text_lengths import MAX_LENGTH
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
@@ -23,7 +23,7 @@ _LAST = 9999
 
 
 def _is_schema(value: Any, draft: int) -> bool:
-    return isinstance(value, Mapping | bool)
+    return isinstance(value, (dict, bool, Mapping))
 
 
 def is_finite(value: float | Decimal | Fraction) -> bool:
@@ -89,7 +89,7 @@ def _is_items(value: Any, draft: int) -> bool:
 
 
 def _is_table(value: Any, draft: int) -> bool:
-    return isinstance(value, Mapping) and all(
+    return isinstance(value, MAPPINGS) and all(
         isinstance(name, str) and _is_schema(each, draft) for name, each in value.items()
     )
 
@@ -217,7 +217,7 @@ def _listed(name: str, place: Place) -> bool:
 def known(place: Place) -> dict[str, Any]:
     """The constraining keywords of a schema, in its order, checked. SchemaError for a value of the wrong form."""
     draft = place.draft
-    if not isinstance(place.value, Mapping):
+    if not isinstance(place.value, MAPPINGS):
         raise SchemaError(place.where(), "a schema is an object or a boolean")
     alone = draft < 2019 and "$ref" in place.value
     names = ["$ref"] if alone else [name for name in place.value if name in KEYWORDS]

@@ -40,11 +40,16 @@ if TYPE_CHECKING:
     from tokenfst.automata.schema_meaning import Meaning
 
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_LENGTHS = ("minLength", "maxLength")
-_ARRAYS = ("items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems", "uniqueItems")
-_OBJECTS = (
-    *("properties", "patternProperties", "additionalProperties", "propertyNames"),
-    *("required", "minProperties", "maxProperties"),
+_OF_NUMBERS = frozenset(_NUMBERS)
+_OF_LENGTHS = frozenset(("minLength", "maxLength"))
+_OF_ARRAYS = frozenset(
+    ("items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems", "uniqueItems")
+)
+_OF_OBJECTS = frozenset(
+    (
+        *("properties", "patternProperties", "additionalProperties", "propertyNames"),
+        *("required", "minProperties", "maxProperties"),
+    )
 )
 
 _LONGEST_PATTERN = 20_000
@@ -63,15 +68,18 @@ class Leaves:
 
     def shape(self, place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Shape:
         """What all keywords of ``place`` say that are no in-place applicators."""
-        result = _typed(keywords["type"]) if "type" in keywords else EVERY
+        result = EVERY
+        if "type" in keywords:
+            named = keywords["type"]
+            result = _typed(named if isinstance(named, str) else tuple(named))
         steps: list[Callable[[], Shape]] = []
         if "enum" in keywords:
             steps.append(lambda: _listed(place, "enum", keywords["enum"], meaning))
         if "const" in keywords:
             steps.append(lambda: _listed(place, "const", [keywords["const"]], meaning))
-        if any(name in keywords for name in _NUMBERS):
+        if not _OF_NUMBERS.isdisjoint(keywords):
             steps.append(lambda: Shape(numbers=_numbers(place, keywords, self._budget)))
-        if any(name in keywords for name in _LENGTHS):
+        if not _OF_LENGTHS.isdisjoint(keywords):
             steps.append(lambda: Shape(strings=_lengths(place, keywords)))
         if "pattern" in keywords:
             steps.append(
@@ -79,9 +87,9 @@ class Leaves:
             )
         if "format" in keywords and (self._formats == "assert" or place.resource.dialect.asserts):
             steps.append(lambda: Shape(strings=_format(place, keywords["format"])))
-        if any(name in keywords for name in _ARRAYS):
+        if not _OF_ARRAYS.isdisjoint(keywords):
             steps.append(lambda: Shape(arrays=array_cell(_array(place, keywords, meaning))))
-        if any(name in keywords for name in _OBJECTS):
+        if not _OF_OBJECTS.isdisjoint(keywords):
             steps.append(lambda: Shape(objects=object_cell(self._object(place, keywords, meaning))))
         for step in steps:
             result = meaning.algebra.meet(result, meaning.tried(step), place.where())
@@ -141,7 +149,8 @@ def _pattern(pattern: str, budget: Budget | None) -> Language:
     return ecma_pattern(pattern, budget)
 
 
-def _typed(value: str | list[str]) -> Shape:
+@lru_cache(maxsize=256)
+def _typed(value: str | tuple[str, ...]) -> Shape:
     types = {value} if isinstance(value, str) else set(value)
     integers = _INTEGERS if "integer" in types else NO_NUMBER
     return Shape(

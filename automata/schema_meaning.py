@@ -30,7 +30,7 @@ from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
-from tokenfst.automata.schema_source import Place, Source, json_type
+from tokenfst.automata.schema_source import MAPPINGS, Place, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_unevaluated import Evaluated, Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
@@ -41,6 +41,18 @@ _DEEPEST = 60
 _LOOK = 3
 """So many levels of parts are looked into to see that a cell is empty."""
 _FIRST_ITEMS = 8
+_APPLICATORS = frozenset(
+    (
+        *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"),
+        *(
+            "dependentSchemas",
+            "dependentRequired",
+            "dependencies",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+        ),
+    )
+)
 _FAR_DOWN = 1000
 """Characters of a JSON pointer."""
 
@@ -87,16 +99,15 @@ class Meaning:
         passed: set[int] = set()
         while True:
             value = place.value
-            if not isinstance(value, Mapping):
+            if not isinstance(value, MAPPINGS):
                 if isinstance(value, bool):
                     return ANY if value else NONE
                 raise SchemaError(
                     place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
                 )
-            constraining = [name for name in value if name in KEYWORDS]
-            if not constraining:
+            if KEYWORDS.keys().isdisjoint(value):
                 return ANY
-            if "$ref" not in value or (len(constraining) > 1 and place.draft >= 2019):
+            if "$ref" not in value or (place.draft >= 2019 and len(KEYWORDS.keys() & value.keys()) > 1):
                 break
             if id(value) in passed:
                 raise SchemaError(
@@ -175,6 +186,8 @@ class Meaning:
     def _schema(self, place: Place) -> Shape:
         keywords = known(place)
         closed = closing(place, self._target)
+        if closed.named is None and _APPLICATORS.isdisjoint(keywords):
+            return self.tried(partial(self._leaves.shape, place, keywords, self))
         steps: list[tuple[str, Callable[[], Shape] | None]] = []
         own = ("", partial(self._leaves.shape, place, keywords, self))
         for name in keywords:

@@ -47,10 +47,11 @@ class Members:
 
     def texts(self) -> Expr:
         """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
-        pending = [
-            name for name in sorted(self.cell.required) if all(name != known for known, _ in self.cell.listed)
-        ]
-        cell = replace(self.cell, listed=(*self.cell.listed, *((name, ANY) for name in pending)))
+        listed = {name for name, _ in self.cell.listed}
+        pending = sorted(self.cell.required - listed)
+        cell = self.cell
+        if pending:
+            cell = replace(cell, listed=(*cell.listed, *((name, ANY) for name in pending)))
         values = cell.values(self.formulas)
         classes = self._classes(frozenset(values))
         return union(

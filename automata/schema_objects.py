@@ -13,6 +13,7 @@ A text that repeats a name has both members here, and each must be valid.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas
 from tokenfst.automata.schema_strings import Strings
@@ -26,19 +27,20 @@ class Named:
     formula: Formula
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Object:
     """One cell. ``listed``: names in the order in which they are written, with what must hold of their values if they
     are there; ``demands``: what must hold of all members with such names (listed ones too); ``some``: there is a member
     with such a name and value; ``where`` the schema it comes from, for messages."""
 
-    listed: tuple[tuple[str, Formula], ...] = ()
-    required: frozenset[str] = frozenset()
-    demands: tuple[Named, ...] = ()
-    some: tuple[Named, ...] = ()
-    low: int = 0
-    high: int | None = None
-    where: str = field(default="#", compare=False)
+    # Final and not frozen: see `expression.Expr`.
+    listed: Final[tuple[tuple[str, Formula], ...]] = ()
+    required: Final[frozenset[str]] = frozenset()
+    demands: Final[tuple[Named, ...]] = ()
+    some: Final[tuple[Named, ...]] = ()
+    low: Final[int] = 0
+    high: Final[int | None] = None
+    where: Final[str] = field(default="#", compare=False)
 
     def values(self, formulas: Formulas) -> dict[str, Formula]:
         """What must hold of the value of each listed name, all demands counted; ``NONE`` if it cannot be there."""

@@ -38,6 +38,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _NO_WORD = -1
+_CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
 
 
 _LARGE = 4_000
@@ -97,7 +98,8 @@ class _Walk:
 
     def run(self, start: str) -> bool:
         """Write a rule and all that it needs. False if this walk cannot."""
-        numbers = self.numbers
+        numbers, sizes, add = self.numbers, self.sizes, self.code.add
+        known = numbers.get
         open_rules = [start]
         self.begun.add(start)
         stack: list[Expr | None] = [None, self.bodies[start]]
@@ -107,10 +109,10 @@ class _Walk:
                 stack.pop()
                 self.finish(open_rules.pop())
                 continue
-            key = id(node)
-            if key in numbers:
+            op = node.op
+            if id(node) in numbers:
                 stack.pop()
-            elif node.op is Op.CALL:
+            elif op is _CALL:
                 name = name_of(node)
                 if name not in self.begun:
                     self.begun.add(name)
@@ -119,26 +121,42 @@ class _Walk:
                     continue
                 stack.pop()
                 number = self.finished.get(name)
-                if number is None or (number >= 0 and (name in self.calls or self.sizes[number] > _LARGE)):
+                if number is None or (number >= 0 and (name in self.calls or sizes[number] > _LARGE)):
                     number = self.call(name)
                     if number is None:
                         return False
-                numbers[key] = number
-            elif node.op is Op.VARIABLE:
+                numbers[id(node)] = number
+            elif op is _VARIABLE:
                 stack.pop()
                 if not self.write_recursion(node):
                     return False
-            elif node.op is Op.UNORDERED and (smaller := self.without_dead(node)) is not node:
+            elif op is _UNORDERED and (smaller := self.without_dead(node)) is not node:
                 if id(smaller) in numbers:
                     stack.pop()
-                    numbers[key] = numbers[id(smaller)]
+                    numbers[id(node)] = numbers[id(smaller)]
                 else:
                     stack.append(smaller)
-            elif missing := [arg for arg in node.args if id(arg) not in numbers]:
-                stack += missing
             else:
+                operands: list[int] = []
+                missing = False
+                for arg in node.args:
+                    number = known(id(arg))
+                    if number is None:
+                        if arg.args or not arg.size:
+                            missing = True
+                            stack.append(arg)
+                            continue
+                        sizes.append(arg.size)
+                        number = numbers[id(arg)] = add(arg, [])
+                    operands.append(number)
+                if missing:
+                    continue
                 stack.pop()
-                numbers[key] = self.write(node)
+                if node.size:  # plain: all operands have a word, for certain
+                    sizes.append(node.size)
+                    numbers[id(node)] = add(node, operands)
+                else:
+                    numbers[id(node)] = self.write(node, operands)
         return True
 
     def without_dead(self, node: Expr) -> Expr:
@@ -153,9 +171,8 @@ class _Walk:
         made = self.smaller[id(node)] = rebuilt(node, args)
         return made
 
-    def write(self, node: Expr) -> int:
-        """The instruction of a node whose operands are written."""
-        operands = [self.numbers[id(arg)] for arg in node.args]
+    def write(self, node: Expr, operands: list[int]) -> int:
+        """The instruction of a node that is not plain, from those of its operands."""
         op = node.op
         if _NO_WORD in operands:
             if op is Op.REPEAT:
@@ -228,7 +245,7 @@ class _Walk:
 
     def epsilon(self) -> int:
         if id(EPSILON) not in self.numbers:
-            self.numbers[id(EPSILON)] = self.write(EPSILON)
+            self.numbers[id(EPSILON)] = self.write(EPSILON, [])
         return self.numbers[id(EPSILON)]
 
     def call(self, name: str) -> int | None:

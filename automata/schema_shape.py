@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from tokenfst.automata import schema_arrays, schema_objects, schema_strings
 from tokenfst.automata.json_numbers import NumberSet
@@ -31,18 +31,19 @@ EVERY_NUMBER = NumberSet.every()
 NO_NUMBER = NumberSet.none()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Shape:
     """A set of JSON values."""
 
-    null: bool = True
-    true: bool = True
-    false: bool = True
-    numbers: NumberSet = EVERY_NUMBER
-    strings: StringSet = EVERY_STRING
-    arrays: ArraySet = EVERY_ARRAY
-    objects: ObjectSet = EVERY_OBJECT
-    exact: bool = True
+    # Final and not frozen: see `expression.Expr`.
+    null: Final[bool] = True
+    true: Final[bool] = True
+    false: Final[bool] = True
+    numbers: Final[NumberSet] = EVERY_NUMBER
+    strings: Final[StringSet] = EVERY_STRING
+    arrays: Final[ArraySet] = EVERY_ARRAY
+    objects: Final[ObjectSet] = EVERY_OBJECT
+    exact: Final[bool] = True
 
     def is_plainly_empty(self) -> bool:
         """Whether no type has a cell."""
@@ -71,9 +72,9 @@ class Algebra:
 
     def meet(self, left: Shape, right: Shape, where: str) -> Shape:
         """Values in both."""
-        if left == EVERY:
+        if left is EVERY or left == EVERY:
             return right
-        if right == EVERY:
+        if right is EVERY or right == EVERY:
             return left
         return Shape(
             left.null and right.null,
@@ -130,17 +131,17 @@ class Algebra:
         )
 
     def _meet_arrays(self, left: ArraySet, right: ArraySet, where: str) -> ArraySet:
-        if left == EVERY_ARRAY or not right:
+        if left is EVERY_ARRAY or left == EVERY_ARRAY or not right:
             return right
-        if right == EVERY_ARRAY or not left:
+        if right is EVERY_ARRAY or right == EVERY_ARRAY or not left:
             return left
         made = [schema_arrays.meet_cells(one, other, self.formulas) for one in left for other in right]
         return _union([self._living(cells) for cells in made], EVERY_ARRAY, where)
 
     def _meet_objects(self, left: ObjectSet, right: ObjectSet, where: str) -> ObjectSet:
-        if left == EVERY_OBJECT or not right:
+        if left is EVERY_OBJECT or left == EVERY_OBJECT or not right:
             return right
-        if right == EVERY_OBJECT or not left:
+        if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
             return left
         made = [schema_objects.meet_cells(one, other, self.formulas) for one in left for other in right]
         return _union([self._living(cells) for cells in made], EVERY_OBJECT, where)
@@ -150,9 +151,9 @@ class Algebra:
 
 
 def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
-    if left == EVERY_NUMBER or right.is_empty():
+    if left is right or left is EVERY_NUMBER or right.is_empty():
         return right
-    if right == EVERY_NUMBER or left.is_empty():
+    if right is EVERY_NUMBER or left.is_empty():
         return left
     return left & right
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -32,6 +32,9 @@ DRAFTS = {
     "2020-12": 2020,
 }
 """The drafts that are understood, by the part of ``$schema`` that names them."""
+
+MAPPINGS = (dict, Mapping)
+"""For ``isinstance``: what is a JSON object. The first saves asking an abstract class."""
 
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
@@ -76,7 +79,7 @@ class Resource:
     dynamic: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Place:
     """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
 
@@ -85,11 +88,12 @@ class Place:
     there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
     """
 
-    value: Any
-    pointer: str
-    resource: Resource
-    scope: tuple[str, ...] = ()
-    closed: object = None
+    # Final and not frozen: see `expression.Expr`.
+    value: Final[Any]
+    pointer: Final[str]
+    resource: Final[Resource]
+    scope: Final[tuple[str, ...]] = ()
+    closed: Final[object] = None
 
     @property
     def draft(self) -> int:
@@ -127,7 +131,8 @@ def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str
 
 def escape(token: str | int) -> str:
     """A member's name or an index as a part of a JSON pointer."""
-    return str(token).replace("~", "~0").replace("/", "~1")
+    part = str(token)
+    return part.replace("~", "~0").replace("/", "~1") if "~" in part or "/" in part else part
 
 
 class Source:
@@ -352,7 +357,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
     try:
         with suppress(RecursionError):  # what is nested so deeply is refused where it is read
-            json.dumps(schema, default=_number)
+            _ENCODER.encode(schema)
     except (ValueError, TypeError) as error:
         if isinstance(error, SchemaError):
             raise
@@ -365,6 +370,9 @@ def _number(value: Any) -> str:
     if isinstance(value, Decimal):
         return str(value)
     raise SchemaError("#", f"{value!r} is no JSON value")
+
+
+_ENCODER = json.JSONEncoder(default=_number)
 
 
 def _integer(digits: str) -> int | Decimal:
@@ -410,7 +418,7 @@ def draft_of(value: Any, default: int) -> int | None:
 
 def _placed(value: Any, pointer: str, resource: Resource, *, root: bool = False) -> Place:
     """The place of ``value``, in a resource of its own if it has an identifier."""
-    if isinstance(value, Mapping):
+    if isinstance(value, MAPPINGS):
         keyword = "id" if resource.draft == 4 else "$id"
         identifier = value.get(keyword)
         if isinstance(identifier, str) and not (resource.draft < 2019 and "$ref" in value):

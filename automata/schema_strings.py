@@ -148,9 +148,9 @@ def lengths(low: int, high: int | None) -> StringSet:
 
 def meet(left: StringSet, right: StringSet) -> StringSet:
     """Texts in both."""
-    if left == EVERY_STRING:
+    if left is EVERY_STRING or left == EVERY_STRING:
         return right
-    if right == EVERY_STRING:
+    if right is EVERY_STRING or right == EVERY_STRING:
         return left
     found = (_meet(one, other) for one in left for other in right)
     return join(*((cell,) for cell in found if not cell.is_empty()))

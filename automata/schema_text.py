@@ -65,6 +65,8 @@ class Writer:
         self._bodies: dict[str, Expr] = {}
         self._known: dict[Formula, Expr] = {NONE: EMPTY}
         self._shared: dict[Shape, str] = {}
+        self._scalars: dict[int, tuple[Shape, Expr]] = {}
+        """Of shapes without parts, by their id."""
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
         self._states: set[str] = set()
@@ -112,7 +114,10 @@ class Writer:
     def _value(self, formula: Formula) -> Expr:
         shape = EVERY if formula is ANY else self.meaning.shape(formula)
         if not shape.arrays and not shape.objects:
-            return self.scalars(shape, _place(formula))
+            known = self._scalars.get(id(shape))
+            if known is None:
+                known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
+            return known[1]
         name = self._shared.get(shape)
         if name is None:
             name = ANY_RULE if shape == EVERY else _name(formula)

@@ -17,6 +17,7 @@
 #include "levels.hpp"
 #include "lexicon_bindings.hpp"
 #include "logits_bindings.hpp"
+#include "machine_bindings.hpp"
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
 #include "suffix_bindings.hpp"
@@ -31,8 +32,7 @@ template <class T>
 using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-// Byte classes, table, accepting, start, and offsets: none for a dense table; else the table holds edges (class, next).
-using Machines = std::vector<std::tuple<Vector<uint8_t>, nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>, Vector<bool>, uint32_t, Vector<uint32_t>>>;
+using Machines = std::vector<std::shared_ptr<SharedMachine>>;
 using Labels = std::vector<std::pair<uint32_t, std::string>>;
 using Rules = std::vector<std::pair<uint32_t, bool>>;
 using Lexicons = std::vector<std::shared_ptr<Lexicon>>;
@@ -75,34 +75,7 @@ Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, 
   program.sets = view(sets);
   program.blob = {blob.c_str(), blob.size()};
   program.labels = labels;
-  for (auto& [classes, table, accepting, start, offsets] : machines) {
-    Machine machine;
-    const bool sparse = offsets.size() != 0;
-    const size_t states = accepting.size();
-    if (classes.size() != 256 || start >= states || (sparse ? offsets.size() != states + 1 || table.shape(1) != 2 : table.shape(0) != states)) {
-      throw Error(Fault::Constraint, "a machine's tables do not fit together");
-    }
-    std::copy_n(classes.data(), 256, machine.classes.begin());
-    machine.num_classes = sparse ? *std::ranges::max_element(machine.classes) + 1u : static_cast<uint32_t>(table.shape(1));
-    (sparse ? machine.edges : machine.table).assign(table.data(), table.data() + table.size());
-    machine.offsets.assign(offsets.data(), offsets.data() + offsets.size());
-    if (sparse && (!std::ranges::is_sorted(machine.offsets) || machine.offsets[0] != 0 || machine.offsets.back() != table.shape(0))) {
-      throw Error(Fault::Constraint, "a machine's edges do not fit together");
-    }
-    machine.accepting.assign(accepting.data(), accepting.data() + accepting.size());
-    machine.class_bytes.resize(machine.num_classes);
-    for (int byte = 0; byte < 256; ++byte) {
-      if (machine.classes[byte] >= machine.num_classes) throw Error(Fault::Constraint, "a machine's byte has no class");
-      machine.class_bytes[machine.classes[byte]].add(static_cast<uint8_t>(byte));
-    }
-    for (uint32_t state = 0; state < states; ++state) {
-      machine.each_move(state, [&](uint32_t c, uint32_t next) {
-        if (next >= states || c >= machine.num_classes) throw Error(Fault::Constraint, "a machine's transition leads nowhere");
-      });
-    }
-    program.machines.push_back(std::move(machine));
-    program.machine_starts.push_back(start);
-  }
+  for (auto& machine : machines) program.machines.push_back(*machine);
   return program;
 }
 
@@ -244,6 +217,7 @@ std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), byt
 
 void bind_automata(nb::module_& m) {
   bind_lexicon(m);
+  bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
           "__init__",

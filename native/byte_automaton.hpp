@@ -277,21 +277,22 @@ class ByteAutomaton {
   void make_classes() {
     std::array<uint32_t, 256> current{};
     uint32_t count = 1;
-    auto refine = [&](auto key) {
-      std::unordered_map<uint64_t, uint32_t> split;
-      std::array<uint32_t, 256> next;
+    std::vector<uint32_t> split;
+    auto refine = [&](uint32_t keys, auto key) {  // keys are below `keys`
+      split.assign(size_t{count} * keys, kNone);
+      count = 0;
       for (int byte = 0; byte < 256; ++byte) {
-        next[byte] = split.try_emplace(uint64_t{current[byte]} << 32 | key(byte), static_cast<uint32_t>(split.size())).first->second;
+        uint32_t& part = split[current[byte] * keys + key(byte)];
+        if (part == kNone) part = count++;
+        current[byte] = part;
       }
-      current = next;
-      count = static_cast<uint32_t>(split.size());
     };
-    for (const ByteSet& set : arena_.sets()) refine([&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
-    for (const Machine& machine : arena_.machines()) refine([&](int byte) { return uint32_t{machine.classes[byte]}; });
+    for (const ByteSet& set : arena_.sets()) refine(2, [&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
+    for (auto& machine : arena_.machines()) refine(machine->num_classes, [&](int byte) { return uint32_t{machine->classes[byte]}; });
     for (auto& lexicon : derivatives_.selections().lexicons()) {
       ByteSet used;
       for (uint8_t byte : lexicon->labels()) used.add(byte);
-      refine([&](int byte) { return used.has(static_cast<uint8_t>(byte)) ? byte + 1u : 0u; });
+      refine(257, [&](int byte) { return used.has(static_cast<uint8_t>(byte)) ? byte + 1u : 0u; });
     }
     num_classes_ = count;
     classes_of_byte_.assign(count, 0);

@@ -72,9 +72,9 @@ class Arena {
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
-  const Machine& machine(NodeId id) const { return machines_[nodes_[id].a]; }
+  const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
   const std::vector<ByteSet>& sets() const { return sets_; }
-  const std::vector<Machine>& machines() const { return machines_; }
+  const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
 
   // Called now and then while expressions are made: throws where a budget is used up.
   void watch(std::function<void()> check) { check_ = std::move(check); }
@@ -87,14 +87,13 @@ class Arena {
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
   NodeId leaf(const Node& node) { return intern(node); }
-  uint32_t add_machine(Machine machine) {
-    machine.loops = machine.has_cycle();
+  uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine].accepting[state] != 0, true, machines_[machine].loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
@@ -504,7 +503,7 @@ class Arena {
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
-  std::vector<Machine> machines_;
+  std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {
     NodeId body;
     bool nullable;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "bytes.hpp"
@@ -61,5 +62,47 @@ struct Machine {
     return acyclic + 1 < n;
   }
 };
+
+// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too. (Edges are
+// made by the core itself, for states that all reach it.)
+inline void trim(Machine& machine, uint32_t& start) {
+  if (machine.is_sparse()) return;
+  const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
+  for (size_t i = 0; i < machine.table.size(); ++i) {
+    if (machine.class_bytes[i % width].empty()) machine.table[i] = 0;
+  }
+  std::vector<std::vector<uint32_t>> sources(states);
+  for (uint32_t q = 1; q < states; ++q) {
+    for (uint32_t c = 0; c < width; ++c) sources[machine.table[q * width + c]].push_back(q);
+  }
+  std::vector<uint8_t> live(states);
+  std::vector<uint32_t> stack;
+  for (uint32_t q = 1; q < states; ++q) {
+    if (machine.accepting[q]) live[q] = 1, stack.push_back(q);
+  }
+  while (!stack.empty()) {
+    uint32_t q = stack.back();
+    stack.pop_back();
+    for (uint32_t source : sources[q]) {
+      if (!live[source]) live[source] = 1, stack.push_back(source);
+    }
+  }
+  for (uint32_t& next : machine.table) next = live[next] ? next : 0;
+  for (uint32_t q = 0; q < states; ++q) machine.accepting[q] &= live[q];
+  if (!live[start]) start = 0;
+}
+
+// A machine as expressions of any number of arenas share it, trimmed, with the state it starts in.
+struct SharedMachine {
+  std::shared_ptr<const Machine> machine;
+  uint32_t start;
+};
+
+// Takes ownership of tables whose transitions and classes are known to exist.
+inline SharedMachine share(Machine machine, uint32_t start) {
+  trim(machine, start);
+  machine.loops = machine.has_cycle();
+  return {std::make_shared<const Machine>(std::move(machine)), start};
+}
 
 }  // namespace tokenfst

@@ -19,43 +19,13 @@ struct Program {
   std::span<const int32_t> code;
   std::span<const uint8_t> sets;  // 32 bytes a row
   std::string_view blob;
-  std::vector<Machine> machines;
-  std::vector<uint32_t> machine_starts;
+  std::vector<SharedMachine> machines;
   std::vector<std::shared_ptr<const Lexicon>> lexicons;
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
   std::vector<std::pair<uint32_t, bool>> rules;          // instruction number of the body, whether it has the empty word
   std::span<const int32_t> assured;                      // instructions whose nodes have a word
   bool labelled = false;                                 // whether what is left of a rule tells which rule it is
 };
-
-// Cuts the states that reach no acceptance by any bytes out of a table: they become state 0, `start` too. (Edges are
-// made by the core itself, for states that all reach it.)
-inline void trim(Machine& machine, uint32_t& start) {
-  if (machine.is_sparse()) return;
-  const uint32_t states = static_cast<uint32_t>(machine.accepting.size()), width = machine.num_classes;
-  for (size_t i = 0; i < machine.table.size(); ++i) {
-    if (machine.class_bytes[i % width].empty()) machine.table[i] = 0;
-  }
-  std::vector<std::vector<uint32_t>> sources(states);
-  for (uint32_t q = 1; q < states; ++q) {
-    for (uint32_t c = 0; c < width; ++c) sources[machine.table[q * width + c]].push_back(q);
-  }
-  std::vector<uint8_t> live(states);
-  std::vector<uint32_t> stack;
-  for (uint32_t q = 1; q < states; ++q) {
-    if (machine.accepting[q]) live[q] = 1, stack.push_back(q);
-  }
-  while (!stack.empty()) {
-    uint32_t q = stack.back();
-    stack.pop_back();
-    for (uint32_t source : sources[q]) {
-      if (!live[source]) live[source] = 1, stack.push_back(source);
-    }
-  }
-  for (uint32_t& next : machine.table) next = live[next] ? next : 0;
-  for (uint32_t q = 0; q < states; ++q) machine.accepting[q] &= live[q];
-  if (!live[start]) start = 0;
-}
 
 // The expression a program stands for, and the labels its author gave to nodes (a label on a counted repetition names
 // its body, since the counts change as it is walked, and one on unordered members their options).
@@ -70,10 +40,7 @@ class ProgramReader {
 
   Loaded read(Program program) {
     std::vector<uint32_t> machines;
-    for (size_t k = 0; k < program.machines.size(); ++k) {
-      trim(program.machines[k], program.machine_starts[k]);
-      machines.push_back(arena_.add_machine(std::move(program.machines[k])));
-    }
+    for (auto& [machine, start] : program.machines) machines.push_back(arena_.add_machine(machine));
     std::vector<uint32_t> lexicons;
     for (auto& lexicon : program.lexicons) lexicons.push_back(selections_.add_lexicon(lexicon));
     const std::vector<Instruction> instructions = decode(program);
@@ -117,7 +84,7 @@ class ProgramReader {
         case Op::Intersect: made = arena_.all_of(all()); break;
         case Op::Complement: made = arena_.negate(node(0)); break;
         case Op::Repeat: made = arena_.repeat(node(0), operands[1], operands[2] < 0 ? kUnbounded : operands[2]); break;
-        case Op::Machine: made = arena_.state_of(machines[operands[0]], program.machine_starts[operands[0]]); break;
+        case Op::Machine: made = arena_.state_of(machines[operands[0]], program.machines[operands[0]].start); break;
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
@@ -224,7 +191,7 @@ class ProgramReader {
           break;
         case Op::Machine:
           count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.machine_starts.size()) fail("a machine does not exist");
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.machines.size()) fail("a machine does not exist");
           break;
         case Op::Variable:
           count(1);

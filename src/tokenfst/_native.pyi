@@ -6,9 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_Machine = tuple[
-    npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
-]
+class Machine:
+    def __init__(
+        self,
+        classes: npt.NDArray[np.uint8],
+        table: npt.NDArray[np.uint32],
+        accepting: npt.NDArray[np.bool_],
+        start: int,
+        offsets: npt.NDArray[np.uint32],
+    ) -> None: ...
 
 class Lexicon:
     def __init__(self, words: list[bytes], bytes: int = ..., seconds: float = ...) -> None: ...
@@ -27,7 +33,7 @@ class ByteAutomaton:
         code: npt.NDArray[np.int32],
         sets: npt.NDArray[np.uint8],
         blob: bytes,
-        machines: Sequence[_Machine],
+        machines: Sequence[Machine],
         labels: Sequence[tuple[int, str]],
         rules: Sequence[tuple[int, bool]],
         assured: npt.NDArray[np.int32],
@@ -75,7 +81,7 @@ class TokenAutomaton:
         code: npt.NDArray[np.int32],
         sets: npt.NDArray[np.uint8],
         blob: bytes,
-        machines: Sequence[_Machine],
+        machines: Sequence[Machine],
         labels: Sequence[tuple[int, str]],
         rules: Sequence[tuple[int, bool]],
         assured: npt.NDArray[np.int32],
