@@ -16,7 +16,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from tokenfst.automata.language import Language
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactVocabularyError,
@@ -259,15 +260,40 @@ class MaskTable:
         return found
 
 
+@overload
 def compile(
     constraint: Language | Grammar | SymbolAutomaton,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
     deterministic: bool = False,
-) -> TokenAutomaton:
+    tokenization: Literal["all"] = "all",
+) -> TokenAutomaton: ...
+
+
+@overload
+def compile(
+    constraint: Language | Grammar | SymbolAutomaton,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    deterministic: bool = False,
+    tokenization: Literal["canonical"],
+) -> CanonicalAutomaton: ...
+
+
+def compile(
+    constraint: Language | Grammar | SymbolAutomaton,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    deterministic: bool = False,
+    tokenization: Literal["all", "canonical"] = "all",
+) -> TokenAutomaton | CanonicalAutomaton:
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
     automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
+    ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
+    (``CanonicalAutomaton``, docs/canonical.md).
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
@@ -281,6 +307,8 @@ def compile(
         )
     if not isinstance(vocabulary, Vocabulary):
         raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
+    if tokenization not in ("all", "canonical"):
+        raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
     if isinstance(constraint, SymbolAutomaton):
         constraint = _over_symbols(constraint, vocabulary, budget)
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
@@ -297,7 +325,8 @@ def compile(
         )
     if not vocabulary.native.complete:
         _warn_unspellable(constraint, vocabulary, native)
-    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+    automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+    return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
 
 
 def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:

@@ -57,18 +57,24 @@ def from_mistral(
         return _renamed(vocabulary, f"mistral:{fspath(name_or_path)}")
     document = read_json_object(path)
     try:
-        tokens, special = _tekken(document)
+        tokens, special, pattern = _tekken(document)
     except (KeyError, TypeError, ValueError) as error:
         raise UnknownTokenizerError(f"{path} is not a Tekken file: {error!r}") from error
     if eos_token_id is None:
         if "</s>" not in special:
             raise VocabularyError(f"{path} has no special token </s>: pass eos_token_id")
         eos_token_id = special["</s>"]
-    return Vocabulary(pad_tokens(tokens, size), eos_token_id, special, name=f"mistral:{fspath(name_or_path)}")
+    return Vocabulary(
+        pad_tokens(tokens, size),
+        eos_token_id,
+        special,
+        split_pattern=pattern,
+        name=f"mistral:{fspath(name_or_path)}",
+    )
 
 
-def _tekken(document: dict[str, Any]) -> tuple[list[bytes], dict[str, int]]:
-    """Token bytes by id, and the special tokens by name."""
+def _tekken(document: dict[str, Any]) -> tuple[list[bytes], dict[str, int], str | None]:
+    """Token bytes by id, the special tokens by name, and the pattern that splits texts."""
     config, ranks = document["config"], document["vocab"]
     width, count = config["default_vocab_size"], config["default_num_special_tokens"]
     used = ranks[: width - count]
@@ -85,7 +91,8 @@ def _tekken(document: dict[str, Any]) -> tuple[list[bytes], dict[str, int]]:
     if sorted(special.values()) != list(range(len(named))) or len(named) > count:
         raise ValueError(f"its {len(named)} special tokens do not have the ranks 0, 1, 2, ... below {count}")
     special |= {f"<SPECIAL_{token}>": token for token in range(len(named), count)}
-    return [b""] * count + [base64.b64decode(entry["token_bytes"]) for entry in used], special
+    tokens = [b""] * count + [base64.b64decode(entry["token_bytes"]) for entry in used]
+    return tokens, special, config.get("pattern")
 
 
 def _locate(name: str) -> Path:

@@ -76,7 +76,13 @@ def _from_encoding(encoding: Any, size: int | None, eos_token_id: int | Sequence
         if "<|endoftext|>" not in special:
             raise VocabularyError(f"tiktoken:{encoding.name} has no <|endoftext|> token: pass eos_token_id")
         eos_token_id = special["<|endoftext|>"]
-    return Vocabulary(pad_tokens(tokens, size), eos_token_id, special, name=f"tiktoken:{encoding.name}")
+    return Vocabulary(
+        pad_tokens(tokens, size),
+        eos_token_id,
+        special,
+        split_pattern=getattr(encoding, "_pat_str", None),
+        name=f"tiktoken:{encoding.name}",
+    )
 
 
 def _from_file(path: Path, size: int | None, eos_token_id: int | Sequence[int] | None) -> Vocabulary:

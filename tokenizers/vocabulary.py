@@ -52,8 +52,9 @@ class Vocabulary:
     their ids. ``initial_tokens``: the bytes of each id as the first text token (``None``: the same as
     ``tokens``). ``start_absorbs``: what a token with an empty initial form does at the start of a text.
     False: the text has begun, and the next token takes its form from ``tokens``. True: the text is still at
-    its start. ``symbols``: what tokens stand for, where that is no text (see ``of_symbols``). ``name``: for
-    people; not part of the value.
+    its start. ``symbols``: what tokens stand for, where that is no text (see ``of_symbols``). ``split_pattern``: of
+    a byte-pair encoding whose ids are in the order of their ranks, the pattern that cuts texts into pieces
+    (``None``: no such tokenizer is known). ``name``: for people. The last two are not part of the value.
 
     Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
     """
@@ -67,6 +68,7 @@ class Vocabulary:
         initial_tokens: Sequence[bytes] | None = None,
         start_absorbs: bool = False,
         symbols: Sequence[str | None] | None = None,
+        split_pattern: str | None = None,
         name: str = "",
     ) -> None:
         table = _byte_strings(tokens, "tokens")
@@ -97,6 +99,7 @@ class Vocabulary:
         self._special = frozenset(empty.tolist())
         self._absorbs = bool(start_absorbs) and self._initial is not None
         self._symbols = None if symbols is None else self._checked_names(symbols)
+        self._split_pattern = split_pattern
         self._name = name
 
     # --- the value ----------------------------------------------------------------------------------------
@@ -135,6 +138,12 @@ class Vocabulary:
     def symbols(self) -> tuple[str | None, ...] | None:
         """The symbol that each token id is, ``None`` for end tokens and padding; ``None`` if tokens spell text."""
         return self._symbols
+
+    @property
+    def split_pattern(self) -> str | None:
+        """How the tokenizer cuts texts into the pieces that it encodes one by one, where that is known: it is then a
+        byte-pair encoding whose ids are in the order of their ranks. Not part of equality or of the fingerprint."""
+        return self._split_pattern
 
     @property
     def name(self) -> str:
@@ -193,6 +202,7 @@ class Vocabulary:
             self._initial,
             self._absorbs,
             self._symbols,
+            self._split_pattern,
             self._name,
         )
 
@@ -483,8 +493,16 @@ def _unpickle(
     initial: Sequence[bytes] | None,
     absorbs: bool,
     symbols: Sequence[str | None] | None,
+    split_pattern: str | None,
     name: str,
 ) -> Vocabulary:
     return Vocabulary(
-        tokens, eos, special, initial_tokens=initial, start_absorbs=absorbs, symbols=symbols, name=name
+        tokens,
+        eos,
+        special,
+        initial_tokens=initial,
+        start_absorbs=absorbs,
+        symbols=symbols,
+        split_pattern=split_pattern,
+        name=name,
     )

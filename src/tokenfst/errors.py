@@ -206,6 +206,10 @@ class VocabularyMismatchError(VocabularyError):
     """Two things that must share one vocabulary do not."""
 
 
+class TokenizationError(VocabularyError):
+    """How a vocabulary's tokenizer cuts texts into tokens is not known, or of a kind that has no exact automaton here."""
+
+
 class TokenIdError(TokenfstError, IndexError):
     """A token id lies outside the vocabulary."""
 
