@@ -29,6 +29,8 @@ from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
 if TYPE_CHECKING:
     import torch
 
+    from tokenfst.decoding.canonical import CanonicalMatcher
+
 Buffer: TypeAlias = "npt.NDArray[Any] | torch.Tensor"
 
 _NUMPY_TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1}
@@ -136,11 +138,14 @@ def apply_token_bitmask_inplace(
         raise_nan(*nan)
 
 
-def fill_bitmasks(matchers: Sequence[_native.Matcher], bitmask: Buffer, threads: int | None = None) -> None:
+def fill_bitmasks(
+    matchers: Sequence[_native.Matcher | CanonicalMatcher], bitmask: Buffer, threads: int | None = None
+) -> None:
     """Write the mask of the next token of ``matchers[i]`` into row ``i`` of ``bitmask``, for all of them.
 
     ``threads``: how many share the work (the GIL is released); by default one per 16 matchers, at most one
-    per CPU. A matcher must not stand in the list twice. Raises ``MaskBufferError`` where the buffer does not
+    per CPU. A matcher must not stand in the list twice. Canonical matchers are Python's: they are served one by
+    one. Raises ``MaskBufferError`` where the buffer does not
     fit.
     """
     _, _, rows, _, _ = _bitmask_view(bitmask)
@@ -152,7 +157,12 @@ def fill_bitmasks(matchers: Sequence[_native.Matcher], bitmask: Buffer, threads:
         )
     if threads is None:
         threads = _threads(len(matchers), len(matchers) // _THREAD_ROWS)
-    _native.fill_bitmasks(list(matchers), bitmask, max(threads, 1))
+    native = [matcher for matcher in matchers if isinstance(matcher, _native.Matcher)]
+    if len(native) == len(matchers):
+        _native.fill_bitmasks(native, bitmask, max(threads, 1))
+        return
+    for row, matcher in enumerate(matchers):
+        matcher.fill_next_token_bitmask(bitmask, row)
 
 
 def raise_nan(row: int, column: int) -> None:

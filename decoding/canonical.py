@@ -41,6 +41,7 @@ from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
+    MaskBufferError,
     RollbackError,
     TerminatedError,
     TokenIdError,
@@ -93,7 +94,7 @@ class CanonicalAutomaton:
         self._tokenizer = tokenizer = _tokenizer_of(self.vocabulary)
         self._lock = threading.RLock()
         self._words = (len(self.vocabulary) + 31) // 32
-        self._ends = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
+        self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
         self._arcs: OrderedDict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = OrderedDict()
         self._arcs_held = 0
         self._masks: dict[tuple[int, int], _Bits] = {}
@@ -108,8 +109,14 @@ class CanonicalAutomaton:
     def __repr__(self) -> str:
         return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
 
-    def matcher(self) -> CanonicalMatcher:
-        """A walk from the start."""
+    def matcher(self, max_tokens: int | None = None) -> CanonicalMatcher:
+        """A walk from the start. ``max_tokens`` must be None, or ``ConstraintError``: distances in canonical tokens are
+        not known."""
+        if max_tokens is not None:
+            raise ConstraintError(
+                f"canonical tokenizations of {self.source} have no token budget: leave max_tokens out, or compile with "
+                'tokenization="all"'
+            )
         return CanonicalMatcher(self)
 
     # --- nodes ----------------------------------------------------------------------------------------------------
@@ -141,14 +148,12 @@ class CanonicalAutomaton:
                 begins = self._tokenizer.segmentation.at_cut(node.cuts)
                 if begins != DEAD:
                     mask |= self._mask(node.state, begins)
-            return mask | self._ends if self.accepting(node) else mask
+            return mask | self.end_tokens if self.accepting(node) else mask
 
     def _node(self, state: int, cuts: int, token: int) -> Node | None:
         if cuts == DEAD:
             return None
-        return Node(
-            state, cuts, token if self._tokenizer.segmentation.in_piece(cuts) != DEAD else _NO_TOKEN
-        )
+        return Node(state, cuts, token if self._tokenizer.segmentation.in_piece(cuts) != DEAD else _NO_TOKEN)
 
     # --- masks ----------------------------------------------------------------------------------------------------
 
@@ -315,6 +320,11 @@ class CanonicalMatcher:
         """How many tokens were accepted so far."""
         return len(self._tokens)
 
+    @property
+    def max_tokens_left(self) -> None:
+        """No token budget."""
+        return None
+
     def is_accepting(self) -> bool:
         """Whether an end token is allowed."""
         return self.automaton.accepting(self._nodes[-1])
@@ -348,8 +358,15 @@ class CanonicalMatcher:
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
-        mask = self.automaton._ends if self._terminated else self.automaton.mask(self._nodes[-1])
-        np.asarray(bitmask)[index] = mask
+        automaton = self.automaton
+        mask = automaton.end_tokens if self._terminated else automaton.mask(self._nodes[-1])
+        rows = np.atleast_2d(np.asarray(bitmask))
+        if rows.dtype != np.int32 or rows.shape[1] != len(mask) or not 0 <= index < len(rows):
+            raise MaskBufferError(
+                f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and type "
+                f"{rows.dtype}; make one by allocate_token_bitmask()"
+            )
+        rows[index] = mask
         return True
 
     def forced_tokens(self) -> list[int]:
@@ -436,9 +453,7 @@ class _Tokenizer:
 
     def predecessors(self, token: int) -> npt.NDArray[np.bool_]:
         """The tokens that ``token`` may follow in the same piece: bool (V,)."""
-        return _kept(
-            self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT_FOLLOWERS // 8
-        )
+        return _kept(self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT_FOLLOWERS // 8)
 
     def bears(self, token: int, following: int) -> bool:
         """Whether two tokens stand beside each other in one piece."""

@@ -37,6 +37,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
+    from tokenfst.decoding.canonical import CanonicalAutomaton
     from tokenfst.decoding.token_automaton import TokenAutomaton
 
 
@@ -56,7 +57,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     def __init__(
         self,
-        automata: TokenAutomaton | Sequence[TokenAutomaton],
+        automata: TokenAutomaton | CanonicalAutomaton | Sequence[TokenAutomaton | CanonicalAutomaton],
         *,
         max_new_tokens: int | None = None,
         check_nan: bool = True,

@@ -32,7 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
+from tokenfst.decoding.canonical import CanonicalMatcher
 from tokenfst.errors import MaskBufferError
+
+AnyMatcher: TypeAlias = _native.Matcher | CanonicalMatcher
 
 Ids: TypeAlias = npt.NDArray[np.integer[Any]]
 
@@ -44,10 +47,10 @@ class PrefixStates:
     len(initial) consecutive rows (its beams or samples). ``vocab_size``: ids from there on are dead tokens.
     """
 
-    def __init__(self, initial: Sequence[_native.Matcher], vocab_size: int) -> None:
+    def __init__(self, initial: Sequence[AnyMatcher], vocab_size: int) -> None:
         self._initial = list(initial)
         self._vocab_size = vocab_size
-        self.matchers: list[_native.Matcher] = []
+        self.matchers: list[AnyMatcher] = []
         self.reset()
 
     def reset(self, prompt_length: int | None = None) -> None:

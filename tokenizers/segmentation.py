@@ -74,7 +74,9 @@ class Segmentation:
         self._size = len(vocabulary)
         self._read(vocabulary)
         self._state(BETWEEN, frozenset())
-        begun = self._grouped([(self._begun[kind][0], frozenset(), kind, True) for kind in range(self._kinds)])
+        begun = self._grouped(
+            [(self._begun[kind][0], frozenset(), kind, True) for kind in range(self._kinds)]
+        )
         self.start = self._state(BETWEEN, frozenset(begun))
 
     def __len__(self) -> int:

@@ -83,7 +83,9 @@ def split_pattern(source: str) -> SplitPattern:
         signature |= members.astype(np.int64) << index
     found, kind = np.unique(signature[~unassigned], return_inverse=True)
     if len(found) > 250:
-        raise TokenizationError(f"the split pattern {source!r} tells {len(found)} kinds of characters apart, over 250")
+        raise TokenizationError(
+            f"the split pattern {source!r} tells {len(found)} kinds of characters apart, over 250"
+        )
     kinds = np.zeros(CODE_POINTS, np.uint8)
     kinds[~unassigned] = kind + 1
     bits = [sum(2 << k for k in np.flatnonzero(found >> i & 1).tolist()) for i in range(len(reader.sets))]
@@ -204,7 +206,9 @@ class _Reader:
         negated = self.take("^")
         first = True
         while first or not self.take("]"):
-            if self.source[self.at : self.at + 1] in ("[", "]", "^") or self.source[self.at : self.at + 2] in (
+            if self.source[self.at : self.at + 1] in ("[", "]", "^") or self.source[
+                self.at : self.at + 2
+            ] in (
                 "&&",
                 "--",
                 "~~",
@@ -250,7 +254,11 @@ class _Reader:
         if folded:
             if not character.isascii():
                 self.refuse("case ignored beyond ASCII")
-            for other in (character.upper(), character.lower(), _SIMPLE_FOLDS.get(character.lower(), character)):
+            for other in (
+                character.upper(),
+                character.lower(),
+                _SIMPLE_FOLDS.get(character.lower(), character),
+            ):
                 found[ord(other)] = True
         return found
 
