@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -9,15 +10,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from reference.byte_pairs import encode, train
 
 import tokenfst
+from reference.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, regex
 from tokenfst.decoding.canonical import CanonicalAutomaton, CanonicalMatcher
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
+    MaskBufferError,
     RollbackError,
     TerminatedError,
     TokenIdError,
@@ -26,20 +28,19 @@ from tokenfst.errors import (
 from tokenfst.tokenizers.byte_pairs import BytePairs
 from tokenfst.tokenizers.split_pattern import split_pattern
 
+SINGLE = [bytes([byte]) for byte in range(256)]
 WHOLE = r"[\s\S]+"
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"""
 CL100K = (
     r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|"""
     r"""\s*[\r\n]|\s+(?!\S)|\s"""
 )
-O200K = "|".join(
-    [
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
-    ]
-)
-TEKKEN = r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_WORDS = rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*"
+_REST = r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_CLITICS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+O200K = "|".join([*(part + _CLITICS for part in _WORDS.split("|")), r"\p{N}{1,3}", _REST])
+TEKKEN = "|".join([_WORDS, r"\p{N}", _REST])
 
 SAMPLE = "the cat's mat  the  hat\n\n the END\tof   it 1234 56 /a//b \n x  y 中文中 ABc aBC 'll can't I'VE 中B 中Bc --- \n/ "
 
@@ -148,7 +149,7 @@ def test_masks_are_what_tiktoken_emits(pattern: str, alphabet: str) -> None:
     tokens = train((SAMPLE + alphabet * 3 + "😀😁😀 ééé").encode() * 2, 90)
     ranks = {data: rank for rank, data in enumerate(tokens)}
     tokenizer = tiktoken.Encoding("test", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    vocabulary = vocabulary_of(tokens, pattern)
+    vocabulary = Vocabulary.from_tiktoken(tokenizer, size=len(tokens) + 1, eos_token_id=len(tokens))
     length = 5
     automaton = tokenfst.compile(
         regex(f"[{alphabet}]{{0,{length}}}".replace("-", "\\-")), vocabulary, tokenization="canonical"
@@ -286,6 +287,40 @@ def test_python_and_tiktoken_agree_on_assigned_characters() -> None:
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
+def test_tekken_says_how_it_splits(tekken: Vocabulary) -> None:
+    assert tekken.split_pattern == TEKKEN
+    assert pickle.loads(pickle.dumps(tekken)).split_pattern == TEKKEN
+    assert Vocabulary([*SINGLE, b""], 256, split_pattern="a") == Vocabulary([*SINGLE, b""], 256)
+
+
+def test_rows_of_both_kinds_of_matchers(tekken: Vocabulary) -> None:
+    language = regex("hello world")
+    canonical = tokenfst.compile(language, tekken, tokenization="canonical").matcher()
+    every = tokenfst.compile(language, tekken).matcher()
+    rows = allocate_token_bitmask(2, len(tekken))
+    tokenfst.fill_bitmasks([canonical, every], rows)
+    hello = tekken.ids(b"hello")[0]
+    assert tokens_of(rows[0], len(tekken)) == {hello} < tokens_of(rows[1], len(tekken))
+    for wrong in (rows[:, :-1], rows.astype(np.int64), rows[:0]):
+        with pytest.raises(MaskBufferError):
+            canonical.fill_next_token_bitmask(wrong)
+
+
+def test_the_logits_processor_takes_canonical_automata(tekken: Vocabulary) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    automaton = tokenfst.compile(regex("hello world"), tekken, tokenization="canonical")
+    processor = tokenfst.ConstraintLogitsProcessor(automaton)
+    ids = torch.tensor([[1, 5]])
+    hello, world = tekken.ids(b"hello")[0], tekken.ids(b" world")[0]
+    for token in (hello, world, *tekken.eos_token_ids):
+        scores = processor(ids, torch.zeros(1, len(tekken)))
+        assert torch.isfinite(scores).nonzero().tolist() == [[0, token]]
+        ids = torch.cat([ids, torch.tensor([[token]])], dim=1)
+    with pytest.raises(ConstraintError, match="no token budget"):
+        tokenfst.ConstraintLogitsProcessor(automaton, max_new_tokens=5)
+
+
 def test_matcher_goes_back_and_forks(tekken: Vocabulary) -> None:
     automaton = tokenfst.compile(regex("hello world|hello there"), tekken, tokenization="canonical")
     matcher = automaton.matcher()
@@ -307,9 +342,6 @@ def test_matcher_goes_back_and_forks(tekken: Vocabulary) -> None:
         matcher.rollback(2)
     with pytest.raises(TokenIdError):
         matcher.accept_token(len(tekken))
-
-
-SINGLE = [bytes([byte]) for byte in range(256)]
 
 
 @pytest.mark.parametrize(

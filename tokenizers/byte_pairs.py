@@ -5,19 +5,21 @@ first; here a token's id is its rank, and any two parts whose bytes are a token 
 makes of a token's own bytes is a tree: the token, its two parts, theirs, down to single bytes.
 
 The result everything rests on: a sequence of tokens is what the encoding makes of its text exactly when that holds of
-each token alone and of each two neighbours. For a merge across a boundary looks at one part on either side of it, and up
-to the first such merge the tokens on both sides grow as they do alone. So t, u is *not* such a pair exactly when some
-merge (a, b) -> c crosses: a on the right spine of t's tree and still there at rank c (its parent there has a higher
-rank), b on the left spine of u's tree and still there (its parent's rank is no lower: of equal ranks the leftmost merge
-is done first, and that is the one that crosses).
+each token alone and of each two neighbours. For a merge across a boundary looks at one part on either side of it, and
+up to the first such merge the tokens on both sides grow as they do alone. So t, u is *not* such a pair exactly when
+some merge (a, b) -> c crosses: a on the right spine of t's tree and still there at rank c (its parent there has a
+higher rank), b on the left spine of u's tree and still there (its parent's rank is no lower: of equal ranks the
+leftmost merge is done first, and that is the one that crosses).
 
 Data structure. Tokens hang in two forests, under their left and under their right part, each numbered in preorder with
-children by rank. All u that a merge (a, b) -> c forbids after t are b itself and those below b's children of a rank of at
-least c: the later children, one interval. So the tokens that may follow t are what some intervals leave over, one for each
-merge of a part on its right spine: no token's text is looked at. The mirror image gives the tokens that may precede u.
+children by rank. All u that a merge (a, b) -> c forbids after t are b itself and those below b's children of a rank of
+at least c: the later children, one interval. So the tokens that may follow t are what some intervals leave over, one
+for each merge of a part on its right spine: no token's text is looked at. The mirror image gives the tokens that may
+precede u.
 
-Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each token asked
-about. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as bits).
+Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each token
+asked about. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as
+bits).
 
 Source: Vieira, Liu, Pasti, et al., "Language models over canonical byte-pair encodings" (ICML 2025), which proves that
 neighbours suffice; the same argument stands in the documentation of GitHub's Rust crate ``bpe``. Berglund and
@@ -42,8 +44,8 @@ class BytePairs:
     ``parts``: int64 (V, 2), the two parts that each token is merged from, -1 for single bytes and special tokens.
 
     Raises ``TokenizationError`` where the ids are not the ranks of a byte-pair encoding: a byte without a token, two
-    tokens of the same bytes, or a token that no merges of lower ranks make. Linear in the bytes of all tokens, for tokens
-    of bounded length.
+    tokens of the same bytes, or a token that no merges of lower ranks make. Linear in the bytes of all tokens, for
+    tokens of bounded length.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -82,7 +84,8 @@ class BytePairs:
 
 class _Forest:
     """Tokens under their left part (``side`` 0) or their right part (1), in preorder with children by rank; and for
-    each merge which tokens on that side of a boundary it forbids, an interval of preorder numbers, with one number apart.
+    each merge which tokens on that side of a boundary it forbids, an interval of preorder numbers, with one number
+    apart.
 
     The merges are sorted by the part on the other side of the boundary.
     """

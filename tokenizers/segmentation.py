@@ -1,9 +1,9 @@
 r"""Where a tokenizer cuts a text, said token by token although the pattern looks ahead without bound.
 
-A tokenizer's pattern decides where a piece of text ends by what comes after it, however far: after three spaces, whether
-they are one piece with what follows depends on whether the run of spaces ends in a line break; a capital after a Chinese
-character belongs to it if a small letter comes before the word ends. So a place between two tokens is not known to be a
-cut when it is passed. Both answers are kept, as hypotheses, and what follows refutes one of them.
+A tokenizer's pattern decides where a piece of text ends by what comes after it, however far: after three spaces,
+whether they are one piece with what follows depends on whether the run of spaces ends in a line break; a capital after
+a Chinese character belongs to it if a small letter comes before the word ends. So a place between two tokens is not
+known to be a cut when it is passed. Both answers are kept, as hypotheses, and what follows refutes one of them.
 
 A *hypothesis* after a character holds
 - ``threads``: where the pattern stands in the piece that is being matched, in order of preference;
@@ -12,13 +12,14 @@ A *hypothesis* after a character holds
   of one character by a hypothesis of its own;
 - ``cut``: whether a piece ends here.
 
-When threads match, a cut here drops the threads behind the match, bars those before it and begins anew; no cut keeps only
-those before it. Each text has at most one sequence of hypotheses to its end, because each piece has one preferred match.
-A *state* is a set of hypotheses, with the part of a character that is not whole yet (a node of ``CharacterKinds``); state 0 is dead. Between the
-characters of one token, hypotheses with a cut are dropped: no token crosses a cut.
+When threads match, a cut here drops the threads behind the match, bars those before it and begins anew; no cut keeps
+only those before it. Each text has at most one sequence of hypotheses to its end, because each piece has one preferred
+match. A *state* is a set of hypotheses, with the part of a character that is not whole yet (a node of
+``CharacterKinds``); state 0 is dead. Between the characters of one token, hypotheses with a cut are dropped: no token
+crosses a cut.
 
-Cost. Tokens whose characters are of the same kinds step alike: Tekken's 131,072 tokens have some thousands of such shapes,
-and a state's row of next states is one walk over them, kept. Rejected: a search back from where the doubt arose, which
+Cost. Tokens whose characters are of the same kinds step alike: Tekken's 131,072 tokens have about 950 such
+shapes, and a state's row of next states is one walk over them, kept. Rejected: a search back from where the doubt arose, which
 could take back tokens that were sampled.
 """
 
@@ -68,6 +69,9 @@ class Segmentation:
         self._steps: dict[tuple[int, int], tuple[int, ...]] = {}
         self._inner: dict[tuple[_Set, int, bool], _Set] = {}
         self._rows: dict[int, npt.NDArray[np.int32]] = {}
+        self._late_after: dict[
+            int, tuple[list[tuple[bytes, int]], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+        ] = {}
         self._begun = [self._closure((0,), kind) for kind in range(self._kinds)]
         if any(matched for _, matched in self._begun):
             raise TokenizationError(f"the split pattern {pattern.source!r} matches the empty text")
@@ -129,11 +133,9 @@ class Segmentation:
     def _make_row(self, state: int) -> npt.NDArray[np.int32]:
         pending, held = self._states[state]
         if pending:
+            shapes, tokens, shape_of = self._late_shapes(pending)
             row = np.zeros(self._size, np.int32)
-            for token, data in self._late:
-                shape = self._characters.read(data, pending)
-                if shape is not None:
-                    row[token] = self._after(held, *shape)
+            row[tokens] = np.array([self._after(held, *shape) for shape in shapes], np.int32)[shape_of]
             return row
         of_shape = np.zeros(len(self._shapes), np.int32)
         path: list[_Set] = [held]
@@ -152,6 +154,23 @@ class Segmentation:
             else:
                 of_shape[number] = self._state(BETWEEN, self._on(path[-1], kinds[-1], True))
         return of_shape[self._shape_of]
+
+    def _late_shapes(
+        self, pending: int
+    ) -> tuple[list[tuple[bytes, int]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The tokens that go on with an unfinished character: their shapes, the tokens, and the shape of each."""
+        known = self._late_after.get(pending)
+        if known is None:
+            shapes: dict[tuple[bytes, int], int] = {}
+            tokens, shape_of = [], []
+            for token, data in self._late:
+                shape = self._characters.read(data, pending)
+                if shape is not None:
+                    tokens.append(token)
+                    shape_of.append(shapes.setdefault(shape, len(shapes)))
+            known = list(shapes), np.array(tokens, np.int64), np.array(shape_of, np.int64)
+            self._late_after[pending] = known
+        return known
 
     def _after(self, held: _Set, kinds: bytes, tail: int) -> int:
         for kind in kinds if tail else kinds[:-1]:

@@ -1,12 +1,13 @@
 r"""The regular expressions that tokenizers cut texts with, as automata with priorities over kinds of characters.
 
-Description. A tokenizer first cuts a text into pieces, match by match of one pattern (``pat_str`` of tiktoken, ``pattern``
-of Tekken), leftmost first, alternatives and greedy repetitions by preference, as in Perl. Such a match is a list of
-threads in order of preference (Pike's simulation): what is cut here depends on the order, so no set of states will do.
+Description. A tokenizer first cuts a text into pieces, match by match of one pattern (``pat_str`` of tiktoken,
+``pattern`` of Tekken), leftmost first, alternatives and greedy repetitions by preference, as in Perl. Such a match is a
+list of threads in order of preference (Pike's simulation): what is cut here depends on the order, so no set of states
+will do.
 
-Characters that no class of the pattern tells apart are one *kind*; Tekken's pattern has nine. Kind 0 are the code points
-that Python's Unicode tables do not have assigned: a tokenizer built on later tables may know them as letters, so no
-text that holds one is taken to be understood.
+Characters that no class of the pattern tells apart are one *kind*; Tekken's pattern has ten. Kind 0 are the code
+points that Python's Unicode tables do not have assigned: a tokenizer built on later tables may know them as letters, so
+no text that holds one is taken to be understood.
 
 Read are: literals, ``\r \n \t \s \S \p{..} \P{..}``, classes, groups, ``(?i:...)`` of ASCII, ``?  *  +  {m,n}``, lazy
 ones, possessive ones of single characters, ``$`` at the end of the text, and ``(?!x)`` for a single character x. A
@@ -46,8 +47,8 @@ _SIMPLE_FOLDS = {"s": "\u017f", "k": "\u212a"}
 class Step:
     """One instruction of a pattern's program.
 
-    ``kinds``: the kinds that are consumed, or for ``op`` ``"not"`` must not come next, as bits. ``to``: where it goes on,
-    in order of preference.
+    ``kinds``: the kinds that are consumed, or for ``op`` ``"not"`` must not come next, as bits. ``to``: where it
+    goes on, in order of preference.
     """
 
     op: str

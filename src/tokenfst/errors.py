@@ -207,7 +207,7 @@ class VocabularyMismatchError(VocabularyError):
 
 
 class TokenizationError(VocabularyError):
-    """How a vocabulary's tokenizer cuts texts into tokens is not known, or of a kind that has no exact automaton here."""
+    """How a vocabulary's tokenizer cuts texts into tokens is not known, or has no exact automaton here."""
 
 
 class TokenIdError(TokenfstError, IndexError):

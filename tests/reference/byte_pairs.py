@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 
 def encode(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
@@ -11,7 +12,7 @@ def encode(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
         return [ranks[piece]]
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while len(parts) > 1:
-        found = [(ranks.get(a + b), i) for i, (a, b) in enumerate(zip(parts, parts[1:], strict=False))]
+        found = [(ranks.get(a + b), i) for i, (a, b) in enumerate(pairwise(parts))]
         known = [(rank, i) for rank, i in found if rank is not None]
         if not known:
             break
@@ -27,7 +28,7 @@ def train(text: bytes, merges: int) -> list[bytes]:
     for _ in range(merges):
         count: dict[bytes, int] = {}
         pairs = {}
-        for a, b in zip(parts, parts[1:], strict=False):
+        for a, b in pairwise(parts):
             count[a + b] = count.get(a + b, 0) + 1
             pairs.setdefault(a + b, (a, b))
         fresh = [data for data in count if data not in tokens]
