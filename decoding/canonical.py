@@ -29,9 +29,8 @@ import operator
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,12 +45,9 @@ from tokenfst.errors import (
     RollbackError,
     TerminatedError,
     TokenIdError,
-    TokenizationError,
 )
-from tokenfst.tokenizers.byte_pairs import BytePairs
-from tokenfst.tokenizers.segmentation import DEAD, Segmentation
-from tokenfst.tokenizers.split_pattern import split_pattern
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.segmentation import DEAD
 
 if TYPE_CHECKING:
     from tokenfst.decoding.token_automaton import TokenAutomaton
@@ -60,10 +56,8 @@ _NO_TOKEN = -1
 _NO_WAY, _ENDS = -1, -2
 """What is remembered of a dead node, and of an accepting one; of others, the first token of a way to acceptance."""
 
-_KEPT_FOLLOWERS = 4096
 _NEAREST = 32
 
-_T = TypeVar("_T")
 
 _Bits = npt.NDArray[np.int32]
 
@@ -95,7 +89,7 @@ class CanonicalAutomaton:
                 f"{self.source} needs a stack; canonical tokenizations are of regular languages. Compile its "
                 "truncate(depth) instead"
             )
-        self._tokenizer = tokenizer = _tokenizer_of(self.vocabulary)
+        self._tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
         self._lock = threading.RLock()
         self._words = (len(self.vocabulary) + 31) // 32
         self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
@@ -440,53 +434,3 @@ class CanonicalMatcher:
         if not 0 <= token < size:
             raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
         return token
-
-
-class _Tokenizer:
-    """What is known of a vocabulary's tokenizer, shared by all automata over it; under its lock."""
-
-    def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
-        self.lock = threading.RLock()
-        self.segmentation = Segmentation(split_pattern(pattern), vocabulary, Budget())
-        self._pairs = BytePairs(vocabulary)
-        self._followers: OrderedDict[int, _Bits] = OrderedDict()
-        self._predecessors: OrderedDict[int, npt.NDArray[np.bool_]] = OrderedDict()
-
-    def followers(self, token: int) -> _Bits:
-        """The tokens that may follow in the same piece: int32 (ceil(V / 32),)."""
-        return _kept(
-            self._followers, token, lambda: self._pairs.followers(token).view(np.int32), _KEPT_FOLLOWERS
-        )
-
-    def predecessors(self, token: int) -> npt.NDArray[np.bool_]:
-        """The tokens that ``token`` may follow in the same piece: bool (V,)."""
-        return _kept(self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT_FOLLOWERS // 8)
-
-    def bears(self, token: int, following: int) -> bool:
-        """Whether two tokens stand beside each other in one piece."""
-        return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
-
-
-def _kept(kept: OrderedDict[int, _T], token: int, make: Callable[[], _T], most: int) -> _T:
-    if token in kept:
-        kept.move_to_end(token)
-        return kept[token]
-    if len(kept) >= most:
-        kept.popitem(last=False)
-    kept[token] = make()
-    return kept[token]
-
-
-def _tokenizer_of(vocabulary: Vocabulary) -> _Tokenizer:
-    if vocabulary.split_pattern is None or vocabulary.initial_tokens is not None:
-        raise TokenizationError(
-            f"how the tokenizer of {vocabulary!r} cuts texts is not known: canonical tokenizations are of byte-pair "
-            "encodings whose ids are in the order of their ranks, read from Tekken files or tiktoken encodings, or "
-            "made with Vocabulary(..., split_pattern=...)"
-        )
-    return _known_tokenizer(vocabulary, vocabulary.split_pattern)
-
-
-@lru_cache(maxsize=4)
-def _known_tokenizer(vocabulary: Vocabulary, pattern: str) -> _Tokenizer:
-    return _Tokenizer(vocabulary, pattern)
