@@ -125,8 +125,8 @@ class CanonicalAutomaton:
         with self._tokenizer.lock:
             borne = node.last == _NO_TOKEN or self._tokenizer.bears(node.last, token)
             segmentation = self._tokenizer.segmentation
-            row = segmentation.row(node.cuts if borne else segmentation.at_cut(node.cuts))
-            return self._node(state, int(row[token]), token) if state else None
+            cuts = segmentation.next(node.cuts if borne else segmentation.at_cut(node.cuts), token)
+            return self._node(state, cuts, token) if state else None
 
     def accepting(self, node: Node) -> bool:
         """Whether the text so far is in the language and its tokens are canonical."""
@@ -171,7 +171,7 @@ class CanonicalAutomaton:
     def _find_allowed(self, state: int, cuts: int) -> npt.NDArray[np.int64]:
         segmentation = self._tokenizer.segmentation
         tokens, targets = self._arcs_of(state)
-        after = segmentation.row(cuts)[tokens].astype(np.int64)
+        after = segmentation.after(cuts, tokens).astype(np.int64)
         tokens, targets, after = (part[after != DEAD] for part in (tokens, targets, after))
         groups, group_of = np.unique(targets << 32 | after, return_inverse=True)
         order = np.argsort(group_of, kind="stable")
@@ -191,7 +191,7 @@ class CanonicalAutomaton:
             return tokens[:0]
         # Only what the last token bears is left.
         next_tokens, next_states = self._arcs_of(state)
-        after = segmentation.row(goes_on)[next_tokens]
+        after = segmentation.after(goes_on, next_tokens)
         sensible = np.flatnonzero(after)
         living = np.zeros(len(tokens), np.bool_)
         if len(sensible) < len(tokens):
@@ -288,11 +288,11 @@ class CanonicalAutomaton:
     def _successors(self, node: Node) -> Iterator[tuple[int, Node]]:
         segmentation = self._tokenizer.segmentation
         tokens, targets = self._arcs_of(node.state)
-        after = segmentation.row(node.cuts)[tokens]
+        after = segmentation.after(node.cuts, tokens)
         if node.last != _NO_TOKEN:
             bits = self._tokenizer.followers(node.last).view(np.uint8)
             borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
-            after = np.where(borne, after, segmentation.row(segmentation.at_cut(node.cuts))[tokens])
+            after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
         found = np.flatnonzero(after)
         for part in (found[:_NEAREST], found[_NEAREST:]):  # mostly one of the first will do
             for index in part.tolist():

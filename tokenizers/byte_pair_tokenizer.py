@@ -1,8 +1,9 @@
 """A byte-pair encoding with its split pattern: what canonical tokenization asks of a vocabulary, made once and shared.
 
 All that grows here (states of the segmentation, rows of neighbours) is memoized behind one lock, which whoever calls a
-method must hold. Memory: the rows of the 4,096 tokens asked about last, ceil(V / 8) bytes each, the mirror images of 512
-(V bytes each), and a row of 4 V bytes for each state of the segmentation that was visited.
+method must hold. Memory: the rows of the 4,096 tokens asked about last, ceil(V / 8) bytes each, the mirror images of
+512 (V bytes each), 4 V bytes for each way to be in the midst of a character, and a few KB for each state of the
+segmentation that was visited.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ class BytePairTokenizer:
 
     def followers(self, token: int) -> _Bits:
         """The tokens that may follow in the same piece: int32 (ceil(V / 32),)."""
-        return _kept(
-            self._followers, token, lambda: self._pairs.followers(token).view(np.int32), _KEPT
-        )
+        return _kept(self._followers, token, lambda: self._pairs.followers(token).view(np.int32), _KEPT)
 
     def predecessors(self, token: int) -> npt.NDArray[np.bool_]:
         """The tokens that ``token`` may follow in the same piece: bool (V,)."""

@@ -1,8 +1,8 @@
 """UTF-8 read byte by byte as kinds of characters: the minimal automaton from bytes to kinds.
 
 Tokens may end in the midst of a character. What matters of the bytes so far is only which kinds their continuations
-give, so prefixes with the same continuations are one node: the first two bytes of most Chinese characters, for example. Node
-0 stands between characters. Nodes are found bottom up, by the table of their 64 continuation bytes.
+give, so prefixes with the same continuations are one node: the first two bytes of most Chinese characters, for example.
+Node 0 stands between characters. Nodes are found bottom up, by the table of their 64 continuation bytes.
 
 Cost: a few passes over the 1,114,112 code points, 64 at a time.
 """

@@ -19,8 +19,8 @@ match. A *state* is a set of hypotheses, with the part of a character that is no
 crosses a cut.
 
 Cost. Tokens whose characters are of the same kinds step alike: Tekken's 131,072 tokens have about 950 such
-shapes, and a state's row of next states is one walk over them, kept. Rejected: a search back from where the doubt arose, which
-could take back tokens that were sampled.
+shapes, and a state's row of next states is one walk over them, kept: 4 KB a state. Rejected: a search back from where
+the doubt arose, which could take back tokens that were sampled.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 DEAD = 0
 
 _Set = frozenset[int]
+_Shape = tuple[bytes, int]
+
+_NO_SHAPE: _Shape = (b"", BETWEEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +72,14 @@ class Segmentation:
         self._steps: dict[tuple[int, int], tuple[int, ...]] = {}
         self._inner: dict[tuple[_Set, int, bool], _Set] = {}
         self._rows: dict[int, npt.NDArray[np.int32]] = {}
-        self._late_after: dict[
-            int, tuple[list[tuple[bytes, int]], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-        ] = {}
         self._begun = [self._closure((0,), kind) for kind in range(self._kinds)]
         if any(matched for _, matched in self._begun):
             raise TokenizationError(f"the split pattern {pattern.source!r} matches the empty text")
-        self._size = len(vocabulary)
-        self._read(vocabulary)
+        self._tokens = vocabulary.tokens
+        self._late = [
+            (t, data) for t, data in enumerate(vocabulary.tokens) if data and 0x80 <= data[0] < 0xC0
+        ]
+        self._shapes: dict[int, tuple[list[_Shape], npt.NDArray[np.int32]]] = {}
         self._state(BETWEEN, frozenset())
         begun = self._grouped(
             [(self._begun[kind][0], frozenset(), kind, True) for kind in range(self._kinds)]
@@ -101,46 +104,47 @@ class Segmentation:
         pending, held = self._states[state]
         return self._state(pending, frozenset(h for h in held if not self._hypotheses[h].cut))
 
-    def row(self, state: int) -> npt.NDArray[np.int32]:
-        """The next state after each token: int32 (V,). Special tokens lead to state 0."""
-        known = self._rows.get(state)
-        if known is None:
-            known = self._make_row(state)
-            known.setflags(write=False)
-            self._rows[state] = known
-        return known
+    def after(self, state: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The next state after each of ``tokens``; special tokens lead to state 0."""
+        _, shape_of = self._shapes_after(self._states[state][0])
+        found: npt.NDArray[np.int32] = self._row(state)[shape_of[tokens]]
+        return found
+
+    def next(self, state: int, token: int) -> int:
+        """The next state after ``token``."""
+        _, shape_of = self._shapes_after(self._states[state][0])
+        return int(self._row(state)[shape_of[token]])
 
     # --- tokens ---------------------------------------------------------------------------------------------------
 
-    def _read(self, vocabulary: Vocabulary) -> None:
-        """Tokens by shape: the kinds of their whole characters, and what is left unfinished."""
-        self._late: list[tuple[int, bytes]] = []
-        shapes: dict[tuple[bytes, int], int] = {}
-        of_token = np.zeros(self._size, np.int64)
-        shapes[b"\0", BETWEEN] = 0  # what no state goes on with
-        for token, data in enumerate(vocabulary.tokens):
-            if not data:
-                continue
-            if 0x80 <= data[0] < 0xC0:
-                self._late.append((token, data))
-                continue
-            shape = self._characters.read(data)
-            if shape is not None:
-                of_token[token] = shapes.setdefault(shape, len(shapes))
-        self._shape_of = of_token
-        self._shapes = sorted(shapes.items())
+    def _shapes_after(self, pending: int) -> tuple[list[_Shape], npt.NDArray[np.int32]]:
+        """The shapes of tokens that go on with an unfinished character, or with none, sorted: the kinds of their whole
+        characters, and what they leave unfinished; and the shape of each token. Shape 0 is no part of any text."""
+        known = self._shapes.get(pending)
+        if known is None:
+            read: dict[int, _Shape] = {}
+            for token, data in self._late if pending else enumerate(self._tokens):
+                shape = self._characters.read(data, pending)
+                if shape is not None and data:
+                    read[token] = shape
+            shapes = [_NO_SHAPE, *sorted(set(read.values()))]
+            numbers = {shape: number for number, shape in enumerate(shapes)}
+            shape_of = np.zeros(len(self._tokens), np.int32)
+            shape_of[list(read)] = [numbers[shape] for shape in read.values()]
+            known = self._shapes[pending] = shapes, shape_of
+        return known
 
-    def _make_row(self, state: int) -> npt.NDArray[np.int32]:
+    def _row(self, state: int) -> npt.NDArray[np.int32]:
+        """The next state after each shape."""
+        known = self._rows.get(state)
+        if known is not None:
+            return known
         pending, held = self._states[state]
-        if pending:
-            shapes, tokens, shape_of = self._late_shapes(pending)
-            row = np.zeros(self._size, np.int32)
-            row[tokens] = np.array([self._after(held, *shape) for shape in shapes], np.int32)[shape_of]
-            return row
-        of_shape = np.zeros(len(self._shapes), np.int32)
+        shapes, _ = self._shapes_after(pending)
+        row = np.zeros(len(shapes), np.int32)
         path: list[_Set] = [held]
         previous = b""
-        for (kinds, tail), number in self._shapes:
+        for number, (kinds, tail) in enumerate(shapes[1:], 1):
             whole = kinds if tail else kinds[:-1]
             shared = 0
             while shared < min(len(whole), len(previous)) and whole[shared] == previous[shared]:
@@ -149,33 +153,10 @@ class Segmentation:
             for kind in whole[shared:]:
                 path.append(self._on(path[-1], kind, False))
             previous = whole
-            if tail:
-                of_shape[number] = self._state(tail, self._uncut(path[-1]))
-            else:
-                of_shape[number] = self._state(BETWEEN, self._on(path[-1], kinds[-1], True))
-        return of_shape[self._shape_of]
-
-    def _late_shapes(
-        self, pending: int
-    ) -> tuple[list[tuple[bytes, int]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The tokens that go on with an unfinished character: their shapes, the tokens, and the shape of each."""
-        known = self._late_after.get(pending)
-        if known is None:
-            shapes: dict[tuple[bytes, int], int] = {}
-            tokens, shape_of = [], []
-            for token, data in self._late:
-                shape = self._characters.read(data, pending)
-                if shape is not None:
-                    tokens.append(token)
-                    shape_of.append(shapes.setdefault(shape, len(shapes)))
-            known = list(shapes), np.array(tokens, np.int64), np.array(shape_of, np.int64)
-            self._late_after[pending] = known
-        return known
-
-    def _after(self, held: _Set, kinds: bytes, tail: int) -> int:
-        for kind in kinds if tail else kinds[:-1]:
-            held = self._on(held, kind, False)
-        return self._state(tail, self._uncut(held) if tail else self._on(held, kinds[-1], True))
+            held = self._uncut(path[-1]) if tail else self._on(path[-1], kinds[-1], True)
+            row[number] = self._state(tail, held)
+        self._rows[state] = row
+        return row
 
     # --- states ---------------------------------------------------------------------------------------------------
 
