@@ -3,7 +3,7 @@
     python benchmarks/canonical.py
 
 Prints a line for each constraint: compile and first mask together; over random walks the median, the 99th percentile
-and the worst of a mask asked for the first time at its place; the median and the least of the same mask asked for again.
+and the worst of a mask asked for the first time at its place; the median and the least of the same one asked for again.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _CLITICS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 O200K = "|".join([*(part + _CLITICS for part in _WORDS.split("|")), r"\p{N}{1,3}", _REST])
 TEKKEN = "|".join([_WORDS, r"\p{N}", _REST])
 
-SAMPLE = "the cat's mat  the  hat\n\n the END\tof   it 1234 56 /a//b \n  中文中 ABc aBC 'll can't I'VE 中B 中Bc --- \n/ "
+SAMPLE = "the cat's mat  the  hat\n\n the END\tof   it 1234 56 /a/b \n  中文中 ABc aBC 'll can't I'VE 中B 中Bc --- \n/ "
 
 
 def vocabulary_of(tokens: list[bytes], pattern: str | None) -> Vocabulary:
