@@ -77,8 +77,8 @@ class CanonicalAutomaton:
     Raises ``TokenizationError`` where how the vocabulary's tokenizer works is not known or has no exact automaton here,
     ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` where no text of the language has a
     canonical sequence. Later calls raise ``BudgetExceeded`` where one search visits more than ``budget.states`` nodes
-    or takes more than ``budget.seconds``; masks that would hold more than ``budget.bytes`` are forgotten and made
-    again.
+    or takes more than ``budget.seconds``; masks beyond ``budget.bytes``, and nodes beyond
+    ``budget.states``, are forgotten and found again.
     """
 
     def __init__(self, automaton: TokenAutomaton, budget: Budget) -> None:
@@ -245,6 +245,8 @@ class CanonicalAutomaton:
         known = self._known_way(start)
         if known is not None:
             return known
+        if len(self._ways) > self.budget.states:
+            self._ways.clear()
         deadline = time.monotonic() + self.budget.seconds
         seen = {start}
         path: list[tuple[Node, Iterator[tuple[int, Node]]]] = [(start, self._successors(start))]
