@@ -7,6 +7,7 @@ import random
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +25,11 @@ from tokenfst.errors import (
     TerminatedError,
     TokenIdError,
     TokenizationError,
+    VocabularyError,
 )
 from tokenfst.tokenizers.byte_pairs import BytePairs
 from tokenfst.tokenizers.split_pattern import split_pattern
+from tokenfst.tokenizers.token_file import read_token_file, write_token_file
 
 SINGLE = [bytes([byte]) for byte in range(256)]
 WHOLE = r"[\s\S]+"
@@ -287,9 +290,15 @@ def test_python_and_tiktoken_agree_on_assigned_characters() -> None:
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-def test_tekken_says_how_it_splits(tekken: Vocabulary) -> None:
+def test_tekken_says_how_it_splits(tekken: Vocabulary, tmp_path: Path) -> None:
     assert tekken.split_pattern == TEKKEN
     assert pickle.loads(pickle.dumps(tekken)).split_pattern == TEKKEN
+    small = Vocabulary([*SINGLE, b""], 256, split_pattern=WHOLE)
+    write_token_file(small, tmp_path / "small.json")
+    assert read_token_file(tmp_path / "small.json").split_pattern == WHOLE
+    (tmp_path / "wrong.json").write_text('{"tokens": ["a", ""], "eos_token_id": 1, "split_pattern": 5}')
+    with pytest.raises(VocabularyError, match="split_pattern must be a string"):
+        read_token_file(tmp_path / "wrong.json")
     assert Vocabulary([*SINGLE, b""], 256, split_pattern="a") == Vocabulary([*SINGLE, b""], 256)
 
 

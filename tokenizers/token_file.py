@@ -27,7 +27,16 @@ from typing import Any
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
 
-_KEYS = {"tokens", "eos_token_id", "special_tokens", "initial_tokens", "start_absorbs", "symbols", "name"}
+_KEYS = {
+    "tokens",
+    "eos_token_id",
+    "special_tokens",
+    "initial_tokens",
+    "start_absorbs",
+    "symbols",
+    "split_pattern",
+    "name",
+}
 
 
 def read_token_file(
@@ -54,6 +63,9 @@ def read_token_file(
     symbols = document.get("symbols")
     if not _are_symbols(symbols):
         raise VocabularyError(f"{path}: symbols must be a list of names, or null for special tokens")
+    split_pattern = document.get("split_pattern")
+    if not isinstance(split_pattern, str | None):
+        raise VocabularyError(f"{path}: split_pattern must be a string, not {split_pattern!r}")
     try:
         return Vocabulary(
             pad_tokens(_table(document["tokens"], "tokens"), size),
@@ -62,6 +74,7 @@ def read_token_file(
             initial_tokens=None if initial is None else pad_tokens(_table(initial, "initial_tokens"), size),
             start_absorbs=document.get("start_absorbs", False) is True,
             symbols=symbols and symbols + [None] * ((size or 0) - len(symbols)),
+            split_pattern=split_pattern,
             name=str(document.get("name", "")) or f"tokens:{path}",
         )
     except VocabularyError as error:
@@ -82,6 +95,8 @@ def write_token_file(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
         document["start_absorbs"] = vocabulary.start_absorbs
     if vocabulary.symbols is not None:
         document["symbols"] = list(vocabulary.symbols)
+    if vocabulary.split_pattern is not None:
+        document["split_pattern"] = vocabulary.split_pattern
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
