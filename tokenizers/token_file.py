@@ -11,8 +11,8 @@
 
 ``tokens`` and ``eos_token_id`` (an id or a list) are required. An entry of ``tokens`` is a string (its
 UTF-8), or an object with ``hex`` or ``bytes``; the empty one marks a special token. ``special_tokens`` is a
-mapping from names to ids or a list of ids. ``initial_tokens``, ``start_absorbs`` and ``symbols`` (names, or null)
-are those of ``Vocabulary``. Other keys are refused.
+mapping from names to ids or a list of ids. ``initial_tokens``, ``start_absorbs``, ``symbols`` (names, or null)
+and ``split_pattern`` are those of ``Vocabulary``. Other keys are refused.
 """
 
 from __future__ import annotations
