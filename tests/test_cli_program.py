@@ -187,7 +187,8 @@ def test_errors_of_the_machine(error: Exception, code: int, monkeypatch: pytest.
     assert done.code == code and done.err.startswith("error: ") and "Traceback" not in done.err
 
 
-def test_shell_completion() -> None:
+def test_shell_completion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda *_: ("bash", "/bin/bash"))
     assert tokenfst("--show-completion", "bash").code == 0
     complete = subprocess.run(
         [sys.executable, "-c", "from tokenfst.cli import main; main()"],

@@ -231,3 +231,14 @@ def tekken_ids(vocabulary: Vocabulary, text: str) -> list[int]:
     """Some spelling of a text: single bytes."""
     by_bytes = {token: number for number, token in enumerate(vocabulary.tokens) if len(token) == 1}
     return [by_bytes[bytes([byte])] for byte in text.encode()]
+
+
+def test_temporal_logic_over_concepts() -> None:
+    """Coffee, then a cat, then a toy, and a dot at the end, as a formula over what the text holds."""
+    words = concepts({"coffee": ["coffee"], "cat": ["cat", "cats"], "toy": ["toy", "toys"], "dot": ["."]})
+    order = tokenfst.ltlf("F(coffee & F(cat & F toy)) & F(dot & last)", ["coffee", "cat", "toy", "dot"])
+    language = words.language(order)
+    assert language.accepts("coffee with two cats. Their toys, a coffee.")
+    assert not language.accepts("A cat, a coffee, a toy.")
+    assert not language.accepts("coffee, category, toy.")
+    assert not language.accepts("coffee, cats, toys")
