@@ -91,13 +91,15 @@ class FragmentBuilder {
     fragment.tokens = std::move(entry_tokens_);
     fragment.completed = std::move(completed_);
     std::set<std::pair<State, uint16_t>> met;
+    std::pair<State, uint16_t> last_met{kDead, 0};  // neighbours mostly lead to one place
     for (const Inside& inside : inside_) {
-      if (!met.emplace(inside.state, inside.iterations).second) continue;
+      const std::pair<State, uint16_t> place{inside.state, inside.iterations};
+      if (place == std::exchange(last_met, place) || !met.insert(place).second) continue;
       fragment.representatives.push_back(inside.token);
       fragment.representative_iterations.push_back(inside.iterations);
     }
     if (!split_.counted) return true;
-    std::ranges::stable_sort(inside_, [](const Inside& a, const Inside& b) { return a.iterations > b.iterations; });
+    sort_by_iterations();
     size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
     while (exceptions > 0 && exceptions < inside_.size() && inside_[exceptions - 1].iterations == inside_[exceptions].iterations) --exceptions;
     for (size_t i = 0; i < exceptions; ++i) {
@@ -114,6 +116,16 @@ class FragmentBuilder {
       fragment.nested.push_back(row);
     }
     return true;
+  }
+
+  // Most iterations first, and as before among equals: a counting sort.
+  void sort_by_iterations() {
+    std::vector<uint32_t> begins(size_t{UINT16_MAX} + 2, 0);  // by how many fewer than the most possible
+    for (const Inside& inside : inside_) ++begins[UINT16_MAX - inside.iterations + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<Inside> sorted(inside_.size());
+    for (const Inside& inside : inside_) sorted[begins[UINT16_MAX - inside.iterations]++] = inside;
+    inside_ = std::move(sorted);
   }
 
   // The terminator cannot begin an iteration. That each text is cut into iterations in one way only is checked state
