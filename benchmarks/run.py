@@ -22,6 +22,7 @@ import length
 import logits
 import schemas
 import steps
+import substrings
 from libraries import PEERS, World, version
 from measure import Figure, pin_to_one_cpu, shown
 
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "artifact": compilation.artifact,
     "steps": steps.cached_steps,
     "interior": steps.unvisited_interior,
+    "substrings": substrings.substrings,
     "logits": logits.logits_masking,
     "length": length.length,
     "grammars": grammars.grammars,

@@ -86,7 +86,6 @@ class Arena {
     if (set.empty()) return kEmpty;
     return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
   }
-  NodeId leaf(const Node& node) { return intern(node); }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
     return static_cast<uint32_t>(machines_.size() - 1);
@@ -298,7 +297,8 @@ class Arena {
     }
     return found;
   }
-  NodeId node(const Node& made) { return intern(made); }  // of unordered.hpp
+  // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
+  NodeId node(const Node& made) { return intern(made); }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
   // was read: other members of the union begin with what is in it.
   NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0}); }

@@ -68,7 +68,7 @@ class Selections {
     const Lexicon& words = *lexicons_[index];
     if (words.count(state) == 0) return kEmpty;
     if (!words.has_arcs(state)) return kEpsilon;
-    return arena_.leaf({Kind::Words, words.accepting(state), true, 0, 0, index, state, 0, 0});
+    return arena_.node({Kind::Words, words.accepting(state), true, 0, 0, index, state, 0, 0});
   }
   // A selection. `separator` must not be nullable, nor hold what needs a context.
   NodeId select(uint32_t lexicon, uint32_t low, uint32_t high, NodeId separator) {
@@ -90,7 +90,7 @@ class Selections {
     if (left == words.count(state) && number == selection.high) return this->words(selection.lexicon, state);
     const bool nullable = number >= selection.low && completes(words, state, place, used);
     const uint16_t depth = static_cast<uint16_t>(arena_[selection.separator].depth + 1);
-    return arena_.leaf({Kind::Pick, nullable, true, 0, depth, index, state, place, used});
+    return arena_.node({Kind::Pick, nullable, true, 0, depth, index, state, place, used});
   }
   // What follows a word that ends here: a separator and the next word; empty where none does.
   NodeId after_pick(const Node& node) {

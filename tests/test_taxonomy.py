@@ -45,15 +45,15 @@ def selections(labels: list[str], separator: str, low: int, high: int, unique: b
     return {separator.join(chosen) for count in range(low, high + 1) for chosen in ways(labels, count)}
 
 
-def walk(automaton: tokenfst.TokenAutomaton, rng: random.Random) -> str:
-    """A text whose tokens are drawn from the masks alone."""
-    matcher, vocabulary = automaton.matcher(), automaton.vocabulary
+def walk(automaton: tokenfst.TokenAutomaton, rng: random.Random, limit: int | None = None) -> str:
+    """A text whose tokens are drawn from the masks alone, at most ``limit`` of them."""
+    matcher, vocabulary = automaton.matcher(max_tokens=limit), automaton.vocabulary
     row = tokenfst.allocate_token_bitmask(1, len(vocabulary))
-    while not matcher.is_terminated():
+    while not matcher.is_terminated() and matcher.max_tokens_left != 0:
         matcher.fill_next_token_bitmask(row, 0)
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
         assert matcher.accept_token(int(rng.choice(allowed.tolist())))
-    return vocabulary.decode(matcher.tokens[:-1]).decode()
+    return vocabulary.decode(matcher.tokens[: -1 if matcher.is_terminated() else None]).decode()
 
 
 # --- the automaton of words ---------------------------------------------------------------------------
@@ -255,13 +255,7 @@ def test_a_budget_of_tokens_never_cuts_a_label() -> None:
     automaton = compile(multi_choice(labels, "--", min=2), toy(b"ab", b"--"))
     for limit in range(7, 20):
         for _ in range(5):
-            matcher = automaton.matcher(max_tokens=limit)
-            row = tokenfst.allocate_token_bitmask(1, len(automaton.vocabulary))
-            while not matcher.is_terminated() and matcher.max_tokens_left:
-                matcher.fill_next_token_bitmask(row, 0)
-                allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-                assert matcher.accept_token(int(rng.choice(allowed.tolist())))
-            chosen = automaton.vocabulary.decode([t for t in matcher.tokens if t < 258]).decode().split("--")
+            chosen = walk(automaton, rng, limit).split("--")
             assert set(chosen) <= set(labels) and 2 <= len(chosen) == len(set(chosen))
 
 
@@ -271,13 +265,7 @@ def test_a_budget_of_tokens_with_very_many_states() -> None:
     assert 11 <= automaton.matcher().distance() <= 16  # a bound, and never less than the truth
     rng = random.Random(3)
     for limit in (17, 18, 25):
-        matcher = automaton.matcher(max_tokens=limit)
-        row = tokenfst.allocate_token_bitmask(1, len(automaton.vocabulary))
-        while not matcher.is_terminated() and matcher.max_tokens_left:
-            matcher.fill_next_token_bitmask(row, 0)
-            allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-            assert matcher.accept_token(int(rng.choice(allowed.tolist())))
-        chosen = automaton.vocabulary.decode([t for t in matcher.tokens if t < 258]).decode().split(", ")
+        chosen = walk(automaton, rng, limit).split(", ")
         assert set(chosen) <= set(labels) and 3 <= len(chosen) == len(set(chosen))
 
 
