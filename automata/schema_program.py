@@ -25,14 +25,13 @@ from tokenfst.automata.expression import (
     EPSILON,
     Expr,
     Op,
-    Program,
-    ProgramCode,
     Unordered,
     call,
     copies,
     union,
 )
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
+from tokenfst.automata.program import Program, ProgramCode
 from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded

@@ -21,6 +21,8 @@ class PlainWalk {
   const uint8_t* classes() const { return bytes_.classes(); }
   Config next(Config from, uint32_t byte_class) { return {bytes_.row(from.state)[byte_class]}; }
   Config arrive(Config, State raw) { return {raw}; }
+  // Where a token ends.
+  Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
   Config run(Config from, std::string_view text) { return {bytes_.run(from.state, text)}; }
 
  private:
@@ -56,12 +58,23 @@ class Composition {
   // Whether the vocabulary spells text in another way here: at the start of some.
   bool is_first(Config config) const { return vocabulary_.has_initial() && config.state == bytes_.start(); }
   // Whether the shortcuts by expression apply: they know bytes only, and no second context.
-  bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
+  bool structural(Config config) const { return bytes_.is_lazy() && complete_ && bytes_.boundary() == kNone && !is_first(config); }
+
+  // The special tokens that are symbols of the byte automaton, with their columns, by token.
+  void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) { specials_ = std::move(specials); }
+  const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return specials_; }
+  // Where a special token leads.
+  template <class Walk>
+  Config special(Walk& walk, Config config, uint32_t token) const {
+    auto it = std::ranges::lower_bound(specials_, token, {}, &std::pair<uint32_t, uint32_t>::first);
+    return it == specials_.end() || it->first != token ? Config{} : walk.boundary(walk.next(config, it->second));
+  }
 
   // The allowed tokens of a configuration where shortcuts apply: the union of what its members and the rests behind its
   // fragments give, each gathered once.
   template <class Walk>
   void gather(Walk& walk, Config start, Gathered& out) {
+    each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
     while (!pending.empty()) {
@@ -95,8 +108,12 @@ class Composition {
     if (is_dead(config)) return found;
     bool first = is_first(config);
     const Trie& trie = first ? vocabulary_.initial_trie() : vocabulary_.trie();
-    trie.walk(walk, config, path_, [&](uint32_t index, Config end) { each_string(trie, index, [&](uint32_t token) { found.emplace_back(token, end); }); },
-              [](uint32_t) {});
+    each_special(walk, config, [&](uint32_t token, Config end) { found.emplace_back(token, end); });
+    auto take = [&](uint32_t index, Config end) {
+      if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
+      each_string(trie, index, [&](uint32_t token) { found.emplace_back(token, end); });
+    };
+    trie.walk(walk, config, path_, take, [](uint32_t) {});
     // A loop at the start alone leads nowhere.
     if (first && !(vocabulary_.start_absorbs() && found.empty() && !bytes_.accepting(config.state))) {
       for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
@@ -114,12 +131,35 @@ class Composition {
       unique(out.next);
       return out;
     }
+    onward_by_bytes(walk, config, out);
+    each_special(walk, config, [&](uint32_t, Config end) { out.next.push_back(end); });
+    if (!specials_.empty()) unique(out.next);
+    return out;
+  }
+
+ private:
+  // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
+  using Place = std::pair<Config, uint32_t>;
+
+  static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
+  static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
+
+  // Calls f(token, where it leads) for each special token that leads on.
+  template <class Walk, class F>
+  void each_special(Walk& walk, Config config, F&& f) const {
+    for (auto [token, column] : specials_) {
+      if (Config end = walk.boundary(walk.next(config, column)); !is_dead(end)) f(token, end);
+    }
+  }
+
+  template <class Walk>
+  void onward_by_bytes(Walk& walk, Config config, Onward& out) {
     // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
-    if (narrow_onward(walk, config, out, narrow_)) return out;
+    if (narrow_onward(walk, config, out, narrow_)) return;
     NodeId node = bytes_.node(config.state);
     if (auto members = members_of(node); !members.empty()) {
       for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
-      return out;
+      return;
     }
     Split at = split_of(node);
     auto fragment = at ? known_fragment(at, 0) : nullptr;
@@ -132,18 +172,10 @@ class Composition {
       for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(end); });
       if (exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
       unique(out.next);
-      return out;
+      return;
     }
     narrow_onward(walk, config, out, UINT32_MAX);
-    return out;
   }
-
- private:
-  // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
-  using Place = std::pair<Config, uint32_t>;
-
-  static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
-  static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 
   template <class F>
   static void each_string(const Trie& trie, uint32_t index, F&& f) {
@@ -331,6 +363,7 @@ class Composition {
   bool complete_;
   std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;
 };
 

@@ -25,7 +25,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag, Token, Begun, Inside };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -38,6 +38,7 @@ constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped n
 constexpr uint8_t kHasCall = 4;    // calls of rules
 constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
 constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
+constexpr uint8_t kHasToken = 32;  // tokens as such: Token, Begun, Inside, symbols; see Derivatives::at_boundary
 
 struct Node {
   Kind kind;
@@ -84,7 +85,25 @@ class Arena {
 
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
-    return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
+    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint8_t{0}, 0, add_set(set), 0, 0, 0});
+  }
+  // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
+  void widen(uint32_t symbols, bool tokens_in_rules) {
+    if (symbols > 0) {
+      sets_.clear();
+      set_index_.clear();
+      add_set(everything_ = ByteSet::all(symbols));
+    }
+    if (tokens_in_rules) token_in_rules_ = kHasToken;
+  }
+  const ByteSet& everything() const { return everything_; }
+  // One token whose bytes are a word of `text`, from one boundary of tokens to the next: Token; where the first boundary
+  // is here, Begun; and where some bytes were read since, Inside.
+  NodeId token(NodeId text, Kind place = Kind::Token) {
+    if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
+    const Node& node = nodes_[text];
+    const uint8_t traits = static_cast<uint8_t>(node.traits | kHasToken);
+    return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
   }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
@@ -158,7 +177,7 @@ class Arena {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar); });
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -208,7 +227,7 @@ class Arena {
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -267,7 +286,7 @@ class Arena {
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
 
-  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall | kHasLoop, 0, rule, 0, 0, 0}); }
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint8_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
   // The empty word, at the end of what is left of rule `k`: for showing stacks.
@@ -501,6 +520,8 @@ class Arena {
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
+  ByteSet everything_ = ByteSet::all();
+  uint8_t token_in_rules_ = 0;
   std::vector<ByteSet> sets_;
   std::unordered_map<uint64_t, uint32_t> set_index_;
   std::vector<std::shared_ptr<const Machine>> machines_;

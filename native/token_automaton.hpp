@@ -27,37 +27,48 @@ class TokenAutomaton {
   // Walks of the vocabulary that enter at most `narrow` trie nodes are not worth a fragment.
   static constexpr uint32_t kNarrowWalk = 192;
 
-  TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
-      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
-        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {}
+  // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending.
+  TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
+                 std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk)
+      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)),
+        complete_((vocabulary_->complete() && bytes_->boundary() == kNone) || bytes_->is_pushdown()),
+        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {
+    composition_.adopt_specials(std::move(specials));
+    check_tokens();
+  }
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const MaskPool& masks() const { return masks_; }
+  const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return composition_.specials(); }
   Config start() const { return {bytes_->start()}; }
   bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
-  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
-  Config advance(Config config, uint32_t token, Stacks& stacks) const {
-    std::string_view text = vocabulary_->tokens()[token];
-    if (composition_.is_first(config)) {
-      std::string_view first = vocabulary_->initial()[token];
-      if (first.empty()) return {text.empty() ? kDead : composition_.after_empty()};
-      text = first;
-    }
-    if (text.empty()) return {};
-    if (!bytes_->is_pushdown()) return {bytes_->run(config.state, text)};
-    return Walker(*bytes_, stacks).run(config, text);
-  }
   // Calls f with what runs configurations here. `asked`, if given, takes down which stacks are looked into.
   template <class F>
-  auto with_walk(Stacks& stacks, Asked* asked, F&& f) {
+  auto with_walk(Stacks& stacks, Asked* asked, F&& f) const {
     if (bytes_->is_pushdown()) {
       Walker walk(*bytes_, stacks, asked);
       return f(walk);
     }
     PlainWalk walk(*bytes_);
     return f(walk);
+  }
+  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
+  Config advance(Config config, uint32_t token, Stacks& stacks) const {
+    std::string_view text = vocabulary_->tokens()[token];
+    if (text.empty() && vocabulary_->initial()[token].empty()) {
+      return with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, config, token); });
+    }
+    if (composition_.is_first(config)) {
+      std::string_view first = vocabulary_->initial()[token];
+      if (first.empty()) return {composition_.after_empty()};
+      text = first;
+    }
+    if (text.empty()) return {};
+    if (!bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(config.state, text)});
+    Walker walk(*bytes_, stacks);
+    return walk.boundary(walk.run(config, text));
   }
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks) {
@@ -207,6 +218,30 @@ class TokenAutomaton {
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
+
+  // Raises where a special token could come before the first text, whose form would then be another one; and with a stack
+  // where no token is what a rule asks for: whether tokens lead on would be a question about the whole stack.
+  void check_tokens() {
+    Stacks stacks;
+    for (auto [token, column] : composition_.specials()) {
+      if (!vocabulary_->has_initial() || is_dead(start())) break;
+      if (is_dead(with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, start(), token); }))) continue;
+      throw Error(Fault::Constraint, "a special token (id " + std::to_string(token) + ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
+    }
+    if (!bytes_->is_pushdown() || !bytes_->is_lazy() || bytes_->boundary() == kNone) return;
+    const auto texts = bytes_->with_arena([](const Arena& arena) {
+      std::vector<NodeId> found;
+      for (NodeId id = 0; id < arena.size(); ++id) {
+        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
+      }
+      return found;
+    });
+    PlainWalk walk(*bytes_);
+    for (NodeId text : texts) {
+      const State begun = bytes_->intern(bytes_->with_arena([&](Arena& arena) { return arena.token(text, Kind::Begun); }));
+      if (composition_.ends(walk, {begun}).empty()) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
+    }
+  }
 
   // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
   struct Info {
@@ -373,12 +408,12 @@ class TokenAutomaton {
   // The distance of a member's top, or of a frame, with nothing below.
   uint32_t distance_alone(NodeId node) {
     Stacks own;
-    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(node)), own);
+    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node))), own);
   }
   // States that complete it one after the other: itself, where it needs no stack; else some way to.
   void append_alone(NodeId node, std::vector<State>& parts) {
     Stacks own;
-    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(node));
+    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node)));
     if (bytes_->num_stacks(config.state) == 0) {
       parts.push_back(config.state);
       return;

@@ -57,6 +57,19 @@ class Walker {
     return config;
   }
 
+  // Where a token ends: what lies below may begin anew too, once it is looked at.
+  Config boundary(Config at) {
+    const uint32_t column = bytes_.boundary();
+    if (column == kNone) return at;
+    for (uint32_t looks = 0; looks < kMaxLooks; ++looks) {
+      looked_ = false;
+      const Config begun = next(at, column);
+      if (!looked_ || begun == at) return begun;
+      at = begun;
+    }
+    throw Error(Fault::Corrupt, "a step looks into stacks without end");
+  }
+
   // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it.
   Config arrive(Config from, State raw) {
     blocked_ = false;
@@ -91,6 +104,7 @@ class Walker {
       if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step looks into stacks without end");
       StackId node = stacks_before_[hole];
       if (asked_) asked_->note(node, stacks_);
+      looked_ = true;
       for (const Edge& edge : stacks_.edges(node)) {
         if (edge.below != kBottom) stacks_before_.push_back(edge.below);
       }
@@ -171,7 +185,7 @@ class Walker {
   Asked* asked_;
   StackId stop_ = UINT32_MAX;
   static constexpr uint32_t kMaxLooks = 1 << 20;
-  bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false;
+  bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false, looked_ = false;
   std::vector<StackId> stacks_before_, next_, made_;
   std::vector<Edge> edges_;
 };

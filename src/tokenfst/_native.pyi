@@ -39,6 +39,7 @@ class ByteAutomaton:
         assured: npt.NDArray[np.int32],
         labelled: bool,
         lexicons: Sequence[Lexicon],
+        token_classes: Sequence[tuple[int, int]],
         states: int,
         bytes: int,
         seconds: float,
@@ -87,11 +88,13 @@ class TokenAutomaton:
         assured: npt.NDArray[np.int32],
         labelled: bool,
         lexicons: Sequence[Lexicon],
+        token_classes: Sequence[tuple[int, int]],
         vocabulary: Vocabulary,
         states: int,
         bytes: int,
         seconds: float,
         narrow: int = ...,
+        symbols: Sequence[tuple[int, int]] = ...,
     ) -> TokenAutomaton: ...
     @staticmethod
     def from_arrays(

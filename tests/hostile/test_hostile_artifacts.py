@@ -213,7 +213,7 @@ def test_other_versions(version: str, refused: Callable[..., None]) -> None:
     refused(
         put_together(header, content),
         ArtifactVersionError,
-        "reads version 1 only: compile the constraint again",
+        "reads versions 1 and 2 only: compile the constraint again",
     )
 
 
@@ -232,7 +232,7 @@ def change(name: str, value: object) -> Callable[[Header], None]:
 STATES = take_apart(GOOD)[0]["mask"]["shape"][0]
 BROKEN: list[tuple[Callable[[Header], object], str]] = [
     (lambda header: header.pop("worst"), "its header lacks 'worst'"),
-    (change("more", {}), "its header holds 'more', which version 1 does not have"),
+    (change("more", {}), "its header holds 'more', which the format does not have"),
     (lambda header: header["__metadata__"].pop("source"), "its metadata lacks 'source'"),
     (change_metadata(more=""), "its metadata holds 'more'"),
     (change_metadata(source=None), "the metadata 'source' is not a string but None"),
