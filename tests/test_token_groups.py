@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference import artifact as slow_artifact
 from reference.token_groups import SlowTokens
 
 import tokenfst
@@ -169,6 +170,12 @@ def check_random(rng: random.Random, folder: Path, longest: int) -> None:
         path = folder / "random.safetensors"
         expanded.save(path)
         check(TokenAutomaton.load(path, SMALL), words, longest)
+        data = path.read_bytes()
+        slow = slow_artifact.read(data, len(SMALL))
+        slow_artifact.meaning(slow, SMALL)
+        slow_artifact.canonical(slow)
+        again = compiled(Language(expr, "random")).expand()
+        assert again.arrays()["table"].tobytes() == expanded.arrays()["table"].tobytes()
 
 
 def sequences(automaton: TokenAutomaton, longest: int) -> set[tuple[int, ...]]:

@@ -203,12 +203,12 @@ def test_the_digest_comes_first(refused: Callable[..., None]) -> None:
 # --- what the header says -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", ["2", "0", "01", "", "1.0", "one" * 50])
+@pytest.mark.parametrize("version", ["3", "0", "01", "", "1.0", "one" * 50])
 def test_other_versions(version: str, refused: Callable[..., None]) -> None:
     header, content = take_apart(GOOD)
     header["__metadata__"]["version"] = version
     # Whatever else a later version has: the version is what the message must be about.
-    header["__metadata__"]["digest_of_version_2"] = "new"
+    header["__metadata__"]["digest_of_version_3"] = "new"
     header["new"] = header.pop("worst")
     refused(
         put_together(header, content),
