@@ -135,9 +135,7 @@ class Expr:
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     op: Final[Op]
     args: Final[tuple[Expr, ...]] = ()
-    value: Final[
-        int | bytes | str | tuple[()] | tuple[int, int] | Unordered | Dfa | Lexicon | TokenName | None
-    ] = None
+    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | TokenName | None] = None
     source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
     size: Final[int] = 0
@@ -353,7 +351,7 @@ def unordered(
 def one_token(text: Expr) -> Expr:
     """One token whose bytes are a word of ``text``, which has a word that is not empty, and no calls, recursion or
     look-behind."""
-    return Expr(Op.ONE_TOKEN, (text,), (), None, 1)
+    return Expr(Op.ONE_TOKEN, (text,), "", None, 1)
 
 
 def tokens(name: TokenName) -> Expr:

@@ -168,7 +168,6 @@ class ProgramCode:
             self._blob += value
         elif isinstance(value, tuple | Unordered):
             operands += value
-            self._speaks_of_tokens |= op is Op.ONE_TOKEN
         elif op is Op.BYTES:
             assert isinstance(value, int)
             operands.append(self._sets.setdefault(value, len(self._sets)))
@@ -178,6 +177,8 @@ class ProgramCode:
         elif op is Op.WORDS:
             assert isinstance(value, Lexicon)
             operands.append(self._lexicons.setdefault(id(value), (len(self._lexicons), value))[0])
+        elif op is Op.ONE_TOKEN:
+            self._speaks_of_tokens = True
         elif op is Op.TOKENS:
             assert isinstance(value, TokenName)
             operands.append(self._token_names.setdefault(value, len(self._token_names)))

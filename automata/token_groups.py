@@ -1,11 +1,12 @@
 """Languages that speak of tokens: one token of text, one token of a class, one special token.
 
-The idea: the words of all other languages are texts, however they are cut into tokens. Here a boundary between two tokens
-is something that an expression can ask for, as it can ask for a byte. ``one_token(x)`` begins at a boundary, ends at the
-next, and what stands in between is a word of x; and a special token, which has no bytes, is a letter of its own. So a
-token sequence is in such a language exactly if there is a way to read it, through bytes and through classes of tokens at
-once: no edge has precedence over another (Koo, Liu and He, 2024, section 2.5.1, prefer ordinary edges to terminal labels
-and order the labels among each other, and so lose sequences). ``&``, ``|``, ``+`` and repetition are those of languages:
+The idea: the words of all other languages are texts, however they are cut into tokens. Here a boundary between two
+tokens is something that an expression can ask for, as it can ask for a byte. ``one_token(x)`` begins at a boundary,
+ends at the next, and what stands in between is a word of x; and a special token, which has no bytes, is a letter of
+its own. So a token sequence is in such a language exactly if there is a way to read it, through bytes and through
+classes of tokens at once: no edge has precedence over another (Koo, Liu and He, 2024, section 2.5.1, prefer ordinary
+edges to terminal labels and order the labels among each other, and so lose sequences). ``&``, ``|``, ``+`` and
+repetition are those of languages:
 ``one_token().repeat(1, 20) & regex(".*")`` is text of at most 20 tokens.
 
 Front ends know bytes and no vocabulary: names are looked up by ``compile``. What only a vocabulary knows (whether there
@@ -39,7 +40,9 @@ def one_token(text: Language | None = None) -> Language:
     if text is None:
         return Language(TEXT_TOKEN, "one_token()")
     if (text - Language.epsilon()).is_empty():
-        raise EmptyLanguageError(f"no token has bytes that are a word of {text.source}: it has none but the empty word")
+        raise EmptyLanguageError(
+            f"no token has bytes that are a word of {text.source}: it has none but the empty word"
+        )
     return Language(expression.one_token(text.expr), f"one_token({text.source})", text._budget)
 
 

@@ -139,7 +139,8 @@ def check_format(path: object, header: dict[str, Any]) -> None:
     if version not in (str(VERSION), str(TOKENS_VERSION)):
         raise ArtifactVersionError(
             f"{path} is written in version {shown(version)} of the artifact format, and this release of "
-            f"tokenfst reads versions {VERSION} and {TOKENS_VERSION} only: compile the constraint again with this release"
+            f"tokenfst reads versions {VERSION} and {TOKENS_VERSION} only: compile the constraint again with this "
+            "release"
         )
 
 
@@ -149,7 +150,9 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     _check_keys(path, "its metadata", metadata, METADATA)
     expected = tensors(header)
     if metadata["version"] != (found := str(version_of(header))):
-        raise corrupt(path, f"it says version {metadata['version']}, and its tensors are those of version {found}")
+        raise corrupt(
+            path, f"it says version {metadata['version']}, and its tensors are those of version {found}"
+        )
     _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in expected)])
     for key, value in metadata.items():
         if not isinstance(value, str):

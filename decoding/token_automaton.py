@@ -354,10 +354,12 @@ def _compile_tokens(
         )
     if program.rules and not vocabulary.native.complete:
         raise ConstraintError(
-            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by itself: "
-            "compile its truncate(depth) instead"
+            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
+            "itself: compile its truncate(depth) instead"
         )
-    native = _compose(program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes))
+    native = _compose(
+        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
+    )
     if native.is_empty or not native.spellable:
         raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)

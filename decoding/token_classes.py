@@ -1,8 +1,8 @@
 """What names of tokens in a constraint stand for in one vocabulary.
 
 Special tokens have no bytes: they become symbols beside the bytes. Those that no class tells apart are one symbol, so
-that symbols exclude each other. Tokens of text are read by their bytes: a class of them is its byte strings, each as one
-token; so tokens of equal bytes are in a class together or not at all.
+that symbols exclude each other. Tokens of text are read by their bytes: a class of them is its byte strings, each as
+one token; so tokens of equal bytes are in a class together or not at all.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MAX_SYMBOLS = 64
 
 @dataclass(frozen=True, slots=True)
 class TokenClasses:
-    """``rows``: for each name the bits of its symbols, and the words that are its tokens of text. ``symbols``: pairs of a
-    special token and its symbol, by token."""
+    """``rows``: for each name the bits of its symbols, and the words that are its tokens of text. ``symbols``: pairs of
+    a special token and its symbol, by token."""
 
     rows: tuple[tuple[int, Lexicon | None], ...] = ()
     symbols: tuple[tuple[int, int], ...] = ()
@@ -40,7 +40,9 @@ def find_classes(
     members = [(name, _members(name, vocabulary, given)) for name in names]
     kinds: dict[tuple[int, ...], int] = {}
     symbols: list[tuple[int, int]] = []
-    for token in sorted({token for _, ids in members for token in ids if token in vocabulary.special_token_ids}):
+    for token in sorted(
+        {token for _, ids in members for token in ids if token in vocabulary.special_token_ids}
+    ):
         kind = tuple(number for number, (_, ids) in enumerate(members) if token in ids)
         symbols.append((token, kinds.setdefault(kind, len(kinds))))
     if len(kinds) > MAX_SYMBOLS:
@@ -48,7 +50,9 @@ def find_classes(
             f"the constraint tells {len(kinds)} kinds of special tokens apart, and {MAX_SYMBOLS} are the most: put "
             "those that may stand in the same places into one token class"
         )
-    bits = [sum(1 << symbol for kind, symbol in kinds.items() if number in kind) for number in range(len(members))]
+    bits = [
+        sum(1 << symbol for kind, symbol in kinds.items() if number in kind) for number in range(len(members))
+    ]
     words = [_words(name, ids, vocabulary) for name, ids in members]
     return TokenClasses(tuple(zip(bits, words, strict=True)), tuple(symbols))
 

@@ -12,7 +12,6 @@ from test_engine_tokens import allowed
 
 import tokenfst
 from tokenfst import Vocabulary, _native
-from tokenfst.automata import expression as ex
 from tokenfst.automata.program import linearize
 
 NO_FRAGMENTS = 0xFFFFFFFF

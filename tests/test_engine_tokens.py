@@ -37,9 +37,7 @@ def random_vocabulary(rng: random.Random, letters: bool = False) -> Vocabulary:
 
 
 def compose(expr: ex.Expr, vocabulary: Vocabulary, narrow: int = 192) -> _native.TokenAutomaton:
-    return _native.TokenAutomaton.compose(
-        *linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow
-    )
+    return _native.TokenAutomaton.compose(*linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow)
 
 
 def brute_force(expr: ex.Expr, vocabulary: Vocabulary) -> SlowTokenAutomaton | None:

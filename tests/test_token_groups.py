@@ -1,7 +1,7 @@
 """Languages that speak of tokens, against the definition (``reference.token_groups``), mask by mask.
 
-In a world of a few tokens every sequence of up to three (soak: four) is tried. With n tokens left a mask is known exactly: a token is
-allowed if some word of at most n tokens goes on with it. So every mask along every way is compared.
+In a world of a few tokens every sequence of up to three (soak: four) is tried. With n tokens left a mask is known
+exactly: a token is allowed if some word of at most n tokens goes on with it. So every mask along every way is compared.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import artifact as slow_artifact
-from reference.token_groups import SlowTokens
 
 import tokenfst
+from reference import artifact as slow_artifact
+from reference.token_groups import SlowTokens
 from tokenfst import (
     EmptyLanguageError,
     Grammar,
@@ -369,7 +369,11 @@ def test_draft_trees() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
-        (lambda: special_token("<x>"), VocabularyMismatchError, "no special token '<x>'; it knows '<i>', '<t>'"),
+        (
+            lambda: special_token("<x>"),
+            VocabularyMismatchError,
+            "no special token '<x>'; it knows '<i>', '<t>'",
+        ),
         (lambda: token_class("X"), VocabularyMismatchError, "nobody said which tokens"),
         (lambda: ~one_token(), ConstraintError, "a complement"),
         (lambda: regex("a*") - special_token("<t>"), ConstraintError, "a complement"),

@@ -266,7 +266,8 @@ def canonical(found: SlowArtifact) -> None:
     get = found.tensors
     header = json.loads(found.text)
     rule(
-        list(header) == ["__metadata__", *layout_of(found.metadata["version"])] and list(header["__metadata__"]) == METADATA,
+        list(header) == ["__metadata__", *layout_of(found.metadata["version"])]
+        and list(header["__metadata__"]) == METADATA,
         "order of keys",
     )
     compact = json.dumps(header, ensure_ascii=False, separators=(",", ":"))

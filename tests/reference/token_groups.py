@@ -49,7 +49,9 @@ class SlowTokens:
 
 
 class _Layout:
-    def __init__(self, items: list[int], places: set[int], sequence: Sequence[int], world: SlowTokens) -> None:
+    def __init__(
+        self, items: list[int], places: set[int], sequence: Sequence[int], world: SlowTokens
+    ) -> None:
         self.items, self.places, self.world = items, places, world
         self.token_at = dict(zip(sorted(places), sequence, strict=False))
         self.known: dict[tuple[int, int, int], bool] = {}
