@@ -46,6 +46,7 @@ class ByteAutomaton {
     first_symbol_ = num_classes_;
     num_classes_ += symbols_;
     if (loaded.speaks_of_tokens) boundary_ = num_classes_++;
+    tokens_intersected_ = loaded.tokens_intersected;
     if (boundary_ != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
     new_state(kEmpty);
     start_ = state_of(loaded.root);
@@ -74,6 +75,8 @@ class ByteAutomaton {
   const uint8_t* classes() const { return classes_.data(); }
   // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
   uint32_t num_classes() const { return num_classes_; }
+  // Whether tokens as such stand in an intersection: then whether there is one that all parts want takes a search.
+  bool tokens_intersected() const { return tokens_intersected_; }
   // Whether tokens are more than their bytes.
   bool speaks_of_tokens() const { return symbols_ > 0 || boundary_ != kNone; }
   uint32_t symbol_column(uint32_t symbol) const { return first_symbol_ + symbol; }
@@ -502,6 +505,7 @@ class ByteAutomaton {
   std::deque<std::unique_ptr<State[]>> rows_;
   size_t rows_used_ = 0, rows_bytes_ = 0;
   State start_ = kDead, inner_start_ = kDead;
+  bool tokens_intersected_ = false;
   std::mutex mutex_;
   Deadline deadline_{0};
 };

@@ -6,6 +6,7 @@
 //   3. a union: what its members give;
 //   4. the fragment is built, once for this vocabulary;
 //   5. the whole walk, which goes by 1 to 4 again behind nodes with very many tokens below them.
+// Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
 // All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
@@ -46,9 +47,21 @@ struct Onward {
 
 class Composition {
  public:
-  // `complete`: every byte that is read is a token.
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow, bool complete)
-      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), complete_(complete) {}
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow) {}
+
+  // Says that tokens lead on from wherever bytes do, to acceptance: then shortcuts by expression apply.
+  void assume_complete() { complete_ = true; }
+  // Whether some token is in each class that the expression asks for.
+  bool has_every_class() {
+    const auto texts = bytes_.with_arena([](const Arena& arena) {
+      std::vector<NodeId> found;
+      for (NodeId id = 0; id < arena.size(); ++id) {
+        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
+      }
+      return found;
+    });
+    return std::ranges::all_of(texts, [&](NodeId text) { return class_of(text)->usable; });
+  }
 
   size_t memory() const { return fragment_bytes_; }
   size_t num_fragments() const { return fragments_.size(); }
@@ -58,7 +71,7 @@ class Composition {
   // Whether the vocabulary spells text in another way here: at the start of some.
   bool is_first(Config config) const { return vocabulary_.has_initial() && config.state == bytes_.start(); }
   // Whether the shortcuts by expression apply: they know bytes only, and no second context.
-  bool structural(Config config) const { return bytes_.is_lazy() && complete_ && bytes_.boundary() == kNone && !is_first(config); }
+  bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
 
   // The special tokens that are symbols of the byte automaton, with their columns, by token.
   void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) { specials_ = std::move(specials); }
@@ -83,6 +96,10 @@ class Composition {
       const auto [config, top] = place;
       if (is_dead(config) || !seen.insert(place).second) continue;
       NodeId node = bytes_.node(config.state);
+      if (auto [text, rest] = begun(node); text != kEmpty) {
+        out.rows.push_back({&class_of(text)->row, {}});
+        continue;
+      }
       Split at = split_of(node);
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
       if (!fragment || !fragment->usable) {
@@ -155,8 +172,12 @@ class Composition {
   template <class Walk>
   void onward_by_bytes(Walk& walk, Config config, Onward& out) {
     // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
-    if (narrow_onward(walk, config, out, narrow_)) return;
     NodeId node = bytes_.node(config.state);
+    if (auto [text, rest] = begun(node); text != kEmpty) {
+      out.next.push_back(walk.boundary(walk.arrive(config, bytes_.intern(rest))));
+      return;
+    }
+    if (narrow_onward(walk, config, out, narrow_)) return;
     if (auto members = members_of(node); !members.empty()) {
       for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
       return;
@@ -167,9 +188,9 @@ class Composition {
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
       for (size_t i = 0; i < fragment->representatives.size(); ++i) {
         if (at.counted && fragment->representative_iterations[i] > at.high) continue;
-        out.next.push_back(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]]));
+        out.next.push_back(walk.boundary(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]])));
       }
-      for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(end); });
+      for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
       if (exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
       unique(out.next);
       return;
@@ -192,7 +213,9 @@ class Composition {
   bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
-    auto take = [&](uint32_t index, Config) { each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); }); };
+    auto take = [&](uint32_t index, Config end) {
+      if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
+    };
     bool whole = trie.walk(walk, place.first, path_, take, [](uint32_t) {}, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
@@ -205,7 +228,7 @@ class Composition {
     for (uint32_t child = top + 1; child < trie.node(top).end; child = trie.node(child).end) {
       const Config next = walk.next(config, walk.classes()[trie.node(child).byte]);
       if (is_dead(next)) continue;
-      each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
+      if (!is_dead(walk.boundary(next))) each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
       if (trie.below(child) >= kMany) pending.emplace_back(next, child);
       else gather_walk(walk, {next, child}, UINT32_MAX, out);
     }
@@ -214,7 +237,8 @@ class Composition {
   bool narrow_onward(Walk& walk, Config config, Onward& out, uint32_t limit) {
     const Trie& trie = vocabulary_.trie();
     auto take = [&](uint32_t index, Config end) {
-      if (trie.node(index).first != trie.node(index + 1).first && (out.next.empty() || out.next.back() != end)) out.next.push_back(end);
+      if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
+      if (out.next.empty() || out.next.back() != end) out.next.push_back(end);
     };
     bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
     if (whole) unique(out.next);
@@ -301,6 +325,40 @@ class Composition {
   Split split_of(NodeId node) {
     return bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
   }
+  // Where an expression begins with one token of a class: what that is, and what follows; else empty.
+  std::pair<NodeId, NodeId> begun(NodeId node) {
+    if (bytes_.boundary() == kNone) return {kEmpty, kEmpty};
+    return bytes_.with_arena([&](const Arena& arena) -> std::pair<NodeId, NodeId> {
+      const bool begins = arena[node].kind == Kind::Concat;
+      const Node& head = begins ? arena[arena[node].a] : arena[node];
+      if (head.kind != Kind::Begun) return {kEmpty, kEmpty};
+      return {head.a, begins ? arena[node].b : kEpsilon};
+    });
+  }
+  // The tokens whose bytes are a word of `text`; usable where there are any.
+  std::shared_ptr<const Fragment> class_of(NodeId text) {
+    auto& slot = classes_[text];
+    if (slot) return slot;
+    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), canonical_key(arena, text)); });
+    if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
+    if (!slot) {
+      auto made = std::make_shared<Fragment>();
+      made->row.assign((vocabulary_.size() + 31) / 32, 0);
+      PlainWalk walk(bytes_);
+      std::vector<Config> path;
+      const Trie& trie = vocabulary_.trie();
+      auto take = [&](uint32_t index, Config end) {
+        if (trie.node(index).first == trie.node(index + 1).first || is_dead(walk.boundary(end))) return;
+        made->usable = true;
+        each_string(trie, index, [&](uint32_t token) { made->row[token >> 5] |= 1u << (token & 31); });
+      };
+      trie.walk(walk, Config{bytes_.intern(begun)}, path, take, [](uint32_t) {});
+      slot = std::move(made);
+      if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
+    }
+    fragment_bytes_ += slot->memory();
+    return slot;
+  }
   bool exits_at_once(const Split& at) {
     return bytes_.with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
   }
@@ -360,7 +418,8 @@ class Composition {
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
   uint32_t narrow_;
-  bool complete_;
+  bool complete_ = false;
+  std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
   std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;

@@ -87,7 +87,7 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     NodeId element = last ? rest : arena[rest].a;
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
-    if (node.has(kHasCall | kHasMark) || node.kind == Kind::Unordered) return {};
+    if (node.has(kHasCall | kHasMark | kHasToken) || node.kind == Kind::Unordered) return {};
     if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
     if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
     if (node.kind != Kind::Repeat) {

@@ -35,6 +35,7 @@ struct Loaded {
   std::vector<std::pair<NodeId, std::string>> labels;
   uint32_t symbols = 0;           // beside bytes
   bool speaks_of_tokens = false;  // boundaries of tokens make a difference
+  bool tokens_intersected = false;
 };
 
 class ProgramReader {
@@ -49,6 +50,7 @@ class ProgramReader {
     const std::vector<Instruction> instructions = decode(program);
     check(program, instructions);
     uint64_t symbols = 0;
+    bool tokens_intersected = false;
     for (auto& [set, lexicon] : program.classes) symbols |= set;
     const bool speaks_of_tokens = std::ranges::any_of(instructions, [&](const Instruction& each) {
       return each.op == Op::OneToken || (each.op == Op::Tokens && program.classes[each.operands[0]].second >= 0);
@@ -100,6 +102,7 @@ class ProgramReader {
             }
           }
           made = arena_.all_of(parts);
+          tokens_intersected |= arena_[made].has(kHasToken);
           if (!program.rules.empty()) refuse_tokens(made, "an intersection inside of a grammar that needs a stack");
           break;
         }
@@ -162,7 +165,7 @@ class ProgramReader {
       if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable) fail("a rule has no body, or one that is not what is said of it");
       arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
-    Loaded loaded{nodes.empty() ? kEmpty : nodes.back(), {}, static_cast<uint32_t>(std::bit_width(symbols)), speaks_of_tokens};
+    Loaded loaded{nodes.empty() ? kEmpty : nodes.back(), {}, static_cast<uint32_t>(std::bit_width(symbols)), speaks_of_tokens, tokens_intersected};
     if (arena_[loaded.root].has(kHasBehind)) fail("a look-behind stands in no scope");
     for (auto& [k, text] : program.labels) {
       if (k >= nodes.size()) fail("a label belongs to no instruction");

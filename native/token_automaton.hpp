@@ -31,10 +31,10 @@ class TokenAutomaton {
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
                  std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk)
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)),
-        complete_((vocabulary_->complete() && bytes_->boundary() == kNone) || bytes_->is_pushdown()),
-        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {
+        composition_(*bytes_, *vocabulary_, narrow), complete_(tokens_lead_on()), lengths_(*bytes_), masks_(vocabulary_->size()) {
     composition_.adopt_specials(std::move(specials));
-    check_tokens();
+    if (complete_) composition_.assume_complete();
+    check_first();
   }
 
   ByteAutomaton& bytes() const { return *bytes_; }
@@ -195,7 +195,7 @@ class TokenAutomaton {
   // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
   // DEAD; of automata without stacks.
   std::vector<State> reachable() {
-    if (complete_) return bytes_->reachable();
+    if (complete_ && bytes_->boundary() == kNone) return bytes_->reachable();
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
@@ -208,8 +208,8 @@ class TokenAutomaton {
     PlainWalk walk(*bytes_);
     for (size_t i = 1; i < order.size(); ++i) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
-      for (Config end : composition_.onward(walk, {order[i]}).next) {
-        if (alive(walk, end)) visit(end.state);
+      for (auto& [token, end] : composition_.ends(walk, {order[i]})) {
+        if (complete_ || alive(walk, end)) visit(end.state);
       }
     }
     return order;
@@ -219,27 +219,23 @@ class TokenAutomaton {
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
 
-  // Raises where a special token could come before the first text, whose form would then be another one; and with a stack
-  // where no token is what a rule asks for: whether tokens lead on would be a question about the whole stack.
-  void check_tokens() {
+  // Whether every byte that is read is a token, and every class of tokens that is asked for has one. With a stack whoever
+  // makes the automaton sees to the former: whether tokens lead on would be a question about the whole stack.
+  bool tokens_lead_on() {
+    const bool by_bytes = vocabulary_->complete() || bytes_->is_pushdown();
+    if (bytes_->boundary() == kNone || !by_bytes) return by_bytes;
+    if (!bytes_->is_lazy() || bytes_->tokens_intersected()) return false;
+    if (composition_.has_every_class()) return true;
+    if (bytes_->is_pushdown()) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
+    return false;
+  }
+  // Raises where a special token could come before the first text, whose form would then be another one.
+  void check_first() {
+    if (!vocabulary_->has_initial()) return;
     Stacks stacks;
     for (auto [token, column] : composition_.specials()) {
-      if (!vocabulary_->has_initial() || is_dead(start())) break;
-      if (is_dead(with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, start(), token); }))) continue;
+      if (is_dead(start()) || is_dead(with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, start(), token); }))) continue;
       throw Error(Fault::Constraint, "a special token (id " + std::to_string(token) + ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
-    }
-    if (!bytes_->is_pushdown() || !bytes_->is_lazy() || bytes_->boundary() == kNone) return;
-    const auto texts = bytes_->with_arena([](const Arena& arena) {
-      std::vector<NodeId> found;
-      for (NodeId id = 0; id < arena.size(); ++id) {
-        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
-      }
-      return found;
-    });
-    PlainWalk walk(*bytes_);
-    for (NodeId text : texts) {
-      const State begun = bytes_->intern(bytes_->with_arena([&](Arena& arena) { return arena.token(text, Kind::Begun); }));
-      if (composition_.ends(walk, {begun}).empty()) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
     }
   }
 
@@ -513,8 +509,8 @@ class TokenAutomaton {
 
   std::shared_ptr<ByteAutomaton> bytes_;
   std::shared_ptr<const Vocabulary> vocabulary_;
-  const bool complete_;  // every byte that is read is a token
   Composition composition_;
+  const bool complete_;  // tokens lead on from wherever bytes do
   Lengths lengths_;
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};
