@@ -23,6 +23,7 @@ from tokenfst import (
     Matcher,
     TokenAutomaton,
     Vocabulary,
+    _native,
     one_token,
     regex,
     special_token,
@@ -30,7 +31,10 @@ from tokenfst import (
 )
 from tokenfst.automata import expression as ex
 from tokenfst.automata.expression import Expr, TokenName
+from tokenfst.automata.program import linearize
 from tokenfst.automata.token_groups import PARAGRAPH_TOKEN, TEXT_TOKEN
+from tokenfst.budget import Budget
+from tokenfst.decoding.token_classes import find_classes
 from tokenfst.errors import (
     ConstraintError,
     PatternSyntaxError,
@@ -66,12 +70,17 @@ LEAVES = (
 )
 
 
-def random_expr(rng: random.Random, depth: int, *, tokens: bool = True) -> Expr:
+WAYS = ("concat", "concat", "union", "repeat", "and", "without")
+
+
+def random_expr(
+    rng: random.Random, depth: int, *, tokens: bool = True, among: Sequence[str] = WAYS
+) -> Expr:
     """A random expression; without ``tokens``, of bytes alone."""
     if depth == 0 or rng.random() < 0.2:
         return rng.choice(LEAVES if tokens else LEAVES[:5])
-    part = lambda: random_expr(rng, depth - 1, tokens=tokens)  # noqa: E731
-    match rng.choice(["concat", "concat", "union", "repeat", "and", "without"]):
+    part = lambda: random_expr(rng, depth - 1, tokens=tokens, among=among)  # noqa: E731
+    match rng.choice(among):
         case "concat":
             return ex.concat(*(part() for _ in range(rng.choice([2, 3]))))
         case "union":
@@ -249,7 +258,7 @@ def test_grammars(name: str) -> None:
 def check_grammar(automaton: TokenAutomaton, twin: SlowTokens, start: Expr) -> None:
     """Which sequences of a few tokens are accepted, and that masks hold each that leads on and none that does not."""
     ids = [token for token in range(len(twin.tokens)) if token != twin.eos]
-    longest = 4
+    longest = 3 if len(ids) > 6 else 4
     words = twin.language(start, longest)
     assert words
     prefixes = {word[:k] for word in words for k in range(len(word) + 1)}
@@ -283,6 +292,25 @@ def check_grammar(automaton: TokenAutomaton, twin: SlowTokens, start: Expr) -> N
         return fork.is_accepting()
 
     visit(())
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_where_every_byte_is_a_token(seed: int) -> None:
+    """There masks come from rows of classes and from fragments; ``narrow`` 0 asks for these at once."""
+    rng = random.Random(seed)
+    twin = SlowTokens(TOKENS, EOS, NAMES)
+    expr = random_expr(rng, rng.choice([2, 3]), among=["concat", "concat", "union", "repeat", "without"])
+    if not twin.language(expr, 3):
+        return
+    program = linearize(expr)
+    classes = find_classes(program.token_names, COMPLETE, CLASSES)
+    for narrow in (0, 192):
+        native = _native.TokenAutomaton.compose(
+            *program.native_args(classes.rows),
+            *(COMPLETE.native, 1_000_000, 1 << 30, 60.0, narrow),
+            symbols=classes.symbols,
+        )
+        check_grammar(TokenAutomaton(native, COMPLETE, "random", Budget()), twin, expr)
 
 
 def test_groups_of_the_paper() -> None:
