@@ -241,6 +241,10 @@ class LogitsError(TokenfstError, ValueError):
     """Logits hold NaN where a finite number or an infinity is needed."""
 
 
+class ModelError(TokenfstError, ValueError):
+    """A model, its prompts or its scores do not fit what a decoder asks of them."""
+
+
 # --- artifacts ----------------------------------------------------------------------------------------
 
 
