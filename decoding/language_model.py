@@ -9,9 +9,13 @@ whatever else can score tokens.
     log_probs = next_log_probs(session.logits)                          # (rows, width)
     session.extend(parents, tokens)                                     # row i is now row parents[i] and tokens[i]
 
+Sessions that are a ``TreeSession`` score trees of tokens behind their rows in one call; ``tree_session`` (its own
+module) makes one of any session.
+
 Invariants: ``logits`` always belong to the rows as they are; rows are scored with the positions that they would have
 alone, whatever the padding of their neighbours. Cost of an ``extend``: one call of the model over the new tokens, and
-one gather of its cache where rows were reordered.
+one gather of its cache where rows were reordered. Rows that grow by different numbers of tokens are padded on the right
+in that call, and the padding stays in the cache, hidden.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.errors import LogitsError, MissingDependencyError, ModelError
 
 try:
@@ -38,13 +43,32 @@ class Session(Protocol):
     def logits(self) -> torch.Tensor:
         """Scores of the next token, shape (rows, width), float32; log-probabilities up to a constant per row."""
 
-    def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    def extend(
+        self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
+    ) -> torch.Tensor:
         """Row i becomes row ``parents[i]`` followed by ``tokens[i]``: parents of shape (rows',), tokens of shape
-        (rows',) or (rows', n), both int64. Returns the scores after each new token, shape (rows', n, width)."""
+        (rows',) or (rows', n), both int64. Returns the scores after each new token, shape (rows', n, width).
+
+        ``lengths``, int64 of shape (rows',), from 1 to n: row i takes only the first ``lengths[i]`` of its tokens; the
+        scores after the others mean nothing."""
 
     def rewind(self, count: int) -> None:
         """Take the last ``count`` tokens of every row back, none of the prompts'. Until the next ``extend``, ``logits``
         are those of the longer rows: a caller that rewinds extends next."""
+
+
+@runtime_checkable
+class TreeSession(Session, Protocol):
+    """A session that can try several continuations at once: a tree of tokens behind the end of its rows, the same tree
+    behind each. ``keep`` makes one path of it part of the rows; until then the rows are as they were.
+    """
+
+    def extend_tree(self, parents: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
+        """Add nodes, numbered on from those added since the last ``keep``. ``parents[i]``: an earlier node, or -1 for
+        the end of the rows. Returns the scores after each new node, shape (rows, n, width)."""
+
+    def keep(self, path: Sequence[int]) -> None:
+        """Append the nodes of ``path``, which leads down from the rows' end, to the rows; forget the others."""
 
 
 class LanguageModel(Protocol):
@@ -92,26 +116,66 @@ class CallbackModel:
 
 
 class CallbackSession:
-    """Rows over a ``CallbackModel``."""
+    """Rows over a ``CallbackModel``. Rows of different lengths stand at the right of ``_ids``, ``_skip`` before them."""
 
     def __init__(self, model: CallbackModel, ids: torch.Tensor) -> None:
         self._model = model
         self._prompt = ids.shape[1]
-        self.ids = ids
+        self._ids = ids
+        self._skip = torch.zeros(len(ids), dtype=torch.long)
+        self._tree = TokenTree()
+        self._tree_scores: list[torch.Tensor] = []
         self.logits = model.score(ids)
 
-    def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        base = self.ids[parents]
+    def extend(
+        self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
+    ) -> torch.Tensor:
         new = tokens if tokens.dim() == 2 else tokens.unsqueeze(1)
-        self.ids = torch.cat([base, new], dim=1)
-        width = base.shape[1]
-        scores = [self._model.score(self.ids[:, : width + k + 1]) for k in range(new.shape[1])]
+        count = new.shape[1]
+        self._ids = torch.cat([self._ids[parents], new], dim=1)
+        self._skip = self._skip[parents.cpu()]
+        width = self._ids.shape[1]
+        scores = [self._score(width - count + k + 1) for k in range(count)]
         self.logits = scores[-1]
+        if lengths is not None:
+            _check_lengths(lengths, len(new), count)
+            self.logits = torch.stack(scores, dim=1)[torch.arange(len(new)), lengths - 1]
+            self._skip = self._skip + (count - lengths).cpu()
+            self._ids = torch.stack(
+                [row.roll(count - length) for row, length in zip(self._ids, lengths.tolist(), strict=True)]
+            )
         return torch.stack(scores, dim=1)
 
+    def _score(self, end: int) -> torch.Tensor:
+        """The scores of all rows up to column ``end``, a call for each length that rows have."""
+        scores = self._ids.new_empty((len(self._ids), self._model.width), dtype=torch.float32)
+        for skip in set(self._skip.tolist()):
+            rows = (self._skip == skip).nonzero().squeeze(1).to(self._ids.device)
+            scores[rows] = self._model.score(self._ids[rows, skip:end])
+        return scores
+
     def rewind(self, count: int) -> None:
-        _check_rewind(count, self.ids.shape[1] - self._prompt)
-        self.ids = self.ids[:, : self.ids.shape[1] - count]
+        _check_rewind(count, self._ids.shape[1] - int(self._skip.max()) - self._prompt)
+        self._ids = self._ids[:, : self._ids.shape[1] - count]
+
+    def extend_tree(self, parents: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
+        ids = self._ids
+        scores = []
+        for node in self._tree.add(parents, tokens):
+            path = torch.tensor([self._tree.path(node)], device=ids.device).expand(len(ids), -1)
+            self._ids = torch.cat([ids, path], dim=1)
+            scores.append(self._score(self._ids.shape[1]))
+        self._ids = ids
+        found = torch.stack(scores, dim=1)
+        self._tree_scores.append(found)
+        return found
+
+    def keep(self, path: Sequence[int]) -> None:
+        if path:
+            tokens = torch.tensor([self._tree.tokens[node] for node in path], device=self._ids.device)
+            self._ids = torch.cat([self._ids, tokens.expand(len(self._ids), -1)], dim=1)
+            self.logits = torch.cat(self._tree_scores, dim=1)[:, path[-1]]
+        self._tree, self._tree_scores = TokenTree(), []
 
 
 class TransformersModel:
@@ -157,37 +221,98 @@ class TransformersSession:
         self._attention = self._attention.to(device)
         self._cache = DynamicCache(config=model.config)
         self._identity = torch.arange(len(prompts), device=device)
+        self._tree = TokenTree()
+        self._tree_scores: list[torch.Tensor] = []
         self.logits = self._run(ids.to(device), keep=1)[:, -1]
 
+    @property
+    def sees_trees(self) -> bool:
+        """Whether ``extend_tree`` is exact: attention takes a mask of any shape, and every layer keeps every key."""
+        from transformers.cache_utils import DynamicLayer
+
+        any_mask = self._model.config._attn_implementation in ("eager", "sdpa")
+        return any_mask and all(type(layer) is DynamicLayer for layer in self._cache.layers)
+
     def _run(self, ids: torch.Tensor, keep: int) -> torch.Tensor:
-        extra: dict[str, Any] = {}
-        if self._padded:
-            positions = (self._attention.cumsum(1) - 1).clamp_(min=0)[:, -ids.shape[1] :]
-            extra = {"attention_mask": self._attention, "position_ids": positions}
+        if not self._padded:
+            return self._call(ids, logits_to_keep=keep)
+        positions = (self._attention.cumsum(1) - 1).clamp_(min=0)[:, -ids.shape[1] :]
+        return self._call(ids, logits_to_keep=keep, attention_mask=self._attention, position_ids=positions)
+
+    def _call(self, ids: torch.Tensor, **extra: Any) -> torch.Tensor:
         with torch.no_grad():
-            out = self._model(
-                input_ids=ids, past_key_values=self._cache, use_cache=True, logits_to_keep=keep, **extra
-            )
+            out = self._model(input_ids=ids, past_key_values=self._cache, use_cache=True, **extra)
         scores: torch.Tensor = out.logits.to(torch.float32)
         return scores
 
-    def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    def extend(
+        self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
+    ) -> torch.Tensor:
         new = tokens if tokens.dim() == 2 else tokens.unsqueeze(1)
         if not torch.equal(parents, self._identity):
             self._cache.reorder_cache(parents)
             self._attention = self._attention[parents]
             self._identity = torch.arange(len(parents), device=parents.device)
-        self._attention = torch.cat([self._attention, torch.ones_like(new)], dim=1)
+        taken = torch.ones_like(new)
+        if lengths is not None:
+            _check_lengths(lengths, *new.shape)
+            taken = (torch.arange(new.shape[1], device=new.device) < lengths.unsqueeze(1)).long()
+            self._padded = True
+        self._attention = torch.cat([self._attention, taken], dim=1)
         scores = self._run(new, keep=new.shape[1])
-        self.logits = scores[:, -1]
+        self.logits = scores[:, -1] if lengths is None else scores[self._identity, lengths - 1]
         return scores
 
     def rewind(self, count: int) -> None:
         length = self._attention.shape[1]
         _check_rewind(count, length - self._prompt)
         if count:
+            if self._padded and not bool(self._attention[:, length - count :].all()):
+                raise ModelError(
+                    f"cannot rewind {count} tokens: rows took different numbers of tokens in there"
+                )
             self._cache.crop(-count)
             self._attention = self._attention[:, : length - count]
+
+    def extend_tree(self, parents: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
+        if not self.sees_trees:
+            raise ModelError(
+                f"{type(self._model).__name__} takes no attention masks of trees: use tree_session"
+            )
+        tree, device = self._tree, self._attention.device
+        new = tree.add(parents, tokens)
+        rows, length = self._attention.shape
+        depth = torch.tensor([len(tree.path(node)) for node in new], device=device)
+        extra = {"position_ids": self._attention.sum(1, keepdim=True) + depth - 1}
+        if self._padded or not tree.is_chain:
+            seen = torch.zeros((len(new), length + len(tree.tokens)), dtype=torch.bool)
+            for row, node in enumerate(new):
+                seen[row, [length + each for each in tree.path_nodes(node)]] = True
+            mask = seen.to(device).repeat(rows, 1, 1)
+            mask[:, :, :length] = self._attention.bool().unsqueeze(1)
+            hidden = torch.finfo(self._model.dtype).min
+            bias = torch.zeros(mask.shape, dtype=self._model.dtype, device=device)
+            extra["attention_mask"] = bias.masked_fill_(~mask, hidden).unsqueeze(1)
+        ids = torch.tensor([tree.tokens[node] for node in new], device=device).repeat(rows, 1)
+        scores = self._call(ids, **extra)
+        self._tree_scores.append(scores)
+        return scores
+
+    def keep(self, path: Sequence[int]) -> None:
+        added, length = len(self._tree.tokens), self._attention.shape[1]
+        if list(path) == list(range(len(path))):
+            self._cache.crop(len(path) - added)
+        else:
+            columns = torch.tensor([*range(length), *(length + node for node in path)])
+            columns = columns.to(self._attention.device)
+            for layer in self._cache.layers:
+                layer.keys = layer.keys.index_select(-2, columns)
+                layer.values = layer.values.index_select(-2, columns)
+        if path:
+            taken = self._attention.new_ones((len(self._attention), len(path)))
+            self._attention = torch.cat([self._attention, taken], dim=1)
+            self.logits = torch.cat(self._tree_scores, dim=1)[:, path[-1]]
+        self._tree, self._tree_scores = TokenTree(), []
 
 
 def as_language_model(model: Any, width: int | None = None) -> LanguageModel:
@@ -229,6 +354,11 @@ def _rows(prompts: Prompts) -> list[list[int]]:
     if not rows:
         raise ModelError("no prompts: give at least one, which may be empty for models that need none")
     return rows
+
+
+def _check_lengths(lengths: torch.Tensor, rows: int, most: int) -> None:
+    if lengths.shape != (rows,) or not bool(((lengths >= 1) & (lengths <= most)).all()):
+        raise ModelError(f"each of the {rows} rows needs a length from 1 to {most}: {lengths.tolist()}")
 
 
 def _check_rewind(count: int, length: int) -> None:
