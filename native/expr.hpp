@@ -70,7 +70,7 @@ class Arena {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Node) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
+    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
@@ -100,23 +100,25 @@ class Arena {
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
     if (b == kEpsilon) return a;
-    if (nodes_[a].kind != Kind::Concat) return a == kEpsilon ? b : pair(a, b);
-    // Nest to the right, without recursion. The same ends come up again and again: of each list of optional parts, what
-    // begins with any of them.
-    Nested& known = nested_[mix(a, b) % kNested];
-    if (known.a == a && known.b == b) return known.result;
-    const NodeId first = a, last = b;
-    size_t base = spine_.size();
-    while (nodes_[a].kind == Kind::Concat) {
-      spine_.push_back(nodes_[a].a);
-      a = nodes_[a].b;
+    // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
+    // share their ends.
+    if (nested_.size() < nodes_.size()) nested_.assign(4 * nested_.size(), {});
+    auto slot = [&](NodeId list) -> Nested& { return nested_[mix(list, b) & (nested_.size() - 1)]; };
+    const size_t base = spine_.size();
+    NodeId result = kNone;
+    for (; nodes_[a].kind == Kind::Concat; a = nodes_[a].b) {
+      if (const Nested& known = slot(a); known.a == a && known.b == b) {
+        result = known.result;
+        break;
+      }
+      spine_.push_back(a);
     }
-    NodeId result = pair(a, b);
-    while (spine_.size() > base) {
-      result = pair(spine_.back(), result);
-      spine_.pop_back();
+    if (result == kNone) result = a == kEpsilon ? b : pair(a, b);
+    for (; spine_.size() > base; spine_.pop_back()) {
+      const NodeId list = spine_.back();
+      result = pair(nodes_[list].a, result);
+      slot(list) = {list, b, result};
     }
-    known = {first, last, result};
     return result;
   }
 
@@ -518,11 +520,10 @@ class Arena {
   struct Nested {
     NodeId a = kEmpty, b = kEmpty, result = kEmpty;
   };
-  static constexpr size_t kNested = 1024;
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> index_, pool_, spine_;
-  std::vector<Nested> nested_ = std::vector<Nested>(kNested);
+  std::vector<Nested> nested_ = std::vector<Nested>(256);  // a power of two
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
