@@ -241,6 +241,10 @@ class LogitsError(TokenfstError, ValueError):
     """Logits hold NaN where a finite number or an infinity is needed."""
 
 
+class StateError(TokenfstError, IndexError):
+    """States of a device automaton are out of range, or in a tensor of the wrong shape, dtype or device."""
+
+
 # --- artifacts ----------------------------------------------------------------------------------------
 
 
