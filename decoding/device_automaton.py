@@ -77,7 +77,8 @@ class DeviceAutomaton:
     ``automata``: one or several, all over one vocabulary: ``TokenAutomaton`` (expanded here where it is not), or the path of
     an artifact, which needs ``vocabulary``. ``budgets``: make masks for every number of tokens left too, which takes a walk
     of the vocabulary for many a state; without, no call takes a budget. ``capacity``: the most bytes on the device, beyond
-    which ``BudgetExceeded`` is raised and nothing added. ``budget``: of the construction. ``debug``: check every state and
+    which ``BudgetExceeded`` is raised and nothing added. ``dense``: masks are rows or lists, never rows with exceptions, which
+    Triton's kernels need (by default off the host): more memory for less work. ``budget``: of the construction. ``debug``: check every state and
     token id, which waits for the device.
 
     Raises ``ConstraintError`` for a push-down automaton, ``VocabularyMismatchError`` for automata over several vocabularies,
@@ -92,6 +93,7 @@ class DeviceAutomaton:
         vocabulary: Vocabulary | None = None,
         budgets: bool = True,
         capacity: int | None = None,
+        dense: bool | None = None,
         budget: Budget | None = None,
         debug: bool = False,
     ) -> None:
@@ -103,6 +105,7 @@ class DeviceAutomaton:
         self.budgets, self.debug = budgets, debug
         self._budget = budget or Budget()
         self._pool = Pool(torch.empty(0, device=device).device, capacity)
+        self._dense = self.device.type != "cpu" if dense is None else dense
         self._starts: list[int] = []
         self._distances: list[int] = []
         self._rows: dict[bytes, int] = {}
@@ -215,7 +218,7 @@ class DeviceAutomaton:
             assert kernels is not None
             kernels.mask(states.data_ptr(), each, all_rows, *view, _threads(view))
             return logits
-        if (triton := self._triton(logits)) is not None:
+        if (triton := self._triton(states, logits)) is not None:
             triton.mask_logits_(self._tables, logits, states, left, self._steps)
             return logits
         return plain.mask_logits_(logits, self._allowed(states, left))
@@ -285,7 +288,7 @@ class DeviceAutomaton:
                 states.data_ptr(), *_left(left), *view, tokens.data_ptr(), reached.data_ptr(), _threads(view)
             )
             return tokens, reached
-        if (triton := self._triton(logits)) is not None:
+        if (triton := self._triton(states, logits)) is not None:
             return triton.greedy(self._tables, logits, states, left, self._steps)
         tokens = plain.greedy(logits, self._allowed(states, left))
         return tokens, plain.advance(self._tables, states, tokens, self._longest)
@@ -295,13 +298,13 @@ class DeviceAutomaton:
     def _is_native(self) -> bool:
         return not torch.compiler.is_compiling() and self._kernels is not None
 
-    def _triton(self, tensor: Tensor) -> Any:
-        """The Triton kernels, for CUDA tensors where they are installed and nothing is being traced."""
-        if torch.compiler.is_compiling() or not tensor.is_cuda:
+    def _triton(self, states: Tensor, logits: Tensor | None = None) -> Any:
+        """The Triton kernels, for CUDA tensors that they know where they are installed and nothing is being traced."""
+        if torch.compiler.is_compiling() or not states.is_cuda or not self._dense:
             return None
         from tokenfst.decoding import device_triton
 
-        return device_triton if device_triton.AVAILABLE else None
+        return device_triton if device_triton.AVAILABLE and device_triton.takes(logits) else None
 
     def _allowed(self, states: Tensor, left: Tensor | int | None) -> Tensor:
         masks = plain.mask_of(self._tables, states, left, self._steps)
@@ -418,7 +421,7 @@ class DeviceAutomaton:
                 "automata that are resident together must be compiled for one vocabulary; found "
                 f"{self.vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
             )
-        packed = pack(automaton, budgets=self.budgets, budget=self._budget)
+        packed = pack(automaton, budgets=self.budgets, dense=self._dense, budget=self._budget)
         if packed.start == DEAD:
             raise EmptyLanguageError("no token sequence of this vocabulary spells any string of the language")
         known, fresh = dict(self._rows), self._place_rows(packed)

@@ -10,7 +10,9 @@ byte before it; the word in front of a row says which state it is, 0 where no to
 explicit edge for each state and token, is measured in docs/decisions/006-device-layout.md.
 
 A mask is a row XOR flips, as everywhere (docs/format.md); row 0 is the empty one and mask 0 has the end tokens only: what
-DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of their own.
+DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of their own, and
+with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a row that is not empty:
+then a mask is a row or a list.
 
 Token budgets: each state has masks by the distance that may be left after the token (native/budget_layers.hpp).
 
@@ -93,7 +95,7 @@ def _moved(values: Ints, first: int, to: int) -> Ints:
     return np.where(values < first, values, values - first + to).astype(np.int32)
 
 
-def pack(automaton: TokenAutomaton, *, budgets: bool, budget: Budget) -> Packed:
+def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budget) -> Packed:
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
 
     Raises ``ConstraintError`` for a push-down automaton, ``BudgetExceeded`` where a table does not fit 31 bits or
@@ -139,7 +141,7 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, budget: Budget) -> Packed:
         layers = masks["layers"].astype(np.int32)
     else:
         layers = np.zeros((0, 2), np.int32)
-    by_mask, rows, flips = _masks(masks, len(vocabulary))
+    by_mask, rows, flips = _masks(masks, dense)
     # An empty mask stands for the end tokens alone, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
     return Packed(
@@ -154,8 +156,8 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, budget: Budget) -> Packed:
     )
 
 
-def _masks(arrays: dict[str, Any], vocab_size: int) -> tuple[Ints, npt.NDArray[np.uint32], Ints]:
-    """Masks as (row, begin of flips, end, count), rows and flips; long lists of flips made rows."""
+def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.uint32], Ints]:
+    """Masks as (row, begin of flips, end, count), rows and flips."""
     rows, flips = arrays["rows"], arrays["flips"]
     offsets = arrays["flip_offsets"].astype(np.int64)
     if len(flips) > FAR or (len(rows) + 1) * max(1, rows.shape[1]) > 2**40:
@@ -169,7 +171,8 @@ def _masks(arrays: dict[str, Any], vocab_size: int) -> tuple[Ints, npt.NDArray[n
     inside = extended[by_mask[owner, 0], flips // 32] >> (flips % 32) & 1
     change = np.bincount(owner, 1 - 2 * inside.astype(np.int64), len(by_mask)).astype(np.int64)
     by_mask[:, 3] = row_counts[by_mask[:, 0]] + change
-    long = np.flatnonzero(np.diff(offsets) > MOST_FLIPS)
+    sizes = np.diff(offsets)
+    long = np.flatnonzero((sizes > MOST_FLIPS) | (dense & (sizes > 0) & (by_mask[:, 0] > 0)))
     if len(long) == 0:
         return by_mask, rows, flips.astype(np.int32)
     made = extended[by_mask[long, 0]].copy()

@@ -128,7 +128,7 @@ def walk(rng: random.Random, device: Any, rows: list[Row], states: Any, vocabula
 
 @pytest.mark.parametrize("seed", range(4))
 def test_as_matchers(make: Any, seed: int) -> None:
-    check(make, seed, 12)
+    check(make, seed, 7)
 
 
 @pytest.mark.soak
