@@ -14,6 +14,7 @@
 
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
+#include "device_bindings.hpp"
 #include "levels.hpp"
 #include "lexicon_bindings.hpp"
 #include "logits_bindings.hpp"
@@ -459,5 +460,6 @@ NB_MODULE(_native, m) {
   bind_automata(m);
   bind_matcher(m);
   bind_logits(m);
+  bind_device(m);
   bind_suffix_automaton(m);
 }

@@ -199,5 +199,54 @@ def apply_bitmask(
 def suffix_automaton(
     text: bytes, begins: npt.NDArray[np.uint8], ends: npt.NDArray[np.uint8], states: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]: ...
+def budget_layers(
+    automaton: TokenAutomaton, bytes: int, seconds: float
+) -> dict[str, npt.NDArray[np.uint32]]: ...
+
+class DeviceTables:
+    def __init__(
+        self,
+        states: int,
+        table: int,
+        classes: int,
+        bytes: int,
+        tokens: int,
+        masks: int,
+        rows: int,
+        flips: int,
+        layers: int,
+        num_states: int,
+        vocab_size: int,
+        words: int,
+    ) -> None: ...
+    def advance(self, states: int, tokens: int, out: int, rows: int) -> None: ...
+    def mask(
+        self,
+        states: int,
+        each_left: int,
+        left: int,
+        logits: int,
+        type: int,
+        rows: int,
+        width: int,
+        stride: int,
+        threads: int,
+    ) -> None: ...
+    def greedy(
+        self,
+        states: int,
+        each_left: int,
+        left: int,
+        logits: int,
+        type: int,
+        rows: int,
+        width: int,
+        stride: int,
+        tokens: int,
+        next: int,
+        threads: int,
+    ) -> None: ...
+    def fill(self, states: int, each_left: int, left: int, bitmask: int, rows: int) -> None: ...
+
 def simd_levels() -> list[str]: ...
 def buffer_address(array: Any) -> int: ...

@@ -249,6 +249,10 @@ class HmmError(ModelError):
     """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
 
 
+class StateError(TokenfstError, IndexError):
+    """States of a device automaton are out of range, or in a tensor of the wrong shape, dtype or device."""
+
+
 # --- artifacts ----------------------------------------------------------------------------------------
 
 
