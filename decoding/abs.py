@@ -50,6 +50,10 @@ if TYPE_CHECKING:
 _MOST_PUSH = 1 - 2**-20
 """Alpha stays below 1, so that of pushed tokens the likelier one wins."""
 
+_NARROW = 64
+"""Where a row has fewer tokens than this many for each beam, the best are looked for in all rows at once: as torch's
+top-k sorts whole rows then (128 of 128 rows of 8,192: 11.5 ms by rows, 3.3 ms at once; of 131,072: 149 and 574 ms)."""
+
 _IMPOSSIBLE = -1e6
 """The log-probability by which rows are ranked among each other where the model gives every allowed token none."""
 
@@ -209,12 +213,8 @@ class _Search:
         most, (prompts, beams) = self.options.num_beams, self.pushed.shape
         base, log_prob = self.pushed.view(-1, 1), self.log_prob.view(-1, 1)
         rows = torch.arange(prompts * beams, device=base.device).unsqueeze(1)
-        values, tokens = scores.topk(min(most, scores.shape[1]), dim=1)
-        pushed = (values + base).view(prompts, -1)
-        pushed, chosen = pushed.topk(min(most, pushed.shape[1]), dim=1)
-        row, token = (
-            each.expand_as(tokens).reshape(prompts, -1).gather(1, chosen) for each in (rows, tokens)
-        )
+        row, token = self._likeliest(scores, rows)
+        pushed = self.pushed.view(-1)[row] + scores[row, token]
         going = _Candidates(pushed, self.log_prob.view(-1)[row] + log_probs[row, token], row, token)
         of_ends = (
             end_scores + base,
@@ -228,6 +228,22 @@ class _Search:
             least = both.topk(most, dim=1).values[:, -1:]
             ending = ending._replace(pushed=ending.pushed.masked_fill(ending.pushed < least, -math.inf))
         return going, ending
+
+    def _likeliest(self, scores: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The rows and tokens of the k best candidates of each prompt, each of shape (prompts, k)."""
+        most, prompts, width = self.options.num_beams, len(self.prompts), scores.shape[1]
+        base = self.pushed.view(-1, 1)
+        if most * _NARROW > width:
+            sums = (scores + base.to(scores.dtype)).view(prompts, -1)
+            chosen = sums.topk(min(most, sums.shape[1]), dim=1).indices
+            first = rows.view(prompts, -1)[:, :1]
+            return first + chosen // width, chosen % width
+        values, tokens = scores.topk(most, dim=1)
+        chosen = (values + base).view(prompts, -1).topk(most, dim=1).indices
+        row, token = (
+            each.expand_as(tokens).reshape(prompts, -1).gather(1, chosen) for each in (rows, tokens)
+        )
+        return row, token
 
     def _finish(self, candidates: _Candidates) -> None:
         """Note candidates as complete; of each prompt the best ones are kept."""
