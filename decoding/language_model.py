@@ -339,7 +339,7 @@ def next_log_probs(logits: torch.Tensor) -> torch.Tensor:
     """Logits of shape (rows, width) as float32 log-probabilities. Raises ``LogitsError`` where a row has NaN or +inf,
     or no finite value at all: nothing can be drawn from it. Waits for the device."""
     log_probs = torch.log_softmax(logits.to(torch.float32), dim=-1)
-    bad = log_probs.isnan().any(dim=-1)
+    bad = log_probs[:, 0].isnan()  # one such value makes the sum NaN, and with it the whole row
     if bool(bad.any()):
         row = int(bad.nonzero()[0, 0])
         raise LogitsError(

@@ -10,7 +10,8 @@ repeated at will. A decoder keeps one of each, in step:
 Invariants. A row is *finished* when it took an end token, or when its tokens are used up (its text is complete then, by
 the budget's guarantee); a finished row allows end tokens only, and what it is given changes nothing. Every row that is
 not finished allows a token. Cost: a mask and an advance a row (about 1 µs each once cached), a fork where a row goes on
-in several; the masks travel to the device packed.
+in several; the masks travel to the device packed. Near the end of a budget a mask is a walk of the vocabulary: one for
+all rows of a state.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from tokenfst.decoding.bitmask import (
 )
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import MissingDependencyError, ModelError, TokenBudgetError, VocabularyMismatchError
-from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
     import torch
@@ -39,14 +39,16 @@ class ConstraintRows:
     """One matcher per row of a batch."""
 
     def __init__(
-        self, matchers: Sequence[Matcher], vocabulary: Vocabulary, width: int, device: torch.device
+        self, automata: Sequence[TokenAutomaton], max_tokens: int | None, width: int, device: torch.device
     ) -> None:
+        vocabulary = automata[0].vocabulary
         if width < len(vocabulary):
             raise VocabularyMismatchError(
                 f"the model scores {width} tokens and the constraint's vocabulary has {len(vocabulary)}: use the "
                 "vocabulary of the model's own tokenizer"
             )
-        self.matchers = list(matchers)
+        self.matchers = [automaton.matcher(max_tokens) for automaton in automata]
+        self._automata = list(automata)
         self.vocabulary = vocabulary
         self.width = width
         self.device = device
@@ -69,18 +71,7 @@ class ConstraintRows:
         Raises ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in number, and
         ``TokenBudgetError``, naming the least budget, where no accepted text fits into ``max_tokens``.
         """
-        each = list(automata) if isinstance(automata, Sequence) else [automata] * prompts
-        if len(each) != prompts:
-            raise ModelError(
-                f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each"
-            )
-        for automaton in each[1:]:
-            if automaton.vocabulary.fingerprint != each[0].vocabulary.fingerprint:
-                raise VocabularyMismatchError(
-                    "the constraints of a batch must be compiled for one vocabulary; found "
-                    f"{each[0].vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
-                )
-        return cls([a.matcher(max_tokens) for a in each], each[0].vocabulary, width, device)
+        return cls(one_for_each(automata, prompts), max_tokens, width, device)
 
     def __len__(self) -> int:
         return len(self.matchers)
@@ -117,6 +108,15 @@ class ConstraintRows:
         apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
         return scores
 
+    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
+        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
+        return them: of the end tokens too. Nothing is left of rows at distance 0. Of a state a walk of the vocabulary,
+        the first time; of stacks each time."""
+        for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
+            self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
+        apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
+        return scores
+
     def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
         """The tokens that each row may take next, bool of shape (rows, width)."""
         ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
@@ -127,11 +127,24 @@ class ConstraintRows:
             for row, matcher in enumerate(self.matchers):
                 if not self.is_finished(row):
                     self._fill_within(row, matcher, left[row])
-        else:
+        elif all(matcher.max_tokens_left is None for matcher in self.matchers):
             fill_bitmasks(self.matchers, self._bitmask)
+        else:
+            self._fill_each_state()
         for row in range(len(self)):
             if self.is_finished(row):
                 self._bitmask[row] = self._only_end
+
+    def _fill_each_state(self) -> None:
+        """The masks within the rows' budgets; one for all rows with one state and budget, where there is no stack."""
+        first: dict[tuple[int, int, int | None], int] = {}
+        for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
+            state = matcher.state
+            same = first.setdefault((id(automaton), state, matcher.max_tokens_left), row)
+            if same != row and not state >> 32 and not matcher.is_terminated():
+                self._bitmask[row] = self._bitmask[same]
+            else:
+                matcher.fill_next_token_bitmask(self._bitmask, row)
 
     def _fill_within(self, row: int, matcher: Matcher, left: int) -> None:
         before = matcher.max_tokens_left
@@ -165,6 +178,7 @@ class ConstraintRows:
             matcher = self.matchers[parent].fork() if heirs[parent] else self.matchers[parent]
             rows.append((matcher, token))
         self.matchers = [matcher for matcher, _ in rows]
+        self._automata = [self._automata[parent] for parent in chosen]
         for row, (matcher, token) in enumerate(rows):
             if not self.is_finished(row):
                 matcher.accept_token(token)
@@ -174,3 +188,19 @@ class ConstraintRows:
     def tokens(self, row: int) -> list[int]:
         """The tokens that the row took, its end token included."""
         return self.matchers[row].tokens
+
+
+def one_for_each(
+    automata: TokenAutomaton | Sequence[TokenAutomaton], prompts: int
+) -> Sequence[TokenAutomaton]:
+    """A constraint for each prompt: the one for all, or those given, checked for number and vocabulary."""
+    each = list(automata) if isinstance(automata, Sequence) else [automata] * prompts
+    if len(each) != prompts:
+        raise ModelError(f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each")
+    for automaton in each[1:]:
+        if automaton.vocabulary.fingerprint != each[0].vocabulary.fingerprint:
+            raise VocabularyMismatchError(
+                "the constraints of a batch must be compiled for one vocabulary; found "
+                f"{each[0].vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
+            )
+    return each

@@ -84,10 +84,16 @@ def test_models_and_prompts_that_do_not_fit(llama: LlamaForCausalLM) -> None:
         as_language_model(3)
 
 
-@pytest.mark.parametrize("row", [[0.0, float("nan")], [float("inf"), 0.0], [-float("inf"), -float("inf")]])
-def test_scores_without_a_distribution_are_refused(row: list[float]) -> None:
-    with pytest.raises(LogitsError, match="row 1"):
-        next_log_probs(torch.tensor([[0.0, 0.0], row]))
+@pytest.mark.parametrize("width", [2, 5, 16, 100, 4099])
+def test_scores_without_a_distribution_are_refused(width: int) -> None:
+    for bad, place in [(float("nan"), -1), (float("nan"), 0), (float("inf"), 0), (float("inf"), -1)]:
+        scores = torch.zeros(3, width)
+        scores[1, place] = bad
+        with pytest.raises(LogitsError, match="row 1"):
+            next_log_probs(scores)
+    with pytest.raises(LogitsError, match="row 0"):
+        next_log_probs(torch.full((2, width), -float("inf")))
+    next_log_probs(torch.tensor([[-float("inf")] * (width - 1) + [0.0]]))
 
 
 @pytest.fixture(scope="module")

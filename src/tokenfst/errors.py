@@ -245,6 +245,10 @@ class ModelError(TokenfstError, ValueError):
     """A model, its prompts or its scores do not fit what a decoder asks of them."""
 
 
+class DecodingError(TokenfstError, ValueError):
+    """An option of a decoder is out of its range."""
+
+
 class HmmError(ModelError):
     """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
 

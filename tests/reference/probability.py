@@ -12,7 +12,9 @@ Table = list[list[float]]
 Tokens = tuple[int, ...]
 
 
-def path_probability(initial: list[float], transition: Table, emission: Table, tokens: Sequence[int]) -> float:
+def path_probability(
+    initial: list[float], transition: Table, emission: Table, tokens: Sequence[int]
+) -> float:
     """p(tokens): the sum over all paths of hidden states of what the path and the tokens have together."""
     if not tokens:
         return 1.0
