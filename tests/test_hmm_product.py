@@ -19,6 +19,8 @@ from tokenfst.decoding.hmm import Hmm
 from tokenfst.decoding.hmm_product import HmmProduct
 from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], 3)
 PATTERNS = ["a*b", "(ab|ba)*", "a|b", "(a|b)*abb?", "((a|b)(a|b))*", "a{2,4}", "b?(ab){1,2}"]
 
