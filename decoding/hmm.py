@@ -161,8 +161,10 @@ class Hmm:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Hmm:
         """This model on another device, or of another type."""
-        moved = [part.to(device=device, dtype=dtype) for part in (self.initial, self.transition)]
-        return Hmm(*moved, self._emitted.to(device=device, dtype=dtype).T, self.vocabulary)
+        initial, transition, emitted = (
+            part.to(device=device, dtype=dtype) for part in (self.initial, self.transition, self._emitted)
+        )
+        return Hmm(initial, transition, emitted.T, self.vocabulary)
 
     # --- one step at a time -------------------------------------------------------------------------------
 
@@ -284,12 +286,12 @@ class Hmm:
                         f"{path} holds a hidden Markov model of version {about['version']}; this release reads "
                         f"{_VERSION}"
                     )
-                parts = [file.get_tensor(name) for name in ("initial", "transition", "emission")]
+                initial, transition, emission = map(file.get_tensor, ("initial", "transition", "emission"))
         except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
             raise ArtifactError(
                 f"{path} holds no hidden Markov model that Hmm.save wrote: {error}"
             ) from error
-        return cls(*parts, about.get("vocabulary"))
+        return cls(initial, transition, emission, about.get("vocabulary"))
 
     # --- checks -------------------------------------------------------------------------------------------
 
