@@ -6,8 +6,8 @@ The look-ahead of state q with r tokens left is a vector over the hidden states 
 
 where the mass of an edge, (H,), is what the emissions give to its tokens together: found once per token set. A token x
 of state q leads to one q', so p_hmm(x, accepted | prefix) = Σ_h φ(h) B[h, x] (A β_{r-1}(q'))(h), φ being the belief
-about the hidden state that emits x. Hidden and automaton states are never paired in one matrix: the product's transitions
-are a Kronecker product whose factors are applied in turn.
+about the hidden state that emits x. Hidden and automaton states are never paired in one matrix: the transitions of the
+product are a Kronecker product whose factors are applied in turn.
 
 ``length="exact"``: n tokens that lead to acceptance. ``"at_most"``: the end token leads from accepting states to a
 state that is absorbing and accepts whatever the model would emit there (its look-ahead is all ones), so texts of every
@@ -35,27 +35,19 @@ logical control for large language models" (Ctrl-G, 2024), for the form that div
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.hmm import Belief, Hmm, unit_maximum
-from tokenfst.errors import (
-    BudgetExceeded,
-    MatcherError,
-    NondeterministicError,
-    TokenBudgetError,
-    VocabularyMismatchError,
-)
+from tokenfst.decoding.horizon import Horizon, Length
+from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
 
 if TYPE_CHECKING:
     from tokenfst.decoding.token_automaton import TokenAutomaton
-
-Length = Literal["exact", "at_most"]
 
 FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""
@@ -69,13 +61,11 @@ _WIDE = 4
 class HmmProduct:
     """``hmm`` times ``automaton``, for texts of ``max_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
 
-    ``automaton``: a finite token automaton; or its edges, with the ``end_tokens`` that ``"at_most"`` needs. Attributes:
-    ``start``, the state before the first token; ``ended``, the one after an end token (``None``: exact). Everything is
-    on the device of ``hmm``; states are int64 tensors of shape (rows,) on any.
+    ``automaton`` and ``end_tokens`` as for ``Horizon``, which is kept as ``horizon``; its states are those here, int64
+    tensors of shape (rows,). Everything else is on the device of ``hmm``.
 
-    Raises ``VocabularyMismatchError`` where the two are over different tokens, ``NondeterministicError``,
-    ``EmptyLanguageError`` and ``TokenBudgetError`` (naming the least number of tokens that works) where no text fits,
-    ``ConstraintError`` for a push-down automaton, and ``BudgetExceeded``.
+    Raises ``VocabularyMismatchError`` where the two are over different tokens, ``BudgetExceeded``, and what ``Horizon``
+    does: ``TokenBudgetError``, ``NondeterministicError``, ``ConstraintError``.
     """
 
     def __init__(
@@ -88,81 +78,32 @@ class HmmProduct:
         end_tokens: Sequence[int] | None = None,
         budget: Budget | None = None,
     ) -> None:
-        if length not in ("exact", "at_most"):
-            raise ValueError(f'length is "exact" or "at_most", not {length!r}')
-        if max_tokens < 0:
-            raise ValueError(f"max_tokens must not be negative: {max_tokens}")
         if isinstance(automaton, TokenEdges):
-            edges, name = automaton, "the edges"
-            _check_vocabulary(hmm, edges.num_tokens, None)
-            if not edges.is_deterministic:
-                raise NondeterministicError(
-                    "the edges are not deterministic, so the product would count runs: determinize the automaton"
-                )
+            _check_vocabulary(hmm, automaton.num_tokens, None)
         else:
             _check_vocabulary(hmm, len(automaton.vocabulary), automaton.vocabulary.fingerprint)
-            edges, name = TokenEdges.from_automaton(automaton), automaton.source
-            end_tokens = automaton.vocabulary.eos_token_ids if end_tokens is None else end_tokens
-        self.ended: int | None = None
-        if length == "at_most":
-            if not end_tokens:
-                raise ValueError('length="at_most" needs end_tokens')
-            self.ended = edges.num_states
-            edges = edges.with_end(end_tokens)
-        self.hmm, self.max_tokens, self.length, self.edges = hmm, max_tokens, length, edges
-        self.start = int(np.flatnonzero(edges.start)[0])
-        alive = self._met_and_ending_well(name)
-        needed = (int(alive[:-1].sum()) + edges.num_sets) * hmm.hidden_size * hmm.dtype.itemsize
+        self.hmm, self.automaton = hmm, automaton
+        self.horizon = horizon = Horizon(automaton, max_tokens, length, end_tokens)
+        self._edges = edges = horizon.edges
+        held = int(horizon.alive[:-1].sum()) + edges.num_sets
         limit = (budget or Budget()).bytes
-        if needed > limit:
-            raise BudgetExceeded("bytes", limit, f"the look-ahead over {max_tokens} tokens of {name}")
-        device = hmm.device
+        if held * hmm.hidden_size * hmm.dtype.itemsize > limit:
+            raise BudgetExceeded("bytes", limit, f"the look-ahead over {max_tokens} tokens of {horizon.name}")
         self._source, self._target, self._label, self._tokens = (
-            torch.tensor(part, device=device)
+            torch.tensor(part, device=hmm.device)
             for part in (edges.source, edges.target, edges.label, edges.tokens)
         )
-        self._first_edge = np.searchsorted(edges.source, np.arange(edges.num_states + 1)).tolist()
-        labels = np.repeat(np.arange(edges.num_sets), np.diff(edges.offsets))
-        self._keys = labels * edges.num_tokens + edges.tokens
-        self._alive = torch.from_numpy(alive).to(device)
+        self._alive = torch.from_numpy(horizon.alive).to(hmm.device)
         self._row = (self._alive.cumsum(1) - 1).masked_fill_(~self._alive, 0)
         self._gathered: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._ahead, self._scale = self._looked_ahead()
 
+    @property
+    def start(self) -> int:
+        """The state before the first token."""
+        return self.horizon.start
+
     # --- what is made once --------------------------------------------------------------------------------
-
-    def _met_and_ending_well(self, name: str) -> npt.NDArray[np.bool_]:
-        """(max_tokens + 1, Q): whether a state can be met with r tokens left, and reach acceptance by exactly r."""
-        edges = self.edges
-        alive = edges.reachability(self.max_tokens)
-        if not alive[-1, self.start]:
-            least = self._least(alive[-1])
-            raise TokenBudgetError(
-                f"no text of {name} has {'exactly' if self.length == 'exact' else 'at most'} {self.max_tokens} tokens: "
-                + ("no larger number works either" if least is None else f"the least that works is {least}")
-            )
-        met = edges.start
-        for left in range(self.max_tokens, -1, -1):
-            alive[left] &= met
-            met = np.zeros_like(met)
-            met[edges.target[alive[left, edges.source]]] = True
-        return alive
-
-    def _least(self, reach: npt.NDArray[np.bool_]) -> int | None:
-        """The least number of tokens, above ``max_tokens``, of a text; ``reach``: the states that reach acceptance by
-        ``max_tokens``. Ends, since only states that the start leads to are followed: with a cycle among them there are
-        ever longer texts, without one none reaches acceptance by as many tokens as there are states."""
-        edges, tokens = self.edges, self.max_tokens
-        met = edges.start.copy()
-        for _ in range(edges.num_states):
-            met[edges.target[met[edges.source]]] = True
-        while (reach := reach & met).any():
-            before = np.zeros_like(reach)
-            before[edges.source[reach[edges.target]]] = True
-            reach, tokens = before, tokens + 1
-            if reach[self.start]:
-                return tokens
-        return None
 
     def _looked_ahead(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """For each number of tokens left, A β_r(q) of the states that are alive, (alive, H), the maximum of each row 1;
@@ -170,10 +111,10 @@ class HmmProduct:
         hmm, alive = self.hmm, self._alive
         masses = self._masses()
         ahead: list[torch.Tensor] = []
-        scales = hmm.initial.new_full((self.max_tokens, self.edges.num_states), -torch.inf)
+        scales = hmm.initial.new_full((self.horizon.max_tokens, self._edges.num_states), -torch.inf)
         beta = hmm.initial.new_ones(int(alive[0].sum()), hmm.hidden_size)
         scale = beta.new_zeros(len(beta))
-        for left in range(self.max_tokens):
+        for left in range(self.horizon.max_tokens):
             scaled, peak = unit_maximum(beta @ hmm.transition.T)
             ahead.append(scaled)
             scales[left, alive[left]] = scale + peak.log()
@@ -187,8 +128,8 @@ class HmmProduct:
             for part in _parts(len(going), hmm.hidden_size):
                 mass = masses[self._label[going[part]]]
                 beta.index_add_(0, sources[part], mass * scaled[targets[part]] * weight[part])
-            if self.ended is not None and alive[left + 1, self.ended]:
-                ended = self._row[left + 1, self.ended]
+            if self.horizon.ended is not None and alive[left + 1, self.horizon.ended]:
+                ended = self._row[left + 1, self.horizon.ended]
                 beta[ended], best[ended] = 1.0, 0.0
             beta, peak = unit_maximum(beta)
             scale = best + peak.log()
@@ -196,9 +137,9 @@ class HmmProduct:
 
     def _masses(self) -> torch.Tensor:
         """(D, H): the probability that a hidden state emits a token of the set."""
-        emitted, offsets = self.hmm.emitted, torch.from_numpy(np.diff(self.edges.offsets))
-        of_set = torch.arange(self.edges.num_sets).repeat_interleave(offsets).to(emitted.device)
-        masses = emitted.new_zeros(self.edges.num_sets, self.hmm.hidden_size)
+        emitted, offsets = self.hmm.emitted, torch.from_numpy(np.diff(self._edges.offsets))
+        of_set = torch.arange(self._edges.num_sets).repeat_interleave(offsets).to(emitted.device)
+        masses = emitted.new_zeros(self._edges.num_sets, self.hmm.hidden_size)
         for part in _parts(len(of_set), self.hmm.hidden_size):
             masses.index_add_(0, of_set[part], emitted[self._tokens[part]])
         return masses
@@ -206,20 +147,10 @@ class HmmProduct:
     # --- one step -----------------------------------------------------------------------------------------
 
     def next_states(self, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """(rows,): where the tokens (rows,) lead from the states (rows,). Raises ``MatcherError`` for a token that the
-        automaton does not have there; after the end token, every token is padding."""
-        found = []
-        for row, (state, token) in enumerate(zip(states.tolist(), tokens.tolist(), strict=True)):
-            span = slice(*self._first_edge[state : state + 2])
-            wanted = self.edges.label[span] * self.edges.num_tokens + token
-            place = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)
-            here = np.flatnonzero(self._keys[place] == wanted)
-            if state == self.ended:
-                found.append(state)
-            elif len(here):
-                found.append(int(self.edges.target[span][here[0]]))
-            else:
-                raise MatcherError(f"state {state} has no token {token} (row {row})")
+        """(rows,): where the tokens (rows,) lead from the states (rows,). Raises ``MatcherError`` for a token that a
+        state does not have."""
+        pairs = zip(states.tolist(), tokens.tolist(), strict=True)
+        found = [self.horizon.next_state(state, token) for state, token in pairs]
         return torch.tensor(found, dtype=torch.long, device=states.device)
 
     def log_joint(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
@@ -232,7 +163,9 @@ class HmmProduct:
         if left == 0:
             return self._alive[0, states.to(self._alive.device)].to(belief.state).log()
         total = self.log_joint(belief, states, left).logsumexp(-1)
-        return total if self.ended is None else total.masked_fill(states.to(total.device) == self.ended, 0.0)
+        if self.horizon.ended is None:
+            return total
+        return total.masked_fill(states.to(total.device) == self.horizon.ended, 0.0)
 
     def log_weights(
         self, belief: Belief, states: torch.Tensor, left: int, *, corrected: bool = True
@@ -259,17 +192,19 @@ class HmmProduct:
         self, belief: Belief, states: torch.Tensor, left: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """``log_joint``, and which tokens the constraint allows: those may have -inf too."""
-        if not 1 <= left <= self.max_tokens:
-            raise TokenBudgetError(f"the tokens left must be from 1 to {self.max_tokens}, not {left}")
-        joint = belief.state.new_full((len(states), self.edges.num_tokens), -torch.inf)
+        if not 1 <= left <= self.horizon.max_tokens:
+            raise TokenBudgetError(f"the tokens left must be from 1 to {self.horizon.max_tokens}, not {left}")
+        joint = belief.state.new_full((len(states), self._edges.num_tokens), -torch.inf)
         allowed = torch.zeros_like(joint, dtype=torch.bool)
         ahead, row_of, alive = self._ahead[left - 1], self._row[left - 1], self._alive[left - 1]
         states = states.to(joint.device)
         for state in torch.unique(states).tolist():
-            if state == self.ended:
+            if state == self.horizon.ended:
                 continue
             if not self._alive[left, state]:
-                raise MatcherError(f"state {state} is not met with {left} of {self.max_tokens} tokens left")
+                raise MatcherError(
+                    f"state {state} is not met with {left} of {self.horizon.max_tokens} tokens left"
+                )
             rows = (states == state).nonzero()
             beliefs = belief.state[rows[:, 0]]
             tokens, edges = self._narrow(state)
@@ -280,7 +215,7 @@ class HmmProduct:
                 joint[rows, tokens[part]] = self._log(beliefs @ weighted.T, left, targets[part])
             allowed[rows, tokens] = True
             for edge in self._wide(state):
-                target, tokens = int(self.edges.target[edge]), self._set(edge)
+                target, tokens = int(self._edges.target[edge]), self._set(edge)
                 if alive[target]:
                     whole = (beliefs * ahead[row_of[target]]) @ self.hmm.emitted.T
                     joint[rows, tokens] = self._log(whole[:, tokens], left, self._target[edge])
@@ -293,19 +228,19 @@ class HmmProduct:
 
     def _set(self, edge: int) -> torch.Tensor:
         """The tokens of an edge."""
-        begin, end = self.edges.offsets[self.edges.label[edge] :][:2].tolist()
+        begin, end = self._edges.offsets[self._edges.label[edge] :][:2].tolist()
         return self._tokens[begin:end]
 
     def _wide(self, state: int) -> list[int]:
         """The edges of a state that bear many tokens: at most ``_WIDE`` of them."""
-        edges = range(*self._first_edge[state : state + 2])
-        return [edge for edge in edges if len(self._set(edge)) * _WIDE > self.edges.num_tokens]
+        edges = self.horizon.edges_of(state)
+        return [edge for edge in edges if len(self._set(edge)) * _WIDE > self._edges.num_tokens]
 
     def _narrow(self, state: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The tokens of all other edges of a state, and the edge of each."""
         if state not in self._gathered:
             wide = set(self._wide(state))
-            edges = [edge for edge in range(*self._first_edge[state : state + 2]) if edge not in wide]
+            edges = [edge for edge in self.horizon.edges_of(state) if edge not in wide]
             sets = [self._set(edge) for edge in edges]
             device = self._tokens.device
             sizes = torch.tensor([len(tokens) for tokens in sets], dtype=torch.long, device=device)

@@ -245,6 +245,10 @@ class ModelError(TokenfstError, ValueError):
     """A model, its prompts or its scores do not fit what a decoder asks of them."""
 
 
+class ParticleError(TokenfstError, ValueError):
+    """Particles cannot be drawn as asked."""
+
+
 class HmmError(ModelError):
     """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
 
