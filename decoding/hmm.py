@@ -161,8 +161,10 @@ class Hmm:
 
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Hmm:
         """This model on another device, or of another type."""
-        moved = [part.to(device=device, dtype=dtype) for part in (self.initial, self.transition)]
-        return Hmm(*moved, self._emitted.to(device=device, dtype=dtype).T, self.vocabulary)
+        initial, transition, emitted = (
+            part.to(device=device, dtype=dtype) for part in (self.initial, self.transition, self._emitted)
+        )
+        return Hmm(initial, transition, emitted.T, self.vocabulary)
 
     # --- one step at a time -------------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class Hmm:
         self, belief: Belief, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> Belief:
         """The belief after the tokens (rows, T), of which the first ``lengths`` of each row count (default: all)."""
-        tokens, lengths = self._padded(tokens, lengths)
+        tokens, lengths = self.padded(tokens, lengths)
         for column in range(tokens.shape[1]):
             seen = self.observe(belief, tokens[:, column])
             counts = column < lengths
@@ -200,7 +202,7 @@ class Hmm:
 
         ``lengths``: (rows,), how many tokens of each row count (default: all). What would follow is summed out.
         """
-        tokens, lengths = self._padded(tokens, lengths)
+        tokens, lengths = self.padded(tokens, lengths)
         return self.observe_all(self.start(len(tokens)), tokens, lengths).log_likelihood
 
     def forward(
@@ -210,7 +212,7 @@ class Hmm:
 
         Columns beyond a row's length hold predictions, and the logarithm 0.
         """
-        tokens, lengths = self._padded(tokens, lengths)
+        tokens, lengths = self.padded(tokens, lengths)
         rows, columns = tokens.shape
         filtered = self.initial.new_empty(rows, columns, self.hidden_size)
         gains = self.initial.new_zeros(rows, columns)
@@ -231,7 +233,7 @@ class Hmm:
         p(x_{t+1}..x_T | h_t) = exp(scale_t) · scaled_t[h_t]; the largest entry of each scaled row is 1 (all are 0
         where nothing that follows is possible). From a row's last token on: ones, and the scale 0.
         """
-        tokens, lengths = self._padded(tokens, lengths)
+        tokens, lengths = self.padded(tokens, lengths)
         rows, columns = tokens.shape
         scaled = self.initial.new_ones(rows, columns, self.hidden_size)
         scales = self.initial.new_zeros(rows, columns)
@@ -284,12 +286,12 @@ class Hmm:
                         f"{path} holds a hidden Markov model of version {about['version']}; this release reads "
                         f"{_VERSION}"
                     )
-                parts = [file.get_tensor(name) for name in ("initial", "transition", "emission")]
+                initial, transition, emission = map(file.get_tensor, ("initial", "transition", "emission"))
         except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
             raise ArtifactError(
                 f"{path} holds no hidden Markov model that Hmm.save wrote: {error}"
             ) from error
-        return cls(*parts, about.get("vocabulary"))
+        return cls(initial, transition, emission, about.get("vocabulary"))
 
     # --- checks -------------------------------------------------------------------------------------------
 
@@ -303,10 +305,10 @@ class Hmm:
             )
         return tokens
 
-    def _padded(
-        self, tokens: torch.Tensor, lengths: torch.Tensor | None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The tokens (rows, T), padding replaced by token 0, and the lengths (rows,), on the model's device."""
+    def padded(self, tokens: torch.Tensor, lengths: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+        """The tokens (rows, T), padding replaced by token 0, and the lengths (rows,), on the model's device.
+
+        Raises ``TokenIdError`` for an id outside the model's vocabulary, and ``HmmError`` for other shapes."""
         if tokens.dim() != 2:
             raise HmmError(f"tokens must have the shape (rows, length), not {tuple(tokens.shape)}")
         rows, columns = tokens.shape

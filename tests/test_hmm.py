@@ -17,6 +17,8 @@ from reference.probability import path_probability
 from tokenfst.decoding.hmm import Hmm
 from tokenfst.errors import ArtifactError, ArtifactVersionError, HmmError, TokenIdError
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
 
 def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)

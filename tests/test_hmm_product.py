@@ -15,9 +15,18 @@ from test_hmm import seeded, small, split, tables
 
 from reference.probability import accepted_sequences, path_probability, posterior
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile, regex
+from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.hmm import Hmm
 from tokenfst.decoding.hmm_product import HmmProduct
-from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import (
+    BudgetExceeded,
+    MatcherError,
+    NondeterministicError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], 3)
 PATTERNS = ["a*b", "(ab|ba)*", "a|b", "(a|b)*abb?", "((a|b)(a|b))*", "a{2,4}", "b?(ab){1,2}"]
@@ -50,7 +59,7 @@ def test_every_prefix_has_the_probabilities_of_the_enumeration(
     weights, total = posterior(accepted, probability)
     rng = random.Random(seed)
     path = rng.choice(accepted)
-    belief, states = hmm.start(), torch.tensor([product.edges.start])
+    belief, states = hmm.start(), torch.tensor([product.start])
     assert float(product.log_accepted(belief, states, max_tokens)) == pytest.approx(math.log(total))
     for place, token in enumerate(path):
         left, prefix = max_tokens - place, path[:place]
@@ -75,7 +84,7 @@ def test_a_prompt_changes_the_belief() -> None:
     hmm = small(3)
     product = HmmProduct(hmm, automaton("a*b"), 3)
     belief = hmm.observe_all(hmm.start(), torch.tensor([[1, 2]]))
-    found = float(product.log_accepted(belief, torch.tensor([product.edges.start]), 3))
+    found = float(product.log_accepted(belief, torch.tensor([product.start]), 3))
     probability = partial(path_probability, *tables(hmm))
     accepted = accepted_sequences(automaton("a*b"), 3, exact=False)
     expected = math.fsum(probability((1, 2, *tokens)) for tokens in accepted) / probability((1, 2))
@@ -87,7 +96,7 @@ def test_rows_in_different_states_are_looked_up_together() -> None:
     product = HmmProduct(hmm, constraint, 4)
     rows = [(0, 0), (0, 1), (2, 1), (1, 1), (0, 2)]
     belief = hmm.start(len(rows))
-    states = torch.full((len(rows),), product.edges.start)
+    states = torch.full((len(rows),), product.start)
     for place in range(2):
         tokens = torch.tensor([row[place] for row in rows])
         belief, states = hmm.observe(belief, tokens), product.next_states(states, tokens)
@@ -103,7 +112,7 @@ def test_100_steps_and_4096_states_do_not_underflow_in_float32() -> None:
     hmm = small(2, hidden=2, vocab=11, sharpness=2.0)
     wide = split(hmm, 2048)
     exact, found = HmmProduct(hmm, constraint, 100, "exact"), HmmProduct(wide, constraint, 100, "exact")
-    start = torch.tensor([exact.edges.start])
+    start = torch.tensor([exact.start])
     expected = exact.log_accepted(hmm.start(), start, 100)
     assert float(expected) < 1.5 * math.log(1e-38), "the probability would underflow"
     assert found.log_accepted(wide.start(), start, 100).tolist() == pytest.approx(expected.tolist(), rel=1e-5)
@@ -113,7 +122,7 @@ def test_tokens_that_the_model_rules_out_stay_possible() -> None:
     emission = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.5]])
     hmm = Hmm(torch.tensor([0.5, 0.5]), torch.full((2, 2), 0.5), emission)
     product = HmmProduct(hmm, automaton("a*b"), 3)
-    states = torch.tensor([product.edges.start])
+    states = torch.tensor([product.start])
     for corrected in (False, True):
         weights, joint = product.log_weights(hmm.start(), states, 3, corrected=corrected)
         assert joint[0].tolist() == [-math.inf] * 4
@@ -131,7 +140,28 @@ def test_the_least_budget_that_works_is_named() -> None:
         HmmProduct(hmm, automaton("(aa)*"), 3, "exact")
     with pytest.raises(TokenBudgetError, match="exactly 5 tokens: no larger number works"):
         HmmProduct(hmm, automaton("a{2,4}"), 5, "exact")
-    assert HmmProduct(hmm, automaton("a*"), 0).edges.alive.shape[0] == 1
+    nothing = HmmProduct(hmm, automaton("a*"), 0)
+    assert float(nothing.log_accepted(hmm.start(), torch.tensor([nothing.start]), 0)) == 0
+
+
+def test_edges_are_taken_too_if_they_are_deterministic() -> None:
+    hmm, constraint = small(4), automaton("(a|b)*abb?")
+    edges = TokenEdges.from_automaton(constraint)
+    ours, same = HmmProduct(hmm, constraint, 4), HmmProduct(hmm, edges, 4, end_tokens=[3])
+    start = torch.tensor([ours.start])
+    assert torch.equal(ours.log_joint(hmm.start(), start, 4), same.log_joint(hmm.start(), start, 4))
+    two_ways = TokenEdges.from_arcs(
+        [(0, 0, 1), (0, 0, 2), (1, 1, 3), (2, 1, 3)], num_states=4, start=[0], accepting=[3], num_tokens=4
+    )
+    with pytest.raises(NondeterministicError, match="count runs"):
+        HmmProduct(hmm, two_ways, 4, "exact")
+    apart = TokenEdges.from_arcs(
+        [(0, 0, 1), (2, 1, 2), (2, 2, 1)], num_states=3, start=[0], accepting=[1], num_tokens=4
+    )
+    with pytest.raises(TokenBudgetError, match="no larger number works"):
+        HmmProduct(hmm, apart, 4, "exact")
+    with pytest.raises(ValueError, match="needs end_tokens"):
+        HmmProduct(hmm, edges, 4)
 
 
 def test_misfits_are_refused() -> None:
@@ -148,8 +178,8 @@ def test_misfits_are_refused() -> None:
         HmmProduct(named, constraint, -1)
     with pytest.raises(ValueError, match="at_most"):
         HmmProduct(named, constraint, 3, "about")  # type: ignore[arg-type]
-    start = torch.tensor([product.edges.start])
-    with pytest.raises(MatcherError, match=r"has no token 3 \(row 0\)"):
+    start = torch.tensor([product.start])
+    with pytest.raises(MatcherError, match="has no token 3"):
         product.next_states(start, torch.tensor([3]))
     with pytest.raises(TokenBudgetError, match="from 1 to 3, not 4"):
         product.log_joint(named.start(), start, 4)

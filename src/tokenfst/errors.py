@@ -249,6 +249,10 @@ class DecodingError(TokenfstError, ValueError):
     """An option of a decoder is out of its range."""
 
 
+class ParticleError(DecodingError):
+    """Particles cannot be drawn as asked."""
+
+
 class HmmError(ModelError):
     """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
 

@@ -55,3 +55,25 @@ def posterior(
 def total_variation(left: dict[Tokens, float], right: dict[Tokens, float]) -> float:
     """Half the sum of absolute differences: 0 for equal distributions, 1 for ones without a common sequence."""
     return math.fsum(abs(left.get(key, 0.0) - right.get(key, 0.0)) for key in left.keys() | right.keys()) / 2
+
+
+def path_counts(
+    initial: list[float], transition: Table, emission: Table, rows: Sequence[Sequence[int]]
+) -> tuple[Table, Table, Table]:
+    """How often each state comes first (one row), each state follows each, and each state emits each token, expected
+    given the rows: by every hidden path of every row."""
+    states = range(len(initial))
+    first, follows = [[0.0 for _ in states]], [[0.0 for _ in states] for _ in states]
+    emits = [[0.0 for _ in emission[0]] for _ in states]
+    for tokens in rows:
+        whole = path_probability(initial, transition, emission, tokens)
+        for path in itertools.product(states, repeat=len(tokens)):
+            share = initial[path[0]] / whole
+            share *= math.prod(transition[h][g] for h, g in itertools.pairwise(path))
+            share *= math.prod(emission[h][x] for h, x in zip(path, tokens, strict=True))
+            first[0][path[0]] += share
+            for h, g in itertools.pairwise(path):
+                follows[h][g] += share
+            for h, x in zip(path, tokens, strict=True):
+                emits[h][x] += share
+    return first, follows, emits
