@@ -249,6 +249,10 @@ class HmmError(ModelError):
     """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
 
 
+class SamplingError(TokenfstError, ValueError):
+    """Settings of a decoder lie outside of their range, or contradict each other."""
+
+
 # --- artifacts ----------------------------------------------------------------------------------------
 
 
