@@ -29,8 +29,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tokenfst._native import Matcher
-from tokenfst.decoding.bitmask import allocate_token_bitmask, bitmask_from_ids, unpack_bitmask
+from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, prompt_rows
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows
@@ -111,10 +112,11 @@ def generate(
         device=language_model.device,
     )
     cut = _checked_encode(rows.vocabulary, encode) if jump_forward == "canonical" else None
-    jumper = _Jumper(rows.vocabulary, bool(jump_forward), cut, max_new_tokens)
+    runs = ForcedRuns(rows.vocabulary, max_new_tokens)
+    jumper = _Jumper(rows.vocabulary, runs, bool(jump_forward), cut)
     matchers = list(rows.matchers)
     fresh = [jumper.jump(matcher, []) for matcher in matchers]
-    live = [row for row, matcher in enumerate(matchers) if not jumper.is_finished(matcher)]
+    live = [row for row, matcher in enumerate(matchers) if not runs.is_finished(matcher)]
     session: Session | None = None
     calls = chosen = 0
     if live:
@@ -126,7 +128,7 @@ def generate(
         tokens = sampling.choose(scores, generator).tolist()
         chosen += len(live)
         fresh = [jumper.jump(matcher, [token]) for matcher, token in zip(rows.matchers, tokens, strict=True)]
-        kept = [place for place, matcher in enumerate(rows.matchers) if not jumper.is_finished(matcher)]
+        kept = [place for place, matcher in enumerate(rows.matchers) if not runs.is_finished(matcher)]
         if len(kept) < len(live):
             live = [live[place] for place in kept]
             rows.select(kept)
@@ -169,41 +171,24 @@ def _extend(session: Session, parents: list[int], runs: list[list[int]], device:
 class _Jumper:
     """Takes tokens and what is certain after them."""
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        jumps: bool,
-        encode: Encode | None,
-        max_new_tokens: int,
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, runs: ForcedRuns, jumps: bool, encode: Encode | None) -> None:
         self.forced = self.replaced = 0
         self._vocabulary = vocabulary
+        self._runs = runs
         self._jumps = jumps
         self._encode = encode
-        self._limit = max_new_tokens
         self._mask = allocate_token_bitmask(1, len(vocabulary))
-        self._end = vocabulary.eos_token_ids[0]
-        self._only_end = bitmask_from_ids([self._end], len(vocabulary))
-
-    def is_finished(self, matcher: AnyMatcher) -> bool:
-        return matcher.is_terminated() or matcher.num_tokens >= self._limit
 
     def jump(self, matcher: AnyMatcher, chosen: list[int]) -> list[int]:
         """Take the chosen tokens and what follows without a choice; return all that the model has not seen."""
         for token in chosen:
             matcher.accept_token(token)
-        if not self._jumps or self.is_finished(matcher):
+        if not self._jumps or self._runs.is_finished(matcher):
             return chosen
         fresh = chosen
         if self._encode is not None and isinstance(matcher, Matcher):
             fresh = self._append_bytes(matcher, chosen, self._encode)
-        run = matcher.forced_tokens()[: self._limit - matcher.num_tokens]
-        matcher.accept_tokens(run)
-        if not self.is_finished(matcher) and matcher.is_accepting():
-            matcher.fill_next_token_bitmask(self._mask, 0)
-            if (self._mask[0] == self._only_end).all():
-                matcher.accept_token(self._end)
-                run.append(self._end)
+        run = self._runs.take(matcher)
         self.forced += len(run)
         return [*fresh, *run]
 

@@ -69,8 +69,8 @@ class BytePairTokenizer:
         ways[0][cuts.start, _NO_TOKEN] = (_NO_TOKEN, (cuts.start, _NO_TOKEN))
         for place in range(len(data)):
             for end in range(place + 1, min(place + self._longest, len(data)) + 1):
-                token = numbers.get(data[place:end])
-                for state, last in ways[place] if token is not None else ():
+                token = numbers.get(data[place:end], _NO_TOKEN)
+                for state, last in ways[place] if token != _NO_TOKEN else ():
                     borne = last == _NO_TOKEN or self.bears(last, token)
                     after = cuts.next(state if borne else cuts.at_cut(state), token)
                     if after != DEAD:
