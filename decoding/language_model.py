@@ -85,8 +85,9 @@ class LanguageModel(Protocol):
 class CallbackModel:
     """A model given by a function from ids of shape (rows, length), prompts included, to scores of shape (rows, width).
 
-    The prompts of a session must have one length, zero allowed. The function is called anew with the whole rows at
-    every step, so it is for models without memory, for tests and for streams whose scores depend on the position.
+    Prompts may be empty, and of any lengths: the function gets rows of one length at a time. It is called anew with the
+    whole rows at every step, so it is for models without memory, for tests and for streams whose scores depend on the
+    position.
     """
 
     def __init__(self, scores: Callback, width: int, device: torch.device | str = "cpu") -> None:
@@ -95,14 +96,7 @@ class CallbackModel:
         self.device = torch.device(device)
 
     def start(self, prompts: Prompts) -> CallbackSession:
-        rows = _rows(prompts)
-        if len({len(row) for row in rows}) != 1:
-            lengths = sorted({len(row) for row in rows})
-            raise ModelError(
-                f"the prompts of a callback model must have one length; these have {lengths}. Pad them as the "
-                "function expects, or decode them one by one"
-            )
-        return CallbackSession(self, torch.tensor(rows, dtype=torch.long, device=self.device))
+        return CallbackSession(self, prompt_rows(prompts))
 
     def score(self, ids: torch.Tensor) -> torch.Tensor:
         """The function's scores, checked for shape, as float32."""
@@ -116,16 +110,18 @@ class CallbackModel:
 
 
 class CallbackSession:
-    """Rows over a ``CallbackModel``. Rows of different lengths stand at the right of ``_ids``, ``_skip`` before them."""
+    """Rows over a ``CallbackModel``. All end in the last column; the first ``_skip`` columns are none of theirs."""
 
-    def __init__(self, model: CallbackModel, ids: torch.Tensor) -> None:
+    def __init__(self, model: CallbackModel, prompts: list[list[int]]) -> None:
         self._model = model
-        self._prompt = ids.shape[1]
-        self._ids = ids
-        self._skip = torch.zeros(len(ids), dtype=torch.long)
+        longest = max(map(len, prompts))
+        padded = [[0] * (longest - len(prompt)) + prompt for prompt in prompts]
+        self._ids = torch.tensor(padded, dtype=torch.long, device=model.device)
+        self._prompts = torch.tensor([len(prompt) for prompt in prompts])
+        self._skip = longest - self._prompts
         self._tree = TokenTree()
         self._tree_scores: list[torch.Tensor] = []
-        self.logits = model.score(ids)
+        self.logits = self._score(longest)
 
     def extend(
         self, parents: torch.Tensor, tokens: torch.Tensor, lengths: torch.Tensor | None = None
@@ -133,7 +129,7 @@ class CallbackSession:
         new = tokens if tokens.dim() == 2 else tokens.unsqueeze(1)
         count = new.shape[1]
         self._ids = torch.cat([self._ids[parents], new], dim=1)
-        self._skip = self._skip[parents.cpu()]
+        self._skip, self._prompts = self._skip[parents.cpu()], self._prompts[parents.cpu()]
         width = self._ids.shape[1]
         scores = [self._score(width - count + k + 1) for k in range(count)]
         self.logits = scores[-1]
@@ -155,7 +151,7 @@ class CallbackSession:
         return scores
 
     def rewind(self, count: int) -> None:
-        _check_rewind(count, self._ids.shape[1] - int(self._skip.max()) - self._prompt)
+        _check_rewind(count, self._ids.shape[1] - int((self._skip + self._prompts).max()))
         self._ids = self._ids[:, : self._ids.shape[1] - count]
 
     def extend_tree(self, parents: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:
@@ -195,7 +191,7 @@ class TransformersModel:
         return torch.device(self._model.device)
 
     def start(self, prompts: Prompts) -> TransformersSession:
-        rows = _rows(prompts)
+        rows = prompt_rows(prompts)
         if any(len(row) == 0 for row in rows):
             raise ModelError(
                 "a causal model needs at least one token of prompt a row, such as its first token"
@@ -349,7 +345,8 @@ def next_log_probs(logits: torch.Tensor) -> torch.Tensor:
     return log_probs
 
 
-def _rows(prompts: Prompts) -> list[list[int]]:
+def prompt_rows(prompts: Prompts) -> list[list[int]]:
+    """The ids of each prompt. Raises ``ModelError`` where there is none."""
     rows = prompts.tolist() if isinstance(prompts, torch.Tensor) else [list(prompt) for prompt in prompts]
     if not rows:
         raise ModelError("no prompts: give at least one, which may be empty for models that need none")

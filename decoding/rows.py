@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from tokenfst._native import Matcher
 from tokenfst.decoding.bitmask import (
@@ -26,8 +27,16 @@ from tokenfst.decoding.bitmask import (
     bitmask_from_ids,
     fill_bitmasks,
 )
+from tokenfst.decoding.canonical import CanonicalAutomaton, CanonicalMatcher
+from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import MissingDependencyError, ModelError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import (
+    ConstraintError,
+    MissingDependencyError,
+    ModelError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
 
 try:
     import torch
@@ -35,11 +44,14 @@ except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 
+AnyAutomaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
+
+
 class ConstraintRows:
-    """One matcher per row of a batch."""
+    """One matcher per row of a batch. Those of canonical automata have neither budgets nor distances."""
 
     def __init__(
-        self, automata: Sequence[TokenAutomaton], max_tokens: int | None, width: int, device: torch.device
+        self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
     ) -> None:
         vocabulary = automata[0].vocabulary
         if width < len(vocabulary):
@@ -58,7 +70,7 @@ class ConstraintRows:
     @classmethod
     def start(
         cls,
-        automata: TokenAutomaton | Sequence[TokenAutomaton],
+        automata: AnyAutomaton | Sequence[AnyAutomaton],
         *,
         prompts: int,
         max_tokens: int | None,
@@ -95,7 +107,8 @@ class ConstraintRows:
         """The least number of tokens, end token not counted, from each row to an accepted text: int64 of shape (rows,).
         Those of stacks are upper bounds."""
         return torch.tensor(
-            [0 if m.is_terminated() else m.distance() for m in self.matchers], device=self.device
+            [0 if m.is_terminated() else _with_distances(m).distance() for m in self.matchers],
+            device=self.device,
         )
 
     def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
@@ -126,7 +139,7 @@ class ConstraintRows:
         if left is not None:
             for row, matcher in enumerate(self.matchers):
                 if not self.is_finished(row):
-                    self._fill_within(row, matcher, left[row])
+                    self._fill_within(row, _with_distances(matcher), left[row])
         elif all(matcher.max_tokens_left is None for matcher in self.matchers):
             fill_bitmasks(self.matchers, self._bitmask)
         else:
@@ -139,9 +152,12 @@ class ConstraintRows:
         """The masks within the rows' budgets; one for all rows with one state and budget, where there is no stack."""
         first: dict[tuple[int, int, int | None], int] = {}
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
-            state = matcher.state
-            same = first.setdefault((id(automaton), state, matcher.max_tokens_left), row)
-            if same != row and not state >> 32 and not matcher.is_terminated():
+            if self.is_finished(row):
+                continue
+            same = row
+            if isinstance(matcher, Matcher) and not matcher.state >> 32:
+                same = first.setdefault((id(automaton), matcher.state, matcher.max_tokens_left), row)
+            if same != row:
                 self._bitmask[row] = self._bitmask[same]
             else:
                 matcher.fill_next_token_bitmask(self._bitmask, row)
@@ -182,17 +198,24 @@ class ConstraintRows:
         for row, (matcher, token) in enumerate(rows):
             if not self.is_finished(row):
                 matcher.accept_token(token)
-        if len(self._bitmask) != len(rows):
-            self._bitmask = allocate_token_bitmask(len(rows), len(self.vocabulary))
+        self._fit_bitmask()
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Keep these rows, in this order, none of them twice."""
+        self.matchers = [self.matchers[row] for row in rows]
+        self._automata = [self._automata[row] for row in rows]
+        self._fit_bitmask()
+
+    def _fit_bitmask(self) -> None:
+        if len(self._bitmask) != len(self.matchers):
+            self._bitmask = allocate_token_bitmask(len(self.matchers), len(self.vocabulary))
 
     def tokens(self, row: int) -> list[int]:
         """The tokens that the row took, its end token included."""
         return self.matchers[row].tokens
 
 
-def one_for_each(
-    automata: TokenAutomaton | Sequence[TokenAutomaton], prompts: int
-) -> Sequence[TokenAutomaton]:
+def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
     """A constraint for each prompt: the one for all, or those given, checked for number and vocabulary."""
     each = list(automata) if isinstance(automata, Sequence) else [automata] * prompts
     if len(each) != prompts:
@@ -204,3 +227,11 @@ def one_for_each(
                 f"{each[0].vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
             )
     return each
+
+
+def _with_distances(matcher: AnyMatcher) -> Matcher:
+    if isinstance(matcher, CanonicalMatcher):
+        raise ConstraintError(
+            f'{matcher.automaton!r} knows no distances: compile the constraint with tokenization="all"'
+        )
+    return matcher

@@ -24,7 +24,7 @@ class TokenTree:
         self._children: list[dict[int, int]] = [{}]
 
     @classmethod
-    def of_sequences(cls, sequences: Iterable[Sequence[int]]) -> tuple[TokenTree, list[int]]:
+    def of_sequences(cls, sequences: Iterable[Iterable[int]]) -> tuple[TokenTree, list[int]]:
         """The trie of some sequences, and the node that each of them ends in (-1 for the empty one)."""
         tree = cls()
         ends = []
