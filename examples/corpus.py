@@ -1,7 +1,7 @@
 """The texts that the small model learns from, and those that are held out: found or made, never downloaded.
 
-- *Documentation*: ``pydoc_data.topics``, and the docstrings of the standard library and of the packages in ``PACKAGES``,
-  read from their sources (nothing is imported).
+- *Documentation*: ``pydoc_data.topics``, and the docstrings of the standard library and of the packages in
+  ``PACKAGES``, read from their sources (nothing is imported).
 - *JSON*: records, and tool calls for a request in English, drawn from the tables below.
 - *CommonGen* (Lin et al., 2020), ../shared/commongen: sentences for sets of concepts. A hash of the set decides
   where it belongs: half is held out, and of the other half a tenth chooses between checkpoints.
@@ -27,14 +27,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 PACKAGES = ("numpy", "pydantic", "rich", "typer", "lark", "safetensors")
-"""Packages whose docstrings are read; their licences are BSD-3-Clause (numpy), Apache-2.0 (safetensors), MIT (the rest)."""
+"""Packages whose docstrings are read. Licences: BSD-3-Clause (numpy), Apache-2.0 (safetensors), MIT (the others)."""
 
 COMMONGEN = Path(__file__).resolve().parents[2] / "shared" / "commongen" / "validation.json"
 
 Part = Literal["train", "choose", "held out"]
 
 
-# --- Documentation -----------------------------------------------------------------------------------------------------
+# --- Documentation --------------------------------------------------------------------------------------
 
 
 def documentation() -> list[str]:
@@ -53,7 +53,9 @@ def documentation() -> list[str]:
 def docstrings(root: Path) -> Iterator[str]:
     """Docstrings of more than 60 characters of all modules below a folder, tests and installed packages left out."""
     for path in root.rglob("*.py"):
-        if {"site-packages", "test", "tests", "idlelib", "idle_test", "lib2to3"} & set(path.relative_to(root).parts):
+        if {"site-packages", "test", "tests", "idlelib", "idle_test", "lib2to3"} & set(
+            path.relative_to(root).parts
+        ):
             continue
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -62,7 +64,7 @@ def docstrings(root: Path) -> Iterator[str]:
                     yield text
 
 
-# --- CommonGen ---------------------------------------------------------------------------------------------------------
+# --- CommonGen ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,22 @@ class ConceptSet:
 
 
 def commongen(part: Part) -> list[ConceptSet]:
-    """The concept sets of one part, in the order of the file."""
+    """The concept sets of one part, in the order of the file. Nothing that is held out has the concepts of another part."""
     if not COMMONGEN.exists():
         raise SystemExit("CommonGen's validation.json is expected in shared/commongen beside the repository")
     found: dict[tuple[str, ...], list[str]] = {}
     for row in json.loads(COMMONGEN.read_text()):
         found.setdefault(tuple(row["concepts"]), []).append(" ".join(row["target"].split()))
-    return [ConceptSet(key, tuple(value)) for key, value in found.items() if part_of(key) == part]
+    learned = {frozenset(concepts) for concepts in found if part_of(concepts) != "held out"}
+    return [
+        ConceptSet(concepts, tuple(sentences))
+        for concepts, sentences in found.items()
+        if part_of(concepts) == part and (part != "held out" or frozenset(concepts) not in learned)
+    ]
 
 
 def part_of(concepts: tuple[str, ...]) -> Part:
-    """Which part a concept set belongs to, whatever the order of its concepts."""
+    """Which part concepts belong to, in whatever order; some sets name a concept twice (a brush, to brush)."""
     digest = hashlib.sha256(" ".join(sorted(concepts)).encode()).digest()
     if digest[0] % 2:
         return "held out"
@@ -101,10 +108,12 @@ def blanks_prompt(text: str) -> str:
 
 WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
 FUNCTION_WORDS = frozenset(
-    "a an the and or but if as of in on at to for from by with into onto up down out off over under is are was were be "
-    "been being am do does did has have had will would can could may might must should not no nor so than then that this "
-    "these those there here he she it they we you i him her them us me his its their our your my who which what when "
-    "where while some any all each one two other another very just about through".split()
+    """
+    a an the and or but if as of in on at to for from by with into onto up down out off over under is are was were be
+    been being am do does did has have had will would can could may might must should not no nor so than then that this
+    these those there here he she it they we you i him her them us me his its their our your my who which what when
+    where while some any all each one two other another very just about through
+    """.split()  # noqa: SIM905
 )
 
 
@@ -127,7 +136,9 @@ def sentence_documents(sets: list[ConceptSet], draw: random.Random) -> list[str]
         for sentence in item.sentences:
             kind = draw.random()
             if kind < 0.3:
-                documents.append(f"{blanks_prompt(with_blanks(sentence, draw.choice((0.1, 0.2, 0.3)), draw))} {sentence}")
+                documents.append(
+                    f"{blanks_prompt(with_blanks(sentence, draw.choice((0.1, 0.2, 0.3)), draw))} {sentence}"
+                )
             else:
                 concepts = concepts_of(sentence, item.concepts if kind < 0.65 else None, draw)
                 documents.append(f"{concepts_prompt(concepts)} {sentence}")
@@ -158,19 +169,40 @@ def with_blanks(sentence: str, share: float, draw: random.Random) -> str:
     return re.sub(r"_( _)+", "_", " ".join(words))
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------------
 
-NAMES = "Anna Ben Clara David Elena Felix Grace Hugo Irene Jonas Karin Leo Maria Nina Oscar Paula Quinn Rosa Simon Tina".split()
-CITIES = "Berlin Paris London Madrid Rome Vienna Oslo Zürich Tokyo Boston Lisbon Prague Dublin Athens Montréal".split()
+NAMES = tuple(
+    """
+    Anna Ben Clara David Elena Felix Grace Hugo Irene Jonas Karin Leo Maria Nina Oscar Paula Quinn Rosa Simon Tina
+    """.split()  # noqa: SIM905
+)
+CITIES = tuple(
+    """
+    Berlin Paris London Madrid Rome Vienna Oslo Zürich Tokyo Boston Lisbon Prague Dublin Athens Montréal
+    """.split()  # noqa: SIM905
+)
 ROOMS = ("kitchen", "bedroom", "bathroom", "office", "living room", "garage", "hall")
-ITEMS = ("apple", "book", "chair", "lamp", "phone", "shirt", "table", "bottle", "guitar", "ball", "camera", "hat")
+ITEMS = (
+    "apple",
+    "book",
+    "chair",
+    "lamp",
+    "phone",
+    "shirt",
+    "table",
+    "bottle",
+    "guitar",
+    "ball",
+    "camera",
+    "hat",
+)
 COLOURS = ("red", "green", "blue", "black", "white", "yellow")
 WORDS = {
-    "name": tuple(NAMES),
-    "person": tuple(NAMES),
-    "city": tuple(CITIES),
-    "origin": tuple(CITIES),
-    "destination": tuple(CITIES),
+    "name": NAMES,
+    "person": NAMES,
+    "city": CITIES,
+    "origin": CITIES,
+    "destination": CITIES,
     "room": ROOMS,
     "item": ITEMS,
     "colour": COLOURS,
@@ -192,7 +224,10 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "set_timer": ("Set a timer for {minutes} minutes.", "Wake me in {minutes} minutes."),
     "convert_currency": ("How much are {amount} {currency} in {target}?",),
     "book_flight": ("Book a flight from {origin} to {destination} on {date} for {count} people.",),
-    "find_restaurants": ("Find {cuisine} restaurants in {city}.", "Where can I eat {cuisine} food in {city}?"),
+    "find_restaurants": (
+        "Find {cuisine} restaurants in {city}.",
+        "Where can I eat {cuisine} food in {city}?",
+    ),
     "translate": ("Say '{text}' in {language}.",),
     "play_music": ("Play some {genre}.", "I want to hear {genre} in the {room}."),
     "set_light": ("Set the light in the {room} to {percent} percent.",),
@@ -207,7 +242,22 @@ TOOLS: dict[str, tuple[str, ...]] = {
 """Requests for each tool; its arguments are the fields that a request names, in that order."""
 
 RECORD_FIELDS = (
-    *("id", "name", "age", "city", "email", "active", "date", "time", "item", "colour", "count", "price", "status", "tags"),
+    *(
+        "id",
+        "name",
+        "age",
+        "city",
+        "email",
+        "active",
+        "date",
+        "time",
+        "item",
+        "colour",
+        "count",
+        "price",
+        "status",
+        "tags",
+    ),
     *("address", "note", "temperature", "person", "room", "score"),
 )
 

@@ -28,16 +28,12 @@ import torch
 import transformers
 from corpus import PACKAGES, commongen, documentation, json_document, sentence_documents
 from safetensors.torch import save_file
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM
+from small_model import END, FOLDER, SPLIT
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-FOLDER = Path(__file__).parent / "small_model"
 SEED = 2026
 TOKENS = 3072
-END = "<|end|>"
-SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""GPT-2's way to cut texts into words, but digits one by one."""
-
 SHARES = {"documentation": 0.4, "json": 0.25, "commongen": 0.35}
 ROW, ROWS = 256, 16
 PEAK, WARM_UP, DECAY, DROPOUT = 3e-3, 100, 0.1, 0.1
@@ -72,11 +68,9 @@ def main() -> None:
 
     texts = gather(random.Random(SEED))
     tokenizer = train_tokenizer(texts, random.Random(SEED))
-    tokenizer.save(str(options.folder / "tokenizer.json"))
     end = tokenizer.token_to_id(END)
-    choose = {
-        name: rows_of(stream(tokenizer, end, documents)) for name, documents in texts.choose.items()
-    }
+    save_tokenizer(tokenizer, options.folder)
+    choose = {name: rows_of(stream(tokenizer, end, documents)) for name, documents in texts.choose.items()}
     model = LlamaForCausalLM(
         LlamaConfig(
             **SHAPE,
@@ -99,7 +93,9 @@ def main() -> None:
         "seed": SEED,
         "shares": SHARES,
         "python": platform.python_version(),
-        "versions": {item.__name__: item.__version__ for item in (torch, transformers, tokenizers, safetensors)},
+        "versions": {
+            item.__name__: item.__version__ for item in (torch, transformers, tokenizers, safetensors)
+        },
         "packages read": packages_read(),
         "seconds": round(perf_counter() - begin),
         "history": history,
@@ -150,6 +146,18 @@ def train_tokenizer(texts: Texts, draw: random.Random) -> Tokenizer:
     if tokenizer.get_vocab_size() != TOKENS:
         raise SystemExit(f"{tokenizer.get_vocab_size()} tokens, not {TOKENS}")
     return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """As transformers reads it; texts get the end token in front, as in training."""
+    saved = Tokenizer.from_str(tokenizer.to_str())
+    saved.post_processor = processors.TemplateProcessing(
+        single=f"{END} $0", special_tokens=[(END, saved.token_to_id(END))]
+    )
+    names = {"bos_token": END, "eos_token": END, "pad_token": END}
+    PreTrainedTokenizerFast(
+        tokenizer_object=saved, padding_side="left", model_max_length=2048, **names
+    ).save_pretrained(folder)
 
 
 def stream(tokenizer: Tokenizer, end: int, documents: list[str]) -> list[int]:
