@@ -76,7 +76,7 @@ class ConceptSet:
 
 
 def commongen(part: Part) -> list[ConceptSet]:
-    """The concept sets of one part, in the order of the file. Nothing that is held out has the concepts of another part."""
+    """The concept sets of one part, in the order of the file; what is held out has the concepts of no other."""
     if not COMMONGEN.exists():
         raise SystemExit("CommonGen's validation.json is expected in shared/commongen beside the repository")
     found: dict[tuple[str, ...], list[str]] = {}

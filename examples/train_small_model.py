@@ -15,6 +15,7 @@ import argparse
 import json
 import platform
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ import tokenizers
 import torch
 import transformers
 from corpus import PACKAGES, commongen, documentation, json_document, sentence_documents
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from small_model import END, FOLDER, SPLIT
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -58,6 +59,9 @@ class Texts:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--steps", type=int, default=2000, help="batches of 4,096 tokens")
+    arguments.add_argument(
+        "--resume", type=int, default=0, metavar="STEP", help="go on from the weights of this step"
+    )
     arguments.add_argument("--threads", type=int, default=1)
     arguments.add_argument("--folder", type=Path, default=FOLDER)
     options = arguments.parse_args()
@@ -85,9 +89,16 @@ def main() -> None:
         for part in (layer.self_attn.o_proj, layer.mlp.down_proj):
             part.register_forward_hook(lambda part, _, out: torch.dropout(out, DROPOUT, part.training))
     print(f"{sum(weight.numel() for weight in model.parameters()):,} parameters", flush=True)
-    history = train(model, batches(tokenizer, end, texts), choose, options, begin)
-    record = {
-        "command": "python examples/train_small_model.py",
+    earlier = (
+        earlier_run(model, options.folder)
+        if options.resume
+        else {"commands": [], "history": [], "seconds": 0}
+    )
+    record: dict[str, Any] = {
+        "commands": [
+            *earlier["commands"],
+            f"python examples/{Path(sys.argv[0]).name} {' '.join(sys.argv[1:])}".strip(),
+        ],
         "steps": options.steps,
         "tokens a step": ROW * ROWS,
         "seed": SEED,
@@ -97,11 +108,28 @@ def main() -> None:
             item.__name__: item.__version__ for item in (torch, transformers, tokenizers, safetensors)
         },
         "packages read": packages_read(),
-        "seconds": round(perf_counter() - begin),
-        "history": history,
     }
-    (options.folder / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+    history = [entry for entry in earlier["history"] if entry["step"] <= options.resume]
+    for entry in train(model, batches(tokenizer, end, texts, options.resume), choose, options):
+        if all(total(entry) <= total(old) for old in history):
+            save(model, options.folder)
+        history.append(entry)
+        print(json.dumps(entry), f"{perf_counter() - begin:.0f} s", flush=True)
+        record |= {"seconds": round(earlier["seconds"] + perf_counter() - begin), "history": history}
+        (options.folder / "training.json").write_text(json.dumps(record, indent=1) + "\n")
     draw_losses(history, options.folder / "loss.png")
+
+
+def total(entry: dict[str, float]) -> float:
+    """What checkpoints are compared by."""
+    return sum(entry[kind] for kind in SHARES)
+
+
+def earlier_run(model: Any, folder: Path) -> Any:
+    """Put the weights of an earlier run into the model, and return the record of that run."""
+    model.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
+    model.tie_weights()
+    return json.loads((folder / "training.json").read_text())
 
 
 def gather(draw: random.Random) -> Texts:
@@ -172,9 +200,9 @@ def rows_of(tokens: list[int]) -> torch.Tensor:
     return torch.tensor(np.array([tokens[index * ROW : (index + 1) * ROW + 1] for index in range(count)]))
 
 
-def batches(tokenizer: Tokenizer, end: int, texts: Texts) -> Iterator[torch.Tensor]:
-    """Endless batches, ``(ROWS, ROW + 1)``, each with every source by its share."""
-    draw = random.Random(SEED + 1)
+def batches(tokenizer: Tokenizer, end: int, texts: Texts, first: int) -> Iterator[torch.Tensor]:
+    """Endless batches, ``(ROWS, ROW + 1)``, each with every source by its share; others for each ``first``."""
+    draw = random.Random(SEED + 1 + first)
     train, sentences = commongen("train"), short_sentences("train")
 
     def told(kind: str) -> list[str]:
@@ -202,9 +230,9 @@ def batches(tokenizer: Tokenizer, end: int, texts: Texts) -> Iterator[torch.Tens
 
 
 def train(
-    model: Any, source: Iterator[torch.Tensor], choose: dict[str, torch.Tensor], options: Any, begin: float
-) -> list[dict[str, float]]:
-    """Adam with decoupled decay; the weights of the least mean loss on ``choose`` are in the folder afterwards."""
+    model: Any, source: Iterator[torch.Tensor], choose: dict[str, torch.Tensor], options: Any
+) -> Iterator[dict[str, float]]:
+    """Adam with decoupled decay. Yields the losses after every 200 steps, and after the last."""
     matrices = [weight for weight in model.parameters() if weight.ndim > 1]
     vectors = [weight for weight in model.parameters() if weight.ndim == 1]
     optimizer = torch.optim.AdamW(
@@ -213,28 +241,22 @@ def train(
         betas=(0.9, 0.95),
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / WARM_UP, 1 - step / (options.steps + 1))
+        optimizer,
+        lambda done: min((done + 1) / WARM_UP, 1 - (options.resume + done) / (options.steps + 1)),
     )
-    history: list[dict[str, float]] = []
     losses: list[float] = []
-    for step in range(1, options.steps + 1):
+    for step in range(options.resume + 1, options.steps + 1):
         losses.append(batch_loss(model.train(), next(source), backward=True))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
         if step % 20 == 0:
-            print(f"{step:5} {np.mean(losses[-20:]):.3f} {perf_counter() - begin:6.0f} s", flush=True)
-        if step % 200 and step != options.steps:
-            continue
-        entry = {"step": step, "train": round(float(np.mean(losses)), 4)}
-        entry |= {name: round(mean_loss(model.eval(), rows), 4) for name, rows in choose.items()}
-        if all(sum(entry[name] for name in choose) <= sum(old[name] for name in choose) for old in history):
-            save(model, options.folder)
-        history.append(entry)
-        losses.clear()
-        print(json.dumps(entry), flush=True)
-    return history
+            print(f"{step:5} {np.mean(losses[-20:]):.3f}", flush=True)
+        if step % 200 == 0 or step == options.steps:
+            entry = {"step": step, "train": round(float(np.mean(losses)), 4)}
+            yield entry | {name: round(mean_loss(model.eval(), rows), 4) for name, rows in choose.items()}
+            losses.clear()
 
 
 def batch_loss(model: Any, rows: torch.Tensor, *, backward: bool = False) -> float:
