@@ -172,7 +172,8 @@ def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Exp
     return found
 
 
-_MAX_SIZE = 1 << 62
+MOST_POSITIONS = 1 << 62
+"""What `Expr.size` is at most."""
 EMPTY = Expr(Op.EMPTY)
 EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
 ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
@@ -207,7 +208,7 @@ def concat(*parts: Expr) -> Expr:
             return Expr(Op.CONCAT, parts)
         size += part.size
         nullable = nullable and part.nullable
-    return Expr(Op.CONCAT, parts, None, None, min(size, _MAX_SIZE), nullable)
+    return Expr(Op.CONCAT, parts, None, None, min(size, MOST_POSITIONS), nullable)
 
 
 def union(*parts: Expr) -> Expr:
@@ -222,7 +223,7 @@ def union(*parts: Expr) -> Expr:
             return Expr(Op.UNION, parts)
         size += part.size
         nullable = nullable or part.nullable
-    return Expr(Op.UNION, parts, None, None, min(size, _MAX_SIZE), nullable)
+    return Expr(Op.UNION, parts, None, None, min(size, MOST_POSITIONS), nullable)
 
 
 def intersect(*parts: Expr) -> Expr:
@@ -244,7 +245,7 @@ def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None
     if high == 0 or part is EPSILON:
         return EPSILON
     bounds = (low, -1 if high is None else high)
-    size = min(part.size * copies(bounds), _MAX_SIZE)
+    size = min(part.size * copies(bounds), MOST_POSITIONS)
     return Expr(Op.REPEAT, (part,), bounds, source, size, size > 0 and (low == 0 or part.nullable))
 
 
@@ -351,7 +352,7 @@ def unordered(
 def one_token(text: Expr) -> Expr:
     """One token whose bytes are a word of ``text``, which has a word that is not empty, and no calls, recursion or
     look-behind."""
-    return Expr(Op.ONE_TOKEN, (text,), "", None, 1)
+    return Expr(Op.ONE_TOKEN, (text,), None, None, 1)
 
 
 def tokens(name: TokenName) -> Expr:

@@ -1,13 +1,12 @@
 """Programs: expression graphs in the form that the native core reads.
 
-``linearize`` writes a graph instruction by instruction, operands first; ``ProgramCode`` is what it, and front ends that
-make programs without an expression in between, write with. A program that speaks of tokens needs a vocabulary to be
-run: ``native_args`` takes what the names in it stand for.
+``linearize`` writes a graph instruction by instruction, operands first; the core's ``ProgramCode`` is what it, and
+front ends that make programs without an expression in between, write with. A program that speaks of tokens needs a
+vocabulary to be run: ``native_args`` takes what the names in it stand for.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -15,8 +14,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon, Machine
-from tokenfst.automata.expression import Dfa, Expr, Op, TokenName, Unordered, below
+from tokenfst._native import Lexicon, Machine, ProgramCode
+from tokenfst.automata.expression import Dfa, Expr, Op, TokenName, below
 from tokenfst.errors import ConstraintError
 
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
@@ -124,92 +123,30 @@ def linearize(
         code.add(node, operands)
     bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
     found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
-    return code.program(bodies, tuple(rule_numbers), found, labelled=labelled)
+    return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
 
 
-class ProgramCode:
-    """The instructions of a program, one after another, and their side tables."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        """How many instructions there are: the number of the next."""
-        self.code: list[int] = []
-        self.labels: list[tuple[int, str]] = []
-        self._sets: dict[int, int] = {}
-        self._machines: dict[int, tuple[int, Dfa]] = {}
-        self._lexicons: dict[int, tuple[int, Lexicon]] = {}
-        self._token_names: dict[TokenName, int] = {}
-        self._speaks_of_tokens = False
-        self._blob = bytearray()
-
-    def copy(self) -> ProgramCode:
-        """The same instructions, to be continued."""
-        made = ProgramCode()
-        made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
-        made._sets, made._machines = dict(self._sets), dict(self._machines)
-        made._lexicons = dict(self._lexicons)
-        made._token_names, made._speaks_of_tokens = dict(self._token_names), self._speaks_of_tokens
-        made._blob = bytearray(self._blob)
-        return made
-
-    def add(self, node: Expr, operands: list[int]) -> int:
-        """The number of a new instruction for ``node``. ``operands``: those that are nodes or rules; made longer by
-        what else the node has."""
-        op, value, number = node.op, node.value, self.length
-        if value is None:
-            if node.source is None:
-                self.code += (op, len(operands))
-                self.code += operands
-                self.length = number + 1
-                return number
-        elif op is Op.LITERAL:
-            assert isinstance(value, bytes)
-            operands += (len(self._blob), len(value))
-            self._blob += value
-        elif isinstance(value, tuple | Unordered):
-            operands += value
-        elif op is Op.BYTES:
-            assert isinstance(value, int)
-            operands.append(self._sets.setdefault(value, len(self._sets)))
-        elif op is Op.MACHINE:
-            assert isinstance(value, Dfa)
-            operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
-        elif op is Op.WORDS:
-            assert isinstance(value, Lexicon)
-            operands.append(self._lexicons.setdefault(id(value), (len(self._lexicons), value))[0])
-        elif op is Op.ONE_TOKEN:
-            self._speaks_of_tokens = True
-        elif op is Op.TOKENS:
-            assert isinstance(value, TokenName)
-            operands.append(self._token_names.setdefault(value, len(self._token_names)))
-            self._speaks_of_tokens = True
-        if node.source is not None:
-            self.labels.append((number, node.source))
-        self.code += (op, len(operands), *operands)
-        self.length = number + 1
-        return number
-
-    def program(
-        self,
-        rules: tuple[tuple[int, bool], ...] = (),
-        rule_names: tuple[str, ...] = (),
-        assured: Sequence[int] = (),
-        *,
-        labelled: bool = False,
-    ) -> Program:
-        """The program of these instructions; the last is its root."""
-        rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
-        return Program(
-            code=np.array(array("i", self.code), np.int32),  # a list is read item by item, twice
-            sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
-            blob=bytes(self._blob),
-            machines=tuple(dfa for _, dfa in self._machines.values()),
-            labels=tuple(self.labels),
-            rules=rules,
-            rule_names=rule_names,
-            assured=np.array(assured, np.int32),
-            labelled=labelled,
-            lexicons=tuple(lexicon for _, lexicon in self._lexicons.values()),
-            token_names=tuple(self._token_names),
-            speaks_of_tokens=self._speaks_of_tokens,
-        )
+def program_of(
+    code: ProgramCode,
+    rules: tuple[tuple[int, bool], ...] = (),
+    rule_names: tuple[str, ...] = (),
+    assured: Sequence[int] = (),
+    *,
+    labelled: bool = False,
+) -> Program:
+    """The program of these instructions; the last is its root."""
+    rows = b"".join([bits.to_bytes(32, "little") for bits in code.sets])
+    return Program(
+        code=code.code,
+        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+        blob=code.blob,
+        machines=tuple(code.machines),
+        labels=tuple(code.labels),
+        rules=rules,
+        rule_names=rule_names,
+        assured=np.array(assured, np.int32),
+        labelled=labelled,
+        lexicons=tuple(code.lexicons),
+        token_names=tuple(code.token_names),
+        speaks_of_tokens=code.speaks_of_tokens,
+    )

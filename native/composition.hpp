@@ -49,18 +49,15 @@ class Composition {
  public:
   Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow) {}
 
-  // Says that tokens lead on from wherever bytes do, to acceptance: then shortcuts by expression apply.
-  void assume_complete() { complete_ = true; }
-  // Whether some token is in each class that the expression asks for.
-  bool has_every_class() {
-    const auto texts = bytes_.with_arena([](const Arena& arena) {
-      std::vector<NodeId> found;
-      for (NodeId id = 0; id < arena.size(); ++id) {
-        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
-      }
-      return found;
-    });
-    return std::ranges::all_of(texts, [&](NodeId text) { return class_of(text)->usable; });
+  // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
+  // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
+  // whether tokens lead on would be a question about the whole stack.
+  bool tokens_lead_on() {
+    complete_ = vocabulary_.complete() || bytes_.is_pushdown();
+    if (bytes_.boundary() == kNone || !complete_) return complete_;
+    complete_ = bytes_.is_lazy() && !bytes_.tokens_intersected() && has_every_class();
+    if (bytes_.is_pushdown() && !complete_) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
+    return complete_;
   }
 
   size_t memory() const { return fragment_bytes_; }
@@ -74,7 +71,15 @@ class Composition {
   bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
 
   // The special tokens that are symbols of the byte automaton, with their columns, by token.
-  void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) { specials_ = std::move(specials); }
+  // Raises where one could come before the first text, whose form would then be another one.
+  void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) {
+    specials_ = std::move(specials);
+    if (!vocabulary_.has_initial() || bytes_.start() == kDead) return;
+    for (auto [token, column] : specials_) {
+      if (bytes_.row(bytes_.start())[column] == kDead) continue;
+      throw Error(Fault::Constraint, "a special token (id " + std::to_string(token) + ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
+    }
+  }
   const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return specials_; }
   // Where a special token leads.
   template <class Walk>
@@ -161,6 +166,17 @@ class Composition {
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 
+  // Whether some token is in each class that the expression asks for.
+  bool has_every_class() {
+    const auto texts = bytes_.with_arena([](const Arena& arena) {
+      std::vector<NodeId> found;
+      for (NodeId id = 0; id < arena.size(); ++id) {
+        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
+      }
+      return found;
+    });
+    return std::ranges::all_of(texts, [&](NodeId text) { return class_of(text)->usable; });
+  }
   // Calls f(token, where it leads) for each special token that leads on.
   template <class Walk, class F>
   void each_special(Walk& walk, Config config, F&& f) const {
@@ -225,7 +241,7 @@ class Composition {
   void gather_below(Walk& walk, const Place& place, Gathered& out, std::vector<Place>& pending) {
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
-    for (uint32_t child = top + 1; child < trie.node(top).end; child = trie.node(child).end) {
+    for (uint32_t child : trie.children(top)) {
       const Config next = walk.next(config, walk.classes()[trie.node(child).byte]);
       if (is_dead(next)) continue;
       if (!is_dead(walk.boundary(next))) each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });

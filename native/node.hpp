@@ -12,13 +12,14 @@ constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kUnbounded = UINT32_MAX;
 
-// What a node holds somewhere inside.
+// What a node holds somewhere inside; kEndless is of the whole: its words surely have no longest.
 constexpr uint8_t kHasVar = 1;
 constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
 constexpr uint8_t kHasCall = 4;    // calls of rules
 constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
 constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
-constexpr uint8_t kHasToken = 32;  // tokens as such: Token, Begun, Inside, symbols; see Derivatives::at_boundary
+constexpr uint8_t kEndless = 32;
+constexpr uint8_t kHasToken = 64;  // tokens as such: Token, Begun, Inside, symbols; see Derivatives::at_boundary
 
 struct Node {
   Kind kind;

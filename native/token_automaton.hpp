@@ -31,10 +31,8 @@ class TokenAutomaton {
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
                  std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk)
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)),
-        composition_(*bytes_, *vocabulary_, narrow), complete_(tokens_lead_on()), lengths_(*bytes_), masks_(vocabulary_->size()) {
+        composition_(*bytes_, *vocabulary_, narrow), complete_(composition_.tokens_lead_on()), lengths_(*bytes_), masks_(vocabulary_->size()) {
     composition_.adopt_specials(std::move(specials));
-    if (complete_) composition_.assume_complete();
-    check_first();
   }
 
   ByteAutomaton& bytes() const { return *bytes_; }
@@ -218,26 +216,6 @@ class TokenAutomaton {
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
-
-  // Whether every byte that is read is a token, and every class of tokens that is asked for has one. With a stack whoever
-  // makes the automaton sees to the former: whether tokens lead on would be a question about the whole stack.
-  bool tokens_lead_on() {
-    const bool by_bytes = vocabulary_->complete() || bytes_->is_pushdown();
-    if (bytes_->boundary() == kNone || !by_bytes) return by_bytes;
-    if (!bytes_->is_lazy() || bytes_->tokens_intersected()) return false;
-    if (composition_.has_every_class()) return true;
-    if (bytes_->is_pushdown()) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
-    return false;
-  }
-  // Raises where a special token could come before the first text, whose form would then be another one.
-  void check_first() {
-    if (!vocabulary_->has_initial()) return;
-    Stacks stacks;
-    for (auto [token, column] : composition_.specials()) {
-      if (is_dead(start()) || is_dead(with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, start(), token); }))) continue;
-      throw Error(Fault::Constraint, "a special token (id " + std::to_string(token) + ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
-    }
-  }
 
   // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
   struct Info {

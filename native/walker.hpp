@@ -190,6 +190,32 @@ class Walker {
   std::vector<Edge> edges_;
 };
 
+// The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
+inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit) {
+  std::vector<std::vector<uint32_t>> found;
+  std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
+  while (!ways.empty() && found.size() < limit) {
+    auto [pending, labels] = std::move(ways.back());
+    ways.pop_back();
+    bool branched = false;
+    while (!pending.empty() && !branched) {
+      NodeId id = pending.back();
+      pending.pop_back();
+      const Node& node = arena[id];
+      if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
+      if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
+      if (node.kind != Kind::Or) continue;
+      for (NodeId branch : arena.list(id)) {
+        ways.emplace_back(pending, labels);
+        ways.back().first.push_back(branch);
+      }
+      branched = true;
+    }
+    if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
+  }
+  return found;
+}
+
 // The rules that a text is inside of where it leaves the language, innermost first; of a labelled program. One list for
 // each way to read the text that differs at its end, up to 64; of the ways down a stack one.
 inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text) {
@@ -205,7 +231,7 @@ inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std
   constexpr size_t kMaxWays = 64;
   std::vector<std::vector<uint32_t>> ways;
   auto labels = [&](NodeId node, size_t limit) {
-    return bytes.with_arena([&](const Arena& arena) { return arena.labels(node, limit); });
+    return bytes.with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
   };
   std::vector<Member> members{{bytes.node(at.state)}};
   if (bytes.num_stacks(at.state) > 0) members = bytes.shape(at.state).members;

@@ -73,9 +73,7 @@ LEAVES = (
 WAYS = ("concat", "concat", "union", "repeat", "and", "without")
 
 
-def random_expr(
-    rng: random.Random, depth: int, *, tokens: bool = True, among: Sequence[str] = WAYS
-) -> Expr:
+def random_expr(rng: random.Random, depth: int, *, tokens: bool = True, among: Sequence[str] = WAYS) -> Expr:
     """A random expression; without ``tokens``, of bytes alone."""
     if depth == 0 or rng.random() < 0.2:
         return rng.choice(LEAVES if tokens else LEAVES[:5])

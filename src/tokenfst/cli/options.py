@@ -436,6 +436,10 @@ def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> La
         raise UsageError(
             f"{path} is a push-down automaton, which is no regular language: use its grammar instead (--grammar)"
         )
+    if "token_columns" in arrays:
+        raise UsageError(
+            f"{path} speaks of tokens as such, so it is no language of texts: load it in Python and use its matcher"
+        )
     dfa = Dfa(arrays["classes"], arrays["table"], arrays["accepting"] != 0, arrays["start"])
     try:
         return Language.from_dfa(dfa, found.source).with_budget(budget)
