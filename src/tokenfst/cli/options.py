@@ -17,8 +17,9 @@ from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
+from tokenfst.cli.concepts import ConceptOptions
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
-from tokenfst.cli.labels import read_choices
+from tokenfst.cli.labels import LabelOptions
 from tokenfst.cli.objects import ObjectOptions
 from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError, warn
@@ -227,48 +228,7 @@ class SymbolOptions(GrammarOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelOptions(SymbolOptions):
-    """A set of labels to choose from."""
-
-    choices: Annotated[
-        Path | None,
-        typer.Option(
-            "--choices",
-            "-c",
-            metavar="FILE",
-            help="Labels to choose from: a file with one label a line (UTF-8).",
-            rich_help_panel="Labels",
-        ),
-    ] = None
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Choose several labels, with this text between two; no label twice.",
-            rich_help_panel="Labels",
-        ),
-    ] = None
-    most: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel="Labels"),
-    ] = None
-    repeats: Annotated[
-        bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel="Labels")
-    ] = False
-
-    def read_choices(self, budget: Budget) -> Language | None:
-        """The language of the labels, if some are given."""
-        if self.choices is not None:
-            if self.separator is None and (self.most is not None or self.repeats):
-                raise UsageError("--most and --repeats go with --separator TEXT, which allows several labels")
-            return read_choices(self.choices, self.separator, self.most, self.repeats, budget)
-        if self.separator is not None or self.most is not None or self.repeats:
-            raise UsageError("--separator, --most and --repeats go with --choices")
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class ConstraintOptions(LabelOptions, ObjectOptions):
+class ConstraintOptions(SymbolOptions, LabelOptions, ConceptOptions, ObjectOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -309,8 +269,10 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             for name, value in (
                 ("--grammar", self.grammar),
                 ("--json-schema", self.json_schema),
-                ("--ltlf", self.ltlf),
+                ("--ltlf", self.ltlf if self.concepts is None else None),
                 ("--choices", self.choices),
+                ("--hierarchy", self.hierarchy),
+                ("--concepts", self.concepts),
                 ("--python", self.python),
                 ("--template", self.template),
             )
@@ -320,7 +282,9 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             raise UsageError(f"{given[0]} and {given[1]} are two constraints: give one")
         if given and (self.file is not None or self.flags):
             raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
-        temporal, choices = self.read_formulas(budget), self.read_choices(budget)
+        found = self.read_concepts(self.ltlf, self.symbols, budget)
+        temporal = None if found else self.read_formulas(budget)
+        labels = self.read_labels(budget)
         grammar, value = self.read_grammar(budget), self.read_object(budget)
         if temporal is not None:
             return temporal, words
@@ -333,8 +297,8 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             return schema_constraint(schema, self.depth, budget), words
         if self.depth is not None:
             raise UsageError("--depth goes with --grammar or --json-schema")
-        if choices is not None:
-            return Constraint(choices), words
+        if (language := labels or found) is not None:
+            return Constraint(language), words
         if value is not None:
             return Constraint(value), words
         if self.file is not None:
@@ -342,7 +306,7 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
         if not words:
             raise UsageError(
                 "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf, --choices, "
-                "--python or --template"
+                "--hierarchy, --concepts, --python or --template"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
@@ -353,7 +317,9 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
             given = f"schema is {self.json_schema}" if self.json_schema else given
             given = "constraint is a formula" if self.ltlf else given
-            given = f"labels come from {self.choices}" if self.choices else given
+            labels = self.choices or self.hierarchy
+            given = f"labels come from {labels}" if labels else given
+            given = f"concepts come from {self.concepts}" if self.concepts else given
             if self.python is not None or self.template is not None:
                 given = f"constraint is {constraint.source}"
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
