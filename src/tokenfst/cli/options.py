@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 import warnings
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tokenfst.cli.objects import ObjectOptions
 from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
 from tokenfst.tokenizers.from_symbols import from_symbols, listed_symbols
@@ -41,6 +43,13 @@ _FLAGS = {
     "x": re.VERBOSE,
     "a": re.ASCII,
 }
+
+
+class Tokenization(enum.StrEnum):
+    """Which token sequences stand for a text."""
+
+    ALL = "all"
+    CANONICAL = "canonical"
 
 
 # --- how they are written -----------------------------------------------------------------------------
@@ -142,14 +151,50 @@ class _Spec:
 
 
 @dataclass(frozen=True)
-class VocabularyOptions(WidthOptions, _Spec):
-    """A vocabulary that a command may do without."""
+class _Tokens:
+    token_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=ID,ID",
+            help="The tokens of a class that the constraint names, such as IMAGE in (?P<IMAGE>); may be repeated.",
+        ),
+    ] = None
+    tokenization: Annotated[
+        Tokenization,
+        typer.Option(help="Token sequences: all that spell a text, or only the tokenizer's own (canonical)."),
+    ] = Tokenization.ALL
+
+
+@dataclass(frozen=True)
+class VocabularyOptions(_Tokens, WidthOptions, _Spec):
+    """A vocabulary that a command may do without, and what is meant by its tokens."""
 
     def need(self, why: str) -> Vocabulary:
         """The vocabulary; ``why`` says what it is needed for."""
         if self.vocabulary is None:
             raise UsageError(f"{why} needs --vocabulary SPEC, such as mistral:tekken_240911")
         return self.load(self.vocabulary)
+
+    def classes(self) -> dict[str, list[int]]:
+        """The classes of tokens by name. UsageError for other forms than NAME=ID,ID and for a name given twice."""
+        found: dict[str, list[int]] = {}
+        for given in self.token_class or ():
+            name, sign, ids = given.partition("=")
+            try:
+                members = [int(each) for each in ids.split(",")]
+            except ValueError:
+                sign = ""
+            if not (name and sign) or name in found:
+                raise UsageError(f"--token-class takes NAME=ID,ID, each name once, not {given!r}")
+            found[name] = members
+        return found
+
+    def need_all(self, why: str) -> None:
+        """UsageError where canonical sequences are asked for of what knows all."""
+        if self.tokenization is not Tokenization.ALL:
+            raise UsageError(
+                f"{why} takes --tokenization all only: canonical sequences have no finished automaton"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,21 +405,35 @@ class Constraint:
             )
         return self.value
 
-    def token_automaton(self, vocabulary: Vocabulary, budget: Budget) -> TokenAutomaton:
+    def token_automaton(
+        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
+    ) -> TokenAutomaton:
         """The constraint over tokens: the artifact itself, or the value composed with the vocabulary,
         lazily."""
         if self.path is not None:
             return TokenAutomaton.load(self.path, vocabulary)
-        automaton, messages = self.compiled(vocabulary, budget)
+        automaton, messages = self.compiled(vocabulary, budget, given)
         for message in messages:
             warn(message)
         return automaton
 
-    def compiled(self, vocabulary: Vocabulary, budget: Budget) -> tuple[TokenAutomaton, list[str]]:
+    def matchers(
+        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
+    ) -> TokenAutomaton | CanonicalAutomaton:
+        """The same, or its canonical sequences, as ``given`` says."""
+        if given.tokenization is Tokenization.ALL:
+            return self.token_automaton(vocabulary, budget, given)
+        value = self.automaton or self.value
+        return compile(value, vocabulary, budget, tokenization="canonical", token_classes=given.classes())
+
+    def compiled(
+        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
+    ) -> tuple[TokenAutomaton, list[str]]:
         """``compile``, and the warnings that it gave."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TokenfstWarning)
-            automaton = compile(self.automaton or self.value, vocabulary, budget)
+            value = self.automaton or self.value
+            automaton = compile(value, vocabulary, budget, token_classes=given.classes())
         return automaton, [str(item.message) for item in caught]
 
     def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
