@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import compilation
+import device
 import grammars
 import length
 import logits
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "interior": steps.unvisited_interior,
     "substrings": substrings.substrings,
     "logits": logits.logits_masking,
+    "device": device.device,
     "length": length.length,
     "grammars": grammars.grammars,
     "grammar-depth": grammars.grammar_depth,
