@@ -119,7 +119,7 @@ def smc(
     ``generator``: of the model's device.
 
     Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
-    works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
+    works (a local mask of a push-down automaton is not asked for exact lengths); ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
     lacks its model. ``LogitsError`` where the model's scores are no distribution.
     """
     if particles < 1 or max_tokens < 0 or not 0 <= ess_threshold <= 1:
@@ -151,9 +151,11 @@ def smc(
         ]
         found = ProductRows(products, width, corrected=corrected, potentials=potentials)
     elif proposal == "gcd" and length == "exact":
-        horizons = {id(automaton): Horizon(automaton, max_tokens, length) for automaton in each}
-        found = HorizonRows([horizons[id(automaton)] for automaton in each for _ in range(particles)])
+        horizons = _horizons(each, max_tokens)
+        found = HorizonRows([horizon for horizon in horizons for _ in range(particles)])
     else:
+        if length == "exact":
+            _horizons([automaton for automaton in each if not automaton._native.is_pushdown], max_tokens)
         rows = ConstraintRows.start(
             [automaton for automaton in each for _ in range(particles)],
             prompts=len(prompts) * particles,
@@ -232,9 +234,10 @@ class _Run:
         self._resampled.append(chosen)
         parents = rows.clone()
         if bool(chosen.any()):
-            parents[chosen] = rows[chosen].gather(1, resample(shares[chosen], scheme, generator))
+            own = resample(shares[chosen], scheme, generator)
+            parents[chosen] = rows[chosen].gather(1, own)
             mean = (shares.mean(1, keepdim=True).log() + best)[chosen]
-            given = self._potentials.reshape(rows.shape).gather(1, parents[chosen] - rows[chosen, :1])
+            given = self._potentials.reshape(rows.shape)[chosen].gather(1, own)
             self._weights.reshape(rows.shape)[chosen] = mean - given
         return parents.reshape(-1)
 
@@ -273,6 +276,12 @@ class _Run:
                 )
             )
         return found
+
+
+def _horizons(automata: Sequence[TokenAutomaton], max_tokens: int) -> list[Horizon]:
+    """A horizon of exactly so many tokens for each."""
+    made = {id(automaton): Horizon(automaton, max_tokens, "exact") for automaton in automata}
+    return [made[id(automaton)] for automaton in automata]
 
 
 def _products(
