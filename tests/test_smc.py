@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 VOCABULARY = Vocabulary([b"a", b"b", b"ab", b""], 3)
 WIDTH = 6
 """The model scores more ids than the vocabulary has."""
-TABLE = (1.3 * torch.randn(5, WIDTH, WIDTH, generator=seeded(5))).log_softmax(-1)
+TABLE = (2.5 * torch.randn(5, WIDTH, WIDTH, generator=seeded(5))).log_softmax(-1)
 """log p of the next token by place and last token; prompts are one token."""
 TOKENS = 4
 
@@ -282,7 +282,8 @@ def test_grammars_with_a_stack_are_sampled_too() -> None:
 def test_more_particles_than_texts_are_shared_out() -> None:
     found = smc(MODEL, [[0]], automaton("ab|b"), particles=256, max_tokens=3, generator=seeded(1))[0]
     exact, _ = posterior(list(accepted_sequences(automaton("ab|b"), 3, False)), probability)
-    assert set(found.distribution()) == set(exact)
+    assert set(found.distribution()) <= set(exact)
+    assert total_variation(found.distribution(), exact) < 0.1
     empty = smc(MODEL, [[0]], automaton("a*"), particles=2, max_tokens=0)[0]
     assert (empty.tokens, empty.log_evidence) == ([[], []], 0.0)
 
