@@ -86,8 +86,8 @@ class _Reaped:
         for parent in self._tree.parents:
             depth.append(depth[parent] + 1 if parent >= 0 else 0)
         levels: list[list[int]] = [[] for _ in range(max(depth, default=-1) + 1)]
-        for node, level in enumerate(depth):
-            levels[level].append(node)
+        for node, height in enumerate(depth):
+            levels[height].append(node)
         total = self._edge.clone()
         for level in levels[1:]:
             above = [self._tree.parents[node] + 1 for node in level]

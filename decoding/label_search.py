@@ -116,7 +116,7 @@ class _Search:
             if self._heap[0][3] == _COMPLETE:
                 value, _, node, _ = heappop(self._heap)
                 return self._tree.path(node), -value
-            batch = []
+            batch: list[tuple[float, int, int, int]] = []
             while self._heap and len(batch) < beams and self._heap[0][3] != _COMPLETE:
                 batch.append(heappop(self._heap))
             parents, tokens = [each[2] for each in batch], [each[3] for each in batch]
