@@ -37,7 +37,7 @@ from tokenfst.decoding.label_tries import (
 from tokenfst.decoding.language_model import Prompts, prompt_rows
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.decoding.tree_session import tree_session, tree_sessions
-from tokenfst.errors import LogitsError, MissingDependencyError, SamplingError
+from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
@@ -127,7 +127,7 @@ def multi_label(
     includes that the end or a separator follows. Raises what ``label_probabilities`` and ``multi_choice`` do.
     """
     if not 0 <= threshold <= 1:
-        raise SamplingError(f"threshold={threshold} is no probability")
+        raise DecodingError(f"threshold={threshold} is no probability")
     multi_choice(labels, separator, min=min, max=max, leading_space=leading_space)  # or it says what is wrong
     language_model = model_over(model, vocabulary, width)
     space = " " if leading_space == "required" else ""

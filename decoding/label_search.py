@@ -26,7 +26,7 @@ from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import compile
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.decoding.tree_session import tree_session
-from tokenfst.errors import BudgetExceeded, MissingDependencyError, SamplingError
+from tokenfst.errors import BudgetExceeded, DecodingError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
@@ -59,7 +59,7 @@ def top_labels(
     ``label_probabilities`` does; ``BudgetExceeded`` beyond ``budget.positions`` beginnings.
     """
     if count < 1 or beams < 1:
-        raise SamplingError(f"count and beams must be 1 or more: {count}, {beams}")
+        raise DecodingError(f"count and beams must be 1 or more: {count}, {beams}")
     checked_tokenization(tokenization, leading_space)
     language_model = model_over(model, vocabulary, width)
     limits = budget or Budget()

@@ -21,10 +21,10 @@ from tokenfst.decoding.language_model import CallbackModel
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
+    DecodingError,
     LabelError,
     LogitsError,
     ModelError,
-    SamplingError,
     TokenizationError,
     VocabularyMismatchError,
 )
@@ -324,9 +324,9 @@ def test_bad_input(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
         label_probabilities(narrow, [[1]], ["a"], vocabulary)
     with pytest.raises(LabelError, match="holds the separator"):
         multi_label(llama, [1], ["a, b"], vocabulary)
-    with pytest.raises(SamplingError, match="no probability"):
+    with pytest.raises(DecodingError, match="no probability"):
         multi_label(llama, [1], ["a"], vocabulary, threshold=2)
-    with pytest.raises(SamplingError, match="1 or more"):
+    with pytest.raises(DecodingError, match="1 or more"):
         top_labels(llama, [1], ["a"], vocabulary, 0)
 
 
