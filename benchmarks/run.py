@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import compilation
+import decoding_loop
 import device
 import grammars
 import length
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-depth": grammars.grammar_depth,
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
+    "decoding": decoding_loop.decoding,
 }
 
 
