@@ -34,7 +34,6 @@ Meaning, with a word w of bytes:
 from __future__ import annotations
 
 import enum
-from array import array
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -43,7 +42,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon, Machine
+from tokenfst._native import Lexicon, Machine, ProgramCode
 from tokenfst.errors import ConstraintError
 
 ALL_BYTES = (1 << 256) - 1
@@ -157,7 +156,8 @@ def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Exp
     return found
 
 
-_MAX_SIZE = 1 << 62
+MOST_POSITIONS = 1 << 62
+"""What `Expr.size` is at most."""
 EMPTY = Expr(Op.EMPTY)
 EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
 ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
@@ -192,7 +192,7 @@ def concat(*parts: Expr) -> Expr:
             return Expr(Op.CONCAT, parts)
         size += part.size
         nullable = nullable and part.nullable
-    return Expr(Op.CONCAT, parts, None, None, min(size, _MAX_SIZE), nullable)
+    return Expr(Op.CONCAT, parts, None, None, min(size, MOST_POSITIONS), nullable)
 
 
 def union(*parts: Expr) -> Expr:
@@ -207,7 +207,7 @@ def union(*parts: Expr) -> Expr:
             return Expr(Op.UNION, parts)
         size += part.size
         nullable = nullable or part.nullable
-    return Expr(Op.UNION, parts, None, None, min(size, _MAX_SIZE), nullable)
+    return Expr(Op.UNION, parts, None, None, min(size, MOST_POSITIONS), nullable)
 
 
 def intersect(*parts: Expr) -> Expr:
@@ -229,7 +229,7 @@ def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None
     if high == 0 or part is EPSILON:
         return EPSILON
     bounds = (low, -1 if high is None else high)
-    size = min(part.size * copies(bounds), _MAX_SIZE)
+    size = min(part.size * copies(bounds), MOST_POSITIONS)
     return Expr(Op.REPEAT, (part,), bounds, source, size, size > 0 and (low == 0 or part.nullable))
 
 
@@ -426,81 +426,28 @@ def linearize(
         code.add(node, operands)
     bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
     found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
-    return code.program(bodies, tuple(rule_numbers), found, labelled=labelled)
+    return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
 
 
-class ProgramCode:
-    """The instructions of a program, one after another, and their side tables."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        """How many instructions there are: the number of the next."""
-        self.code: list[int] = []
-        self.labels: list[tuple[int, str]] = []
-        self._sets: dict[int, int] = {}
-        self._machines: dict[int, tuple[int, Dfa]] = {}
-        self._lexicons: dict[int, tuple[int, Lexicon]] = {}
-        self._blob = bytearray()
-
-    def copy(self) -> ProgramCode:
-        """The same instructions, to be continued."""
-        made = ProgramCode()
-        made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
-        made._sets, made._machines = dict(self._sets), dict(self._machines)
-        made._lexicons = dict(self._lexicons)
-        made._blob = bytearray(self._blob)
-        return made
-
-    def add(self, node: Expr, operands: list[int]) -> int:
-        """The number of a new instruction for ``node``. ``operands``: those that are nodes or rules; made longer by
-        what else the node has."""
-        op, value, number = node.op, node.value, self.length
-        if value is None:
-            if node.source is None:
-                self.code += (op, len(operands))
-                self.code += operands
-                self.length = number + 1
-                return number
-        elif op is Op.LITERAL:
-            assert isinstance(value, bytes)
-            operands += (len(self._blob), len(value))
-            self._blob += value
-        elif isinstance(value, tuple | Unordered):
-            operands += value
-        elif op is Op.BYTES:
-            assert isinstance(value, int)
-            operands.append(self._sets.setdefault(value, len(self._sets)))
-        elif op is Op.MACHINE:
-            assert isinstance(value, Dfa)
-            operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
-        elif op is Op.WORDS:
-            assert isinstance(value, Lexicon)
-            operands.append(self._lexicons.setdefault(id(value), (len(self._lexicons), value))[0])
-        if node.source is not None:
-            self.labels.append((number, node.source))
-        self.code += (op, len(operands), *operands)
-        self.length = number + 1
-        return number
-
-    def program(
-        self,
-        rules: tuple[tuple[int, bool], ...] = (),
-        rule_names: tuple[str, ...] = (),
-        assured: Sequence[int] = (),
-        *,
-        labelled: bool = False,
-    ) -> Program:
-        """The program of these instructions; the last is its root."""
-        rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
-        return Program(
-            code=np.array(array("i", self.code), np.int32),  # a list is read item by item, twice
-            sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
-            blob=bytes(self._blob),
-            machines=tuple(dfa for _, dfa in self._machines.values()),
-            labels=tuple(self.labels),
-            rules=rules,
-            rule_names=rule_names,
-            assured=np.array(assured, np.int32),
-            labelled=labelled,
-            lexicons=tuple(lexicon for _, lexicon in self._lexicons.values()),
-        )
+def program_of(
+    code: ProgramCode,
+    rules: tuple[tuple[int, bool], ...] = (),
+    rule_names: tuple[str, ...] = (),
+    assured: Sequence[int] = (),
+    *,
+    labelled: bool = False,
+) -> Program:
+    """The program of these instructions; the last is its root."""
+    rows = b"".join([bits.to_bytes(32, "little") for bits in code.sets])
+    return Program(
+        code=code.code,
+        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+        blob=code.blob,
+        machines=tuple(code.machines),
+        labels=tuple(code.labels),
+        rules=rules,
+        rule_names=rule_names,
+        assured=np.array(assured, np.int32),
+        labelled=labelled,
+        lexicons=tuple(code.lexicons),
+    )

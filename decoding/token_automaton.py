@@ -89,7 +89,7 @@ class Stats:
 class TokenAutomaton:
     """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
 
-    __slots__ = ("_arrays", "_native", "_program", "budget", "source", "vocabulary")
+    __slots__ = ("_arrays", "_native", "_nearer", "_program", "budget", "source", "vocabulary")
 
     def __init__(
         self,
@@ -103,6 +103,7 @@ class TokenAutomaton:
         self._native = native
         self._program = program
         self._arrays = arrays
+        self._nearer: dict[int, npt.NDArray[np.int32]] = {}
         self.vocabulary = vocabulary
         self.source = source
         self.budget = budget
@@ -182,6 +183,32 @@ class TokenAutomaton:
     def distance(self) -> int:
         """The least number of tokens, the end token not counted, that spell a string of the language."""
         return int(self._native.distance(self._native.start))
+
+    def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:
+        """The mask of the tokens after which a matcher of this automaton is nearer to acceptance; end tokens apart.
+
+        Read only, shape (ceil(V / 32),). Kept by state where there is no stack; the first time, and with stacks each
+        time, a walk of the vocabulary. Nothing reduces a distance of 0.
+        """
+        state, stacked = matcher.state, matcher.state >> 32 != 0
+        known = None if stacked else self._nearer.get(state)
+        if known is not None:
+            return known
+        found = np.zeros((1, -(-len(self.vocabulary) // 32)), np.int32)
+        if least := matcher.distance():
+            before = matcher.max_tokens_left
+            matcher.max_tokens_left = least
+            try:
+                matcher.fill_next_token_bitmask(found, 0)
+            finally:
+                matcher.max_tokens_left = before
+        mask: npt.NDArray[np.int32] = found[0]
+        mask.flags.writeable = False
+        if not stacked:
+            if (len(self._nearer) + 1) * mask.nbytes > self.budget.bytes // 8:
+                self._nearer.clear()
+            self._nearer[state] = mask
+        return mask
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

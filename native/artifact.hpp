@@ -25,6 +25,20 @@ struct Arrays {
   StackArrays stacks;
 };
 
+// The masks and rows of a pool as flat arrays.
+template <class Out>
+void write_masks(const MaskPool& masks, Out& out) {
+  out.flip_offsets = {0, 0};
+  out.mask_row = {0};
+  for (MaskId id = 1; id < masks.size(); ++id) {
+    const Mask& mask = masks[id];
+    out.mask_row.push_back(mask.base_index);
+    out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
+    out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
+  }
+  for (uint32_t r = 1; r <= masks.num_rows(); ++r) out.rows.insert(out.rows.end(), masks.row(r), masks.row(r) + masks.words());
+}
+
 // The masks of a finished automaton, numbered as they are asked for. Which rows a running automaton keeps, and which
 // of them a mask differs from, depends on what was walked before and on other automata over the vocabulary; here it
 // depends on the sets of tokens and their order alone (convention 10). Equal sets get one number.
@@ -52,17 +66,7 @@ class CanonicalMasks {
     return it->second;
   }
 
-  void write(Arrays& out) const {
-    out.flip_offsets = {0, 0};
-    out.mask_row = {0};
-    for (MaskId id = 1; id < masks_.size(); ++id) {
-      const Mask& mask = masks_[id];
-      out.mask_row.push_back(mask.base_index);
-      out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
-      out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
-    }
-    for (uint32_t r = 1; r <= masks_.num_rows(); ++r) out.rows.insert(out.rows.end(), masks_.row(r), masks_.row(r) + masks_.words());
-  }
+  void write(Arrays& out) const { write_masks(masks_, out); }
 
  private:
   const MaskPool& pool_;

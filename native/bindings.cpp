@@ -14,12 +14,14 @@
 
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
+#include "device_bindings.hpp"
 #include "levels.hpp"
 #include "lexicon_bindings.hpp"
 #include "logits_bindings.hpp"
 #include "machine_bindings.hpp"
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
+#include "program_code_bindings.hpp"
 #include "suffix_bindings.hpp"
 
 namespace nb = nanobind;
@@ -217,6 +219,7 @@ std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), byt
 
 void bind_automata(nb::module_& m) {
   bind_lexicon(m);
+  bind_program_code(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
@@ -457,5 +460,6 @@ NB_MODULE(_native, m) {
   bind_automata(m);
   bind_matcher(m);
   bind_logits(m);
+  bind_device(m);
   bind_suffix_automaton(m);
 }

@@ -338,13 +338,13 @@ class ByteAutomaton {
     return rows_.back().get() + num_classes_ * rows_used_++;
   }
 
-  // The targets of a state before their emptiness is known.
-  void raw_row(State state, State* row) {
-    for (const Move& move : derivatives_.moves(states_[state].node)) {
-      State target = state_of(move.target);
-      for (uint32_t c = 0; c < num_classes_; ++c) {
-        if (move.set.has(classes_of_byte_[c])) row[c] = target;
-      }
+  // Calls f(target, move) for what leads on from a state, before emptiness is known.
+  template <class F>
+  void each_target(State state, F&& f) {
+    const NodeId node = states_[state].node;
+    for (size_t k = 0, count = derivatives_.moves(node).size(); k < count; ++k) {
+      const Move move = derivatives_.moves(node)[k];  // f may find others
+      f(state_of(move.target), move.set);
     }
   }
 
@@ -353,10 +353,16 @@ class ByteAutomaton {
     if (const State* known = states_[state].row.load(std::memory_order_acquire)) return known;
     State* row = fresh_row();
     try {
-      raw_row(state, row);
-      for (uint32_t c = 0; c < num_classes_; ++c) {
-        if (row[c] != kDead && !alive(row[c])) row[c] = kDead;
-      }
+      each_target(state, [&](State target, const ByteSet& set) {
+        if (!alive(target)) return;
+        if (set.size() == 1) {
+          row[classes_[set.first()]] = target;
+          return;
+        }
+        for (uint32_t c = 0; c < num_classes_; ++c) {
+          if (set.has(classes_of_byte_[c])) row[c] = target;
+        }
+      });
     } catch (...) {
       std::fill_n(row, num_classes_, kDead);
       --rows_used_;
@@ -400,15 +406,12 @@ class ByteAutomaton {
       return known == Life::Unknown && has_word(states_[q].node) ? Life::Alive : known;
     };
     if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
-    std::vector<State> row(num_classes_);
     size_t looked_at = 0;
     return leads_to_acceptance(
         state, life, [&](State q, Life found) { states_[q].life.store(found); },
         [&](State q, auto&& visit) {
           if (++looked_at % 64 == 0) check_budget();
-          std::fill(row.begin(), row.end(), kDead);
-          raw_row(q, row.data());
-          for (State target : row) visit(target);
+          each_target(q, [&](State target, const ByteSet&) { visit(target); });
         });
   }
 

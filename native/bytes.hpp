@@ -29,6 +29,12 @@ struct ByteSet {
   int size() const {
     return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
   }
+  // The least byte of a set that is not empty.
+  uint8_t first() const {
+    int k = 0;
+    while (words[k] == 0) ++k;
+    return static_cast<uint8_t>(k * 64 + std::countr_zero(words[k]));
+  }
   bool operator==(const ByteSet&) const = default;
 
   ByteSet operator&(const ByteSet& other) const { return combine(other, [](auto a, auto b) { return a & b; }); }

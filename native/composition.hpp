@@ -170,7 +170,7 @@ class Composition {
   void gather_below(Walk& walk, const Place& place, Gathered& out, std::vector<Place>& pending) {
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
-    for (uint32_t child = top + 1; child < trie.node(top).end; child = trie.node(child).end) {
+    for (uint32_t child : trie.children(top)) {
       const Config next = walk.next(config, walk.classes()[trie.node(child).byte]);
       if (is_dead(next)) continue;
       each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });

@@ -6,7 +6,8 @@
 // derivatives finite and close to minimal; no rule is needed for exactness.
 //
 // A node says whether it is nullable and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
-// language by construction; the others (with intersection, complement, look-behind, recursion) need a search.
+// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. An endless
+// language less finitely many finite ones, as of names that are none of those listed, is certain, and endless.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +33,13 @@ constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kUnbounded = UINT32_MAX;
 
-// What a node holds somewhere inside.
+// What a node holds somewhere inside; kEndless is of the whole: its words surely have no longest.
 constexpr uint8_t kHasVar = 1;
 constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
 constexpr uint8_t kHasCall = 4;    // calls of rules
 constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
 constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
+constexpr uint8_t kEndless = 32;
 
 struct Node {
   Kind kind;
@@ -60,7 +62,7 @@ class Arena {
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
     uint32_t any = add_set(ByteSet::all());
-    nodes_.push_back({Kind::Repeat, true, true, kHasLoop, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
+    nodes_.push_back({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
     insert(kUniverse);
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
@@ -68,7 +70,7 @@ class Arena {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Node) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
+    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
@@ -98,16 +100,24 @@ class Arena {
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
     if (b == kEpsilon) return a;
-    // Nest to the right, without recursion.
-    size_t base = spine_.size();
-    while (nodes_[a].kind == Kind::Concat) {
-      spine_.push_back(nodes_[a].a);
-      a = nodes_[a].b;
+    // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
+    // share their ends.
+    if (nested_.size() < nodes_.size()) nested_.assign(4 * nested_.size(), {});
+    auto slot = [&](NodeId list) -> Nested& { return nested_[mix(list, b) & (nested_.size() - 1)]; };
+    const size_t base = spine_.size();
+    NodeId result = kNone;
+    for (; nodes_[a].kind == Kind::Concat; a = nodes_[a].b) {
+      if (const Nested& known = slot(a); known.a == a && known.b == b) {
+        result = known.result;
+        break;
+      }
+      spine_.push_back(a);
     }
-    NodeId result = a == kEpsilon ? b : pair(a, b);
-    while (spine_.size() > base) {
-      result = pair(spine_.back(), result);
-      spine_.pop_back();
+    if (result == kNone) result = a == kEpsilon ? b : pair(a, b);
+    for (; spine_.size() > base; spine_.pop_back()) {
+      const NodeId list = spine_.back();
+      result = pair(nodes_[list].a, result);
+      slot(list) = {list, b, result};
     }
     return result;
   }
@@ -189,7 +199,9 @@ class Arena {
     if (a == kEmpty) return kUniverse;
     if (a == kUniverse) return kEmpty;
     const Node& node = nodes_[a];
-    return intern({Kind::Not, !node.nullable, false, static_cast<uint8_t>(node.traits | kHasLoop), deeper(node.depth), a, 0, 0, 0});
+    const bool finite = node.traits == 0;
+    const uint8_t traits = (node.traits & ~kEndless) | kHasLoop | (finite ? kEndless : 0);
+    return intern({Kind::Not, !node.nullable, finite, traits, deeper(node.depth), a, 0, 0, 0});
   }
 
   NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
@@ -204,7 +216,8 @@ class Arena {
       if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
     }
     const Node& node = nodes_[a];
-    const uint8_t traits = high == kUnbounded ? node.traits | kHasLoop : node.traits;
+    uint8_t traits = node.traits;
+    if (high == kUnbounded) traits |= kHasLoop | (node.certain && !node.nullable ? kEndless : 0);
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
@@ -308,7 +321,7 @@ class Arena {
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
     uint32_t at = static_cast<uint32_t>(pool_.size());
     pool_.insert(pool_.end(), parts.begin(), parts.end());
-    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint8_t>(nodes_[parts[0]].traits & ~kHasBehind), deeper(nodes_[parts[0]].depth), at,
+    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint8_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)), deeper(nodes_[parts[0]].depth), at,
                           static_cast<uint32_t>(parts.size()), 0, 0});
   }
 
@@ -355,8 +368,9 @@ class Arena {
       Kind next = y.kind == Kind::Concat ? nodes_[y.a].kind : y.kind;
       if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
     }
-    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, static_cast<uint8_t>(x.traits | y.traits),
-                   std::max(deeper(x.depth), y.depth), a, b, 0, 0});
+    const bool certain = x.certain && y.certain;
+    const uint8_t traits = (x.traits | y.traits) & (certain ? 0xff : ~kEndless);
+    return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
   // The union of flat, sorted, distinct members, at least two.
@@ -434,13 +448,19 @@ class Arena {
 
   NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
     Node node{kind, conjunction, false, 0, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
+    size_t others = 0, endless = 0;  // members that are not all but finitely many words
     for (NodeId arg : args) {
       const Node& part = nodes_[arg];
+      if (conjunction && !(part.kind == Kind::Not && nodes_[part.a].traits == 0)) ++others, endless += part.has(kEndless);
       node.nullable = conjunction ? node.nullable && part.nullable : node.nullable || part.nullable;
       node.certain |= !conjunction && part.certain;
       node.traits |= part.traits;
       node.depth = std::max(node.depth, deeper(part.depth));
       pool_.push_back(arg);
+    }
+    if (conjunction) {
+      node.certain = others == endless && others <= 1;
+      node.traits = (node.traits & ~kEndless) | (node.certain ? kEndless : 0);
     }
     return intern_pooled(node);
   }
@@ -496,8 +516,14 @@ class Arena {
     return append(node);
   }
 
+  // Concatenations found before; a later one takes the place of one before.
+  struct Nested {
+    NodeId a = kEmpty, b = kEmpty, result = kEmpty;
+  };
+
   std::vector<Node> nodes_;
   std::vector<uint32_t> index_, pool_, spine_;
+  std::vector<Nested> nested_ = std::vector<Nested>(256);  // a power of two
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat

@@ -209,7 +209,7 @@ class Unordered {
   }
 
   NodeId node(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain) {
-    const uint8_t traits = arena_[rest].traits | members_[left_[left].members].traits;
+    const uint8_t traits = (arena_[rest].traits | members_[left_[left].members].traits) & ~kEndless;
     return arena_.node({Kind::Unordered, false, certain, traits, arena_[rest].depth, rest, left, low, high});
   }
 

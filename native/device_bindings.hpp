@@ -1,0 +1,98 @@
+// The Python face of the masking loop in host memory. Addresses and sizes are taken on trust: decoding/device_automaton.py
+// checks tensors, decoding/device_tables.py makes tables.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "budget_layers.hpp"
+#include "device_kernels.hpp"
+#include "numpy_arrays.hpp"
+
+namespace tokenfst {
+
+inline void bind_device(nanobind::module_& m) {
+  namespace nb = nanobind;
+  using namespace nb::literals;
+  m.def(
+      "budget_layers",
+      [](TokenAutomaton& automaton, uint64_t bytes, double seconds) {
+        BudgetLayers out;
+        {
+          nb::gil_scoped_release nogil;
+          out = budget_layers(automaton, {UINT64_MAX, bytes, seconds});
+        }
+        const size_t states = out.offsets.size(), layers = out.layers.size() / 2, masks = out.mask_row.size(), flips = out.flips.size();
+        const size_t words = automaton.masks().words(), rows = out.rows.size() / words;
+        nb::dict result;
+        result["layer_offsets"] = to_numpy(std::move(out.offsets), {states});
+        result["layers"] = to_numpy(std::move(out.layers), {layers, 2});
+        result["mask_row"] = to_numpy(std::move(out.mask_row), {masks});
+        result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
+        result["flips"] = to_numpy(std::move(out.flips), {flips});
+        result["rows"] = to_numpy(std::move(out.rows), {rows, words});
+        return result;
+      },
+      "automaton"_a, "bytes"_a, "seconds"_a, "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
+
+  auto table = []<class T>(uintptr_t address) { return reinterpret_cast<T*>(address); };
+  auto logits_view = [](uintptr_t address, int type, size_t rows, size_t width, std::ptrdiff_t stride) {
+    return LogitsView{reinterpret_cast<std::byte*>(address), static_cast<LogitsType>(type), rows, width, stride};
+  };
+  nb::class_<DeviceTables>(m, "DeviceTables", "Packed tables at addresses in host memory; whoever makes this keeps them alive.")
+      .def(
+          "__init__",
+          [table](DeviceTables* self, uintptr_t states, uintptr_t transitions, uintptr_t classes, uintptr_t bytes, uintptr_t tokens, uintptr_t masks, uintptr_t rows,
+                  uintptr_t flips, uintptr_t layers, int32_t num_states, int32_t vocab_size, int32_t words) {
+            new (self) DeviceTables{table.template operator()<const DeviceTables::StateRecord>(states),
+                                    table.template operator()<const int32_t>(transitions),
+                                    table.template operator()<const uint8_t>(classes),
+                                    table.template operator()<const uint8_t>(bytes),
+                                    table.template operator()<const DeviceTables::TokenRecord>(tokens),
+                                    table.template operator()<const DeviceTables::MaskRecord>(masks),
+                                    table.template operator()<const uint32_t>(rows),
+                                    table.template operator()<const int32_t>(flips),
+                                    table.template operator()<const DeviceTables::Layer>(layers),
+                                    num_states, vocab_size, words};
+          },
+          "states"_a, "table"_a, "classes"_a, "bytes"_a, "tokens"_a, "masks"_a, "rows"_a, "flips"_a, "layers"_a, "num_states"_a, "vocab_size"_a, "words"_a)
+      .def(
+          "advance",
+          [table](const DeviceTables& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
+            // Short: waking another thread would cost more than it takes.
+            const auto* from = table.template operator()<const int32_t>(states);
+            const auto* token = table.template operator()<const int64_t>(tokens);
+            auto* to = table.template operator()<int32_t>(out);
+            for (size_t r = 0; r < rows; ++r) to[r] = self.advance(from[r], token[r]);
+          },
+          "states"_a, "tokens"_a, "out"_a, "rows"_a)
+      .def(
+          "mask",
+          [table, logits_view](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t logits, int type, size_t rows, size_t width,
+                               std::ptrdiff_t stride, size_t threads) {
+            nb::gil_scoped_release nogil;
+            device_mask(self, table.template operator()<const int32_t>(states), {table.template operator()<const int32_t>(each_left), left},
+                        logits_view(logits, type, rows, width, stride), threads);
+          },
+          "states"_a, "each_left"_a, "left"_a, "logits"_a, "type"_a, "rows"_a, "width"_a, "stride"_a, "threads"_a)
+      .def(
+          "greedy",
+          [table, logits_view](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t logits, int type, size_t rows, size_t width,
+                               std::ptrdiff_t stride, uintptr_t tokens, uintptr_t next, size_t threads) {
+            nb::gil_scoped_release nogil;
+            device_greedy(self, table.template operator()<const int32_t>(states), {table.template operator()<const int32_t>(each_left), left},
+                          logits_view(logits, type, rows, width, stride), table.template operator()<int64_t>(tokens), table.template operator()<int32_t>(next), threads);
+          },
+          "states"_a, "each_left"_a, "left"_a, "logits"_a, "type"_a, "rows"_a, "width"_a, "stride"_a, "tokens"_a, "next"_a, "threads"_a)
+      .def(
+          "fill",
+          [table](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t bitmask, size_t rows) {
+            nb::gil_scoped_release nogil;
+            const TokensLeft limits{table.template operator()<const int32_t>(each_left), left};
+            const auto* at = table.template operator()<const int32_t>(states);
+            for (size_t r = 0; r < rows; ++r) self.fill(self.mask(at[r], limits[r]), table.template operator()<uint32_t>(bitmask) + r * self.words);
+          },
+          "states"_a, "each_left"_a, "left"_a, "bitmask"_a, "rows"_a);
+}
+
+}  // namespace tokenfst
