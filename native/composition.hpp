@@ -35,6 +35,7 @@ struct Gathered {
   };
   std::vector<Row> rows;
   std::vector<uint32_t> tokens;
+  std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as they stand in the vocabulary's trie
 };
 
 // Where tokens lead: configurations one token away, and parts whose language is part of this one's.
@@ -46,9 +47,9 @@ class Composition {
  public:
   // `complete`: every byte that is read is a token.
   Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow, bool complete)
-      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), complete_(complete) {}
+      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), complete_(complete), loops_(bytes) {}
 
-  size_t memory() const { return fragment_bytes_; }
+  size_t memory() const { return fragment_bytes_ + loops_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
 
   // Where a token leads whose initial form is empty.
@@ -161,7 +162,16 @@ class Composition {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
     auto take = [&](uint32_t index, Config) { each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); }); };
-    bool whole = trie.walk(walk, place.first, path_, take, [](uint32_t) {}, limit, place.second);
+    if (limit == UINT32_MAX) {
+      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops_.of(config.state)) == 0; };
+      auto below = [&](uint32_t index, Config) {
+        const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
+        out.neighbours.emplace_back(trie.strings() + first, last - first);
+      };
+      trie.walk(walk, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
+      return true;
+    }
+    const bool whole = trie.walk_few(walk, place.first, path_, take, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
   }
@@ -184,7 +194,7 @@ class Composition {
     auto take = [&](uint32_t index, Config end) {
       if (trie.node(index).first != trie.node(index + 1).first && (out.next.empty() || out.next.back() != end)) out.next.push_back(end);
     };
-    bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
+    const bool whole = trie.walk_few(walk, config, path_, take, limit);
     if (whole) unique(out.next);
     else out.next.clear();
     return whole;
@@ -243,7 +253,7 @@ class Composition {
       });
     };
     const typename Pair::Position start{place.first, bytes_.intern(at.part), bytes_.intern(at.whole), false};
-    if (!trie.walk(pair, start, path, take, [](uint32_t) {}, kMostApart, place.second)) {
+    if (!trie.walk_few(pair, start, path, take, kMostApart, place.second)) {
       out.tokens.resize(before);
       return false;
     }
@@ -263,7 +273,7 @@ class Composition {
       });
     };
     entries(0, rest);
-    trie.walk(walk, rest, residual_path_, entries, [](uint32_t) {});
+    trie.walk_few(walk, rest, residual_path_, entries);
   }
 
   Split split_of(NodeId node) {
@@ -329,6 +339,7 @@ class Composition {
   const Vocabulary& vocabulary_;
   uint32_t narrow_;
   bool complete_;
+  SelfLoops loops_;
   std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
   std::vector<Config> path_, residual_path_;
