@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
 from tokenfst.automata import schema_strings
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
-from tokenfst.automata.json_strings import json_literal
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_objects import Named, Object
-from tokenfst.automata.schema_strings import Strings, has_surrogate
+from tokenfst.automata.schema_strings import Strings, has_surrogate, spelled
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -142,7 +140,7 @@ class Members:
                 f"listed, and a text may repeat such a name, so that only one of these members counts",
             )
         counted = high is not None or low > 1
-        members = {name: self._member(_key(name), values[name]) for name in names}
+        members = {name: self._member(spelled(name), values[name]) for name in names}
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
         witnesses = [union(*(self._witnesses(each, classes))) for each in some]
         if self.any_order:
@@ -279,8 +277,3 @@ def _partitions(members: tuple[Named, ...]) -> list[_Groups]:
             for k, group in enumerate((*groups, ()))
         ]
     return found
-
-
-@lru_cache(maxsize=4096)
-def _key(name: str) -> Expr:
-    return json_literal(name)

@@ -7,8 +7,9 @@
   where it belongs: half is held out, and of the other half a tenth chooses between checkpoints.
 
 A sentence is asked for in one of two forms, `concepts: dog, throw` and `blanks: A man _ the _.`. Concepts stand in the
-order in which the sentence has them. A sentence of the training half is told many times, each time with other concepts
-or other blanks.
+order in which the sentence has them. The training half has some 1,800 sentences, which a model soon knows by heart. So
+a sentence is told with other concepts or other blanks each time, and mostly with other words: with words of other
+sentences in the place of its own, in the same inflection.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import itertools
 import json
 import random
 import re
@@ -117,6 +119,12 @@ FUNCTION_WORDS = frozenset(
 )
 
 
+NOUNS_FOLLOW = frozenset(
+    "a an the of in on at from by with into over his her its their my your our".split()  # noqa: SIM905
+)
+"""Words behind which what may be a noun or a verb is a noun."""
+
+
 @cache
 def lemmas(word: str) -> tuple[str, ...]:
     """What a word is a form of, the likeliest first: its lemmas as a noun and as a verb by lemminflect, and itself."""
@@ -129,20 +137,71 @@ def lemmas(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*known, word.lower()]))
 
 
-def sentence_documents(sets: list[ConceptSet], draw: random.Random) -> list[str]:
-    """Each sentence once, with concepts or with blanks of this draw."""
+def sentence_documents(sets: list[ConceptSet], draw: random.Random, reword: float = 0.0) -> list[str]:
+    """Each sentence once, with concepts or with blanks of this draw; a share ``reword`` of them with other words."""
+    lexicon = Lexicon.of(sets) if reword else None
     documents = []
     for item in sets:
-        for sentence in item.sentences:
-            kind = draw.random()
+        for text in item.sentences:
+            kind, wanted, sentence = draw.random(), item.concepts, text
+            if lexicon and draw.random() < reword:
+                wanted, sentence = None, lexicon.reworded(text, draw)
             if kind < 0.3:
-                documents.append(
-                    f"{blanks_prompt(with_blanks(sentence, draw.choice((0.1, 0.2, 0.3)), draw))} {sentence}"
-                )
+                gapped = with_blanks(sentence, draw.choice((0.1, 0.2, 0.3)), draw)
+                documents.append(f"{blanks_prompt(gapped)} {sentence}")
             else:
-                concepts = concepts_of(sentence, item.concepts if kind < 0.65 else None, draw)
+                concepts = concepts_of(sentence, wanted if kind < 0.65 else None, draw)
                 documents.append(f"{concepts_prompt(concepts)} {sentence}")
     return documents
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Nouns and verbs by inflection (Penn Treebank's tags), each as often as sentences have it."""
+
+    words: dict[str, list[str]]
+
+    @classmethod
+    def of(cls, sets: list[ConceptSet]) -> Lexicon:
+        words: dict[str, list[str]] = {}
+        for item in sets:
+            for sentence in item.sentences:
+                for before, word in itertools.pairwise(["", *WORD.findall(sentence)]):
+                    tag = inflection(word, before)
+                    if tag:
+                        words.setdefault(tag, []).append(word)
+        return cls(words)
+
+    def reworded(self, sentence: str, draw: random.Random) -> str:
+        """A sentence in which half of the nouns and verbs became others, behind articles that fit."""
+        parts, before = [], ""
+        for part in re.split(rf"({WORD.pattern})", sentence):
+            tag = inflection(part, before) if WORD.fullmatch(part) else None
+            new = draw.choice(self.words[tag]) if tag and draw.random() < 0.5 else part
+            if before.lower() in ("a", "an") and (new[0] in "aeiou") != (part[0] in "aeiou"):
+                new = part
+            parts.append(new)
+            before = part if WORD.fullmatch(part) else before
+        return "".join(parts)
+
+
+@cache
+def inflection(word: str, before: str) -> str | None:
+    """The tag of a noun or verb in lower case, guessed from the word before it where it may be either."""
+    from lemminflect import getAllInflections, getAllLemmas
+
+    if not word.islower() or word in FUNCTION_WORDS or len(word) < 3:
+        return None
+    found = [
+        tag
+        for kind in ("NOUN", "VERB")
+        for base in getAllLemmas(word).get(kind, ())
+        for tag, forms in getAllInflections(base, kind).items()
+        if word in forms
+    ]
+    nouns, verbs = [tag for tag in found if tag[0] == "N"], [tag for tag in found if tag[0] == "V"]
+    noun_first = before.lower() in NOUNS_FOLLOW or not verbs
+    return next(iter(nouns if nouns and noun_first else verbs), None)
 
 
 def concepts_of(sentence: str, wanted: tuple[str, ...] | None, draw: random.Random) -> list[str]:

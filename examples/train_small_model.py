@@ -36,6 +36,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 SEED = 2026
 TOKENS = 3072
 SHARES = {"documentation": 0.4, "json": 0.25, "commongen": 0.35}
+REWORDED = 0.6
 ROW, ROWS = 256, 16
 PEAK, WARM_UP, DECAY, DROPOUT = 3e-3, 100, 0.1, 0.1
 SHAPE = {
@@ -208,7 +209,9 @@ def batches(tokenizer: Tokenizer, end: int, texts: Texts, first: int) -> Iterato
     def told(kind: str) -> list[str]:
         if kind == "json":
             return [json_document(draw, sentences) for _ in range(1000)]
-        documents = sentence_documents(train, draw) if kind == "commongen" else [*texts.documentation]
+        documents = (
+            sentence_documents(train, draw, REWORDED) if kind == "commongen" else [*texts.documentation]
+        )
         draw.shuffle(documents)
         return documents
 

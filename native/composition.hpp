@@ -38,6 +38,7 @@ struct Gathered {
   };
   std::vector<Row> rows;
   std::vector<uint32_t> tokens;
+  std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as they stand in the vocabulary's trie
 };
 
 // Where tokens lead: configurations one token away, and parts whose language is part of this one's.
@@ -47,7 +48,7 @@ struct Onward {
 
 class Composition {
  public:
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow) {}
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), loops_(bytes) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
   // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
@@ -60,7 +61,7 @@ class Composition {
     return complete_;
   }
 
-  size_t memory() const { return fragment_bytes_; }
+  size_t memory() const { return fragment_bytes_ + loops_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
 
   // Where a token leads whose initial form is empty.
@@ -232,7 +233,18 @@ class Composition {
     auto take = [&](uint32_t index, Config end) {
       if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
-    bool whole = trie.walk(walk, place.first, path_, take, [](uint32_t) {}, limit, place.second);
+    if (limit == UINT32_MAX) {
+      auto stays = [&](uint32_t index, Config config) {
+        return (vocabulary_.groups()[index] & ~loops_.of(config.state)) == 0 && !is_dead(walk.boundary(config));
+      };
+      auto below = [&](uint32_t index, Config) {
+        const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
+        out.neighbours.emplace_back(trie.strings() + first, last - first);
+      };
+      trie.walk(walk, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
+      return true;
+    }
+    const bool whole = trie.walk_few(walk, place.first, path_, take, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
   }
@@ -256,7 +268,7 @@ class Composition {
       if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
       if (out.next.empty() || out.next.back() != end) out.next.push_back(end);
     };
-    bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
+    const bool whole = trie.walk_few(walk, config, path_, take, limit);
     if (whole) unique(out.next);
     else out.next.clear();
     return whole;
@@ -315,7 +327,7 @@ class Composition {
       });
     };
     const typename Pair::Position start{place.first, bytes_.intern(at.part), bytes_.intern(at.whole), false};
-    if (!trie.walk(pair, start, path, take, [](uint32_t) {}, kMostApart, place.second)) {
+    if (!trie.walk_few(pair, start, path, take, kMostApart, place.second)) {
       out.tokens.resize(before);
       return false;
     }
@@ -335,7 +347,7 @@ class Composition {
       });
     };
     entries(0, rest);
-    trie.walk(walk, rest, residual_path_, entries, [](uint32_t) {});
+    trie.walk_few(walk, rest, residual_path_, entries);
   }
 
   Split split_of(NodeId node) {
@@ -435,6 +447,7 @@ class Composition {
   const Vocabulary& vocabulary_;
   uint32_t narrow_;
   bool complete_ = false;
+  SelfLoops loops_;
   std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
   std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;

@@ -66,11 +66,45 @@ class Trie {
 
   // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
   // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is
-  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it. Stops
-  // early, returning false, after `limit` nodes. O(nodes reached and their children).
+  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it.
+  // O(nodes reached). Where most are reached this is the faster walk: they lie in order.
   template <class Automaton, class Position, class Enter, class Leave>
-  bool walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave,
-            uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
+  void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top = 0) const {
+    walk(automaton, start, stack, enter, leave, top, [](uint32_t, const Position&) { return false; }, [](uint32_t, const Position&) {});
+  }
+
+  // The same, but for what `stays(node, state)` says: then all strings below the node are read in that state, and
+  // whole(node, state) is called for them.
+  template <class Automaton, class Position, class Enter, class Leave, class Stays, class Whole>
+  void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top, Stays&& stays,
+            Whole&& whole) const {
+    if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
+    stack[nodes_[top].depth] = start;
+    const uint32_t behind = nodes_[top].end;
+    const uint8_t* classes = automaton.classes();
+    for (uint32_t i = top + 1; i < behind;) {
+      const TrieNode& node = nodes_[i];
+      Position state = automaton.next(stack[node.depth - 1], classes[node.byte]);
+      if (is_dead(state)) {
+        leave(i);
+        i = node.end;
+        continue;
+      }
+      stack[node.depth] = state;
+      enter(i, state);
+      if (node.end - i > kWorthAsking && stays(i, state)) {
+        whole(i, state);
+        i = node.end;
+        continue;
+      }
+      ++i;
+    }
+  }
+
+  // The same where few nodes are reached: dead steps look at lists of children only. Stops early, returning false, after
+  // `limit` nodes.
+  template <class Automaton, class Position, class Enter>
+  bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
     const uint32_t first_depth = nodes_[top].depth;
     uint32_t depth = first_depth, at = child_first_[top], end = child_first_[top + 1];
@@ -91,10 +125,7 @@ class Trie {
       }
       Position state = automaton.next(stack[depth], classes[child_bytes_[at]]);
       const uint32_t node = children_[at++];
-      if (is_dead(state)) {
-        leave(node);
-        continue;
-      }
+      if (is_dead(state)) continue;
       if (limit-- == 0) return false;
       open[depth] = {at, end};
       stack[++depth] = state;
@@ -105,6 +136,8 @@ class Trie {
   }
 
  private:
+  static constexpr uint32_t kWorthAsking = 8;  // nodes
+
   void list_children() {
     const uint32_t count = static_cast<uint32_t>(num_nodes());
     child_first_.reserve(count + 1);

@@ -52,7 +52,12 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
+    from tokenfst.decoding.drafts import PromptLookup
+    from tokenfst.decoding.jump_forward import generate
+    from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
+    from tokenfst.decoding.label_search import top_labels
     from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
+    from tokenfst.decoding.speculation import speculative_generate
 
 __version__ = "0.1.0"
 
@@ -64,6 +69,7 @@ __all__ = [
     "Grammar",
     "Language",
     "Matcher",
+    "PromptLookup",
     "SchemaError",
     "SymbolAutomaton",
     "TokenAutomaton",
@@ -77,6 +83,7 @@ __all__ = [
     "bundled_grammars",
     "case_insensitive",
     "choices",
+    "classify",
     "compile",
     "concepts",
     "contains_all",
@@ -86,16 +93,19 @@ __all__ = [
     "ebnf",
     "fill_bitmasks",
     "gbnf",
+    "generate",
     "hierarchy",
     "hierarchy_labels",
     "json_object",
     "json_schema",
     "json_value",
+    "label_probabilities",
     "lark_grammar",
     "load",
     "load_vocabulary",
     "ltlf",
     "multi_choice",
+    "multi_label",
     "normalization_insensitive",
     "one_token",
     "python_calls",
@@ -104,10 +114,12 @@ __all__ = [
     "regex",
     "rewrite",
     "special_token",
+    "speculative_generate",
     "substring_of",
     "template",
     "text_until",
     "token_class",
+    "top_labels",
     "unordered",
     "unquoted_text",
     "verify_labels",
@@ -119,9 +131,16 @@ load = TokenAutomaton.load
 
 _LAZY = {
     "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
+    "PromptLookup": "tokenfst.decoding.drafts",
+    "classify": "tokenfst.decoding.label_scoring",
+    "generate": "tokenfst.decoding.jump_forward",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
+    "label_probabilities": "tokenfst.decoding.label_scoring",
+    "multi_label": "tokenfst.decoding.label_scoring",
+    "speculative_generate": "tokenfst.decoding.speculation",
+    "top_labels": "tokenfst.decoding.label_search",
 }
 """Names whose modules are imported when they are first asked for."""
 
