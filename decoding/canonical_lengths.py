@@ -23,10 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.decoding.canonical_nodes import ENDS, NO_TOKEN, Node
-from tokenfst.tokenizers.segmentation import DEAD
 
 if TYPE_CHECKING:
     from tokenfst.decoding.canonical import CanonicalAutomaton
+
+_KEPT = 32
+"""States whose targets are kept numbered."""
 
 
 class CanonicalLengths:
@@ -34,6 +36,7 @@ class CanonicalLengths:
 
     def __init__(self, automaton: CanonicalAutomaton) -> None:
         self._automaton = automaton
+        self._targets: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         self._enough: dict[Node, tuple[int, int]] = {}  # so many tokens are, the first of them
         self._not_enough: dict[Node, int] = {}  # fewer are not
 
@@ -97,16 +100,33 @@ class CanonicalLengths:
                 bits = automaton.tokenizer.followers(node.last).view(np.uint8)
                 borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
                 after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
-            tokens, targets, after = (
-                part[after != DEAD] for part in (tokens, targets, after.astype(np.int64))
+            distinct, which = self._numbered(node.state, targets)
+            sensible = np.flatnonzero(after)
+            tokens, which, after = tokens[sensible], which[sensible], after[sensible].astype(np.int64)
+            width = int(after.max(initial=0)) + 1
+            group_of = which * width + after
+            sizes = np.bincount(group_of, minlength=1)
+            groups = np.flatnonzero(sizes)
+            # Numbers of 16 bits are sorted in linear time.
+            order = np.argsort(
+                group_of.astype(np.uint16) if len(sizes) <= 1 << 16 else group_of, kind="stable"
             )
-            groups, group_of = np.unique(targets << 32 | after, return_inverse=True)
-            order = np.argsort(group_of, kind="stable")
-            ends = np.cumsum(np.bincount(group_of, minlength=len(groups)))[:-1]
-            for group, members in zip(groups.tolist(), np.split(tokens[order], ends), strict=False):
-                allowed[members[self._within(group >> 32, group & 0xFFFFFFFF, members, left - 1)]] = True
+            parts = np.split(tokens[order], np.cumsum(sizes[groups])[:-1])
+            for group, members in zip(groups.tolist(), parts, strict=False):
+                state = int(distinct[group // width])
+                allowed[members[self._within(state, group % width, members, left - 1)]] = True
         mask: npt.NDArray[np.int32] = np.packbits(allowed, bitorder="little").view(np.int32)
         return mask | automaton.end_tokens if left > 0 and automaton.accepting(node) else mask
+
+    def _numbered(
+        self, state: int, targets: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The distinct ones of a state's ``targets``, and for each which it is; kept for a few states."""
+        if state not in self._targets:
+            while len(self._targets) >= _KEPT:
+                del self._targets[next(iter(self._targets))]
+            self._targets[state] = np.unique(targets, return_inverse=True)
+        return self._targets[state]
 
     def _within(
         self, state: int, cuts: int, tokens: npt.NDArray[np.int64], most: int
@@ -116,18 +136,17 @@ class CanonicalLengths:
         within = np.zeros(len(tokens), np.bool_)
         if automaton.native.distance(state) > most:
             return within
-        settled = within.copy()
-        for index in range(len(tokens)):
-            if settled[index]:
-                continue
-            node = automaton.node(state, cuts, int(tokens[index]))
-            assert node is not None, "dead cuts are left out"
-            within[index] = self.is_within(node, most)
-            settled[index] = True
-            if not within[index] and node.last == NO_TOKEN:
+        pending = np.arange(len(tokens))
+        while len(pending):
+            for place, index in enumerate(pending.tolist()):  # noqa: B007
+                node = automaton.node(state, cuts, int(tokens[index]))
+                assert node is not None, "dead cuts are left out"
+                if self.is_within(node, most):
+                    break
+                if node.last == NO_TOKEN:
+                    return within
+            else:
                 return within
-            if not within[index]:
-                continue
             first = self._enough[node][1]
             if node.last == NO_TOKEN or first == ENDS:
                 return np.ones(len(tokens), np.bool_)
@@ -135,7 +154,8 @@ class CanonicalLengths:
             if not automaton.tokenizer.bears(node.last, first):
                 like = ~like
             within |= like
-            settled |= like
+            pending = pending[place + 1 :]
+            pending = pending[~within[pending]]
         return within
 
     def _judged(self, node: Node, most: int) -> bool | None:
