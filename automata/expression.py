@@ -1,7 +1,7 @@
 """Extended regular expressions over bytes: the value that front ends build and the native core determinizes.
 
 An ``Expr`` is an immutable node of a directed acyclic graph. Front ends combine nodes with the functions below;
-``linearize`` writes the graph as a compact program for the native core, which hash-conses it and takes
+``program.linearize`` writes the graph as a compact program for the native core, which hash-conses it and takes
 derivatives on demand. So ``&`` and ``~`` cost nothing until they are walked (Brzozowski, "Derivatives of
 Regular Expressions", JACM 1964; Moseley et al., "Derivative Based Nonbacktracking Real-World Regex Matching
 with Backtracking Semantics", PLDI 2023).
@@ -28,22 +28,25 @@ Meaning, with a word w of bytes:
 ``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 ``unordered``      members in any order with separators between them, each option at most once
+``one_token(x)``   a word of x that is one token: it begins and ends where tokens do, and not in between
+``tokens(n)``      one token of the class that the vocabulary has under the name n
 =================  ======================================================================================
+
+The last two speak of tokens, which only a vocabulary has: languages with them are sets of token sequences. All others
+hold whatever tokens their text is cut into.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon, Machine, ProgramCode
-from tokenfst.errors import ConstraintError
+from tokenfst._native import Lexicon
 
 ALL_BYTES = (1 << 256) - 1
 _DENSE = np.empty(0, np.uint32)
@@ -69,6 +72,8 @@ class Op(enum.IntEnum):
     WORDS = 14
     SELECTION = 15
     UNORDERED = 16
+    ONE_TOKEN = 17
+    TOKENS = 18
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -108,6 +113,17 @@ class Unordered:
         return iter((self.low, self.high, self.required, self.repeats))
 
 
+@dataclass(frozen=True, slots=True)
+class TokenName:
+    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it."""
+
+    name: str
+    special: bool
+
+    def __str__(self) -> str:
+        return f"the special token {self.name!r}" if self.special else f"the token class {self.name!r}"
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Expr:
     """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table or words).
@@ -119,7 +135,7 @@ class Expr:
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     op: Final[Op]
     args: Final[tuple[Expr, ...]] = ()
-    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | None] = None
+    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | TokenName | None] = None
     source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
     size: Final[int] = 0
@@ -333,6 +349,17 @@ def unordered(
     return Expr(Op.UNORDERED, (separator, *kept, *((other,) if repeats else ())), value, source)
 
 
+def one_token(text: Expr) -> Expr:
+    """One token whose bytes are a word of ``text``, which has a word that is not empty, and no calls, recursion or
+    look-behind."""
+    return Expr(Op.ONE_TOKEN, (text,), None, None, 1)
+
+
+def tokens(name: TokenName) -> Expr:
+    """One token of a class; which it is, the vocabulary says."""
+    return Expr(Op.TOKENS, (), name, None, 1)
+
+
 UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
@@ -340,114 +367,3 @@ UNIVERSE = repeat(ANY_BYTE)
 NativeMachine = tuple[
     npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
 ]
-_machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
-"""Of each automaton, how the native core holds it: front ends share theirs among many programs."""
-
-
-def _native_machine(dfa: Dfa) -> Machine:
-    found = _machines.get(dfa)
-    if found is None:
-        found = _machines[dfa] = Machine(*dfa.native_tables())
-    return found
-
-
-NativeArgs = tuple[
-    npt.NDArray[np.int32],
-    npt.NDArray[np.uint8],
-    bytes,
-    list[Machine],
-    list[tuple[int, str]],
-    list[tuple[int, bool]],
-    npt.NDArray[np.int32],
-    bool,
-    list[Lexicon],
-]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """An expression graph in the form that the native core reads.
-
-    ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
-    k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
-    after its body, which names it. Other operands index the side tables. The last instruction is the root.
-    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels``
-    pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
-    the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
-    surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
-    ``lexicons``: the finite sets of words.
-    """
-
-    code: npt.NDArray[np.int32]
-    sets: npt.NDArray[np.uint8]
-    blob: bytes
-    machines: tuple[Dfa, ...]
-    labels: tuple[tuple[int, str], ...]
-    rules: tuple[tuple[int, bool], ...] = ()
-    rule_names: tuple[str, ...] = ()
-    assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    labelled: bool = False
-    lexicons: tuple[Lexicon, ...] = ()
-
-    def native_args(self) -> NativeArgs:
-        """The leading arguments of the native constructors."""
-        machines = [_native_machine(dfa) for dfa in self.machines]
-        labels, rules = list(self.labels), list(self.rules)
-        lexicons = list(self.lexicons)
-        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons
-
-
-def linearize(
-    root: Expr,
-    rules: Mapping[str, tuple[Expr, bool]] | None = None,
-    *,
-    assured: Container[int] = (),
-    labelled: bool = False,
-) -> Program:
-    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
-
-    ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
-    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
-    """
-    roots = [body for body, _ in (rules or {}).values()]
-    nodes = below(*roots, root)
-    order = {id(node): number for number, node in enumerate(nodes)}
-    rule_numbers = {name: number for number, name in enumerate(rules or {})}
-    code = ProgramCode()
-    for node in nodes:
-        operands = [order[id(arg)] for arg in node.args]
-        if node.op is Op.CALL:
-            value = node.value
-            if value not in rule_numbers:
-                raise ConstraintError(
-                    f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
-                )
-            operands.append(rule_numbers[value])
-        code.add(node, operands)
-    bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
-    found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
-    return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
-
-
-def program_of(
-    code: ProgramCode,
-    rules: tuple[tuple[int, bool], ...] = (),
-    rule_names: tuple[str, ...] = (),
-    assured: Sequence[int] = (),
-    *,
-    labelled: bool = False,
-) -> Program:
-    """The program of these instructions; the last is its root."""
-    rows = b"".join([bits.to_bytes(32, "little") for bits in code.sets])
-    return Program(
-        code=code.code,
-        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
-        blob=code.blob,
-        machines=tuple(code.machines),
-        labels=tuple(code.labels),
-        rules=rules,
-        rule_names=rule_names,
-        assured=np.array(assured, np.int32),
-        labelled=labelled,
-        lexicons=tuple(code.lexicons),
-    )

@@ -27,14 +27,13 @@ from tokenfst.automata.expression import (
     MOST_POSITIONS,
     Expr,
     Op,
-    Program,
     Unordered,
     call,
     copies,
-    program_of,
     union,
 )
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
+from tokenfst.automata.program import Program, program_of
 from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded

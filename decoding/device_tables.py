@@ -100,8 +100,8 @@ def _moved(values: Ints, first: int, to: int) -> Ints:
 def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budget) -> Packed:
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
 
-    Raises ``ConstraintError`` for a push-down automaton, ``BudgetExceeded`` where a table does not fit 31 bits or
-    ``budget``.
+    Raises ``ConstraintError`` for a push-down automaton and one that speaks of tokens, ``BudgetExceeded`` where a
+    table does not fit 31 bits or ``budget``.
     """
     expanded = automaton.expand()
     arrays: dict[str, Any] = expanded.arrays()
@@ -109,6 +109,11 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         raise ConstraintError(
             f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
             "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
+        )
+    if "token_columns" in arrays:
+        raise ConstraintError(
+            f"{automaton.source} speaks of tokens as such, and device tables read bytes only: page the masks of its "
+            "matchers in with DeviceMatchers"
         )
     vocabulary = automaton.vocabulary
     num_states, num_classes = arrays["table"].shape

@@ -14,6 +14,7 @@ Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
@@ -26,10 +27,12 @@ from tokenfst._native import Matcher
 from tokenfst.automata import expression as ex
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.program import Program
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
 from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.token_classes import TokenClasses, find_classes
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactVocabularyError,
@@ -98,7 +101,7 @@ class TokenAutomaton:
         source: str,
         budget: Budget,
         arrays: dict[str, Any] | None = None,
-        program: ex.Program | None = None,
+        program: Program | None = None,
     ) -> None:
         self._native = native
         self._program = program
@@ -136,7 +139,7 @@ class TokenAutomaton:
         if self._arrays is not None:
             return self
         native = self._native
-        if native.is_pushdown and self._program is not None:
+        if native.is_pushdown and self._program is not None and not self._program.speaks_of_tokens:
             # Anew: how states and frames are numbered depends on what was walked before (convention 10).
             native = _compose(self._program, self.vocabulary, self.budget)
         arrays = native.expand()
@@ -295,6 +298,7 @@ def compile(
     *,
     deterministic: bool = False,
     tokenization: Literal["all"] = "all",
+    token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> TokenAutomaton: ...
 
 
@@ -306,6 +310,7 @@ def compile(
     *,
     deterministic: bool = False,
     tokenization: Literal["canonical"],
+    token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> CanonicalAutomaton: ...
 
 
@@ -316,11 +321,13 @@ def compile(
     *,
     deterministic: bool = False,
     tokenization: Literal["all", "canonical"] = "all",
+    token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> TokenAutomaton | CanonicalAutomaton:
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
     automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
     ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
-    (``CanonicalAutomaton``, docs/canonical.md).
+    (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
+    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md).
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
@@ -342,6 +349,8 @@ def compile(
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
     program = constraint.program()
+    if program.speaks_of_tokens:
+        return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
     if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
         program = _of_single_bytes(constraint, vocabulary).program()
     native = _compose(program, vocabulary, budget)
@@ -354,6 +363,33 @@ def compile(
         _warn_unspellable(constraint, vocabulary, native)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
     return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
+
+
+def _compile_tokens(
+    constraint: Language | Grammar,
+    program: Program,
+    vocabulary: Vocabulary,
+    budget: Budget,
+    tokenization: str,
+    token_classes: Mapping[str, Iterable[int]],
+) -> TokenAutomaton:
+    """The automaton of a constraint that speaks of tokens."""
+    if tokenization != "all":
+        raise ConstraintError(
+            f"{constraint.source} speaks of tokens itself, and what the tokenizer makes of a text is about text alone: "
+            'compile it with tokenization="all"'
+        )
+    if program.rules and not vocabulary.native.complete:
+        raise ConstraintError(
+            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
+            "itself: compile its truncate(depth) instead"
+        )
+    native = _compose(
+        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
+    )
+    if native.is_empty or not native.spellable:
+        raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
+    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
 
 
 def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
@@ -391,9 +427,16 @@ def _holding(bits: int) -> Language:
     return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
 
 
-def _compose(program: ex.Program, vocabulary: Vocabulary, budget: Budget) -> _native.TokenAutomaton:
+def _compose(
+    program: Program, vocabulary: Vocabulary, budget: Budget, classes: TokenClasses | None = None
+) -> _native.TokenAutomaton:
+    if classes is None:
+        return _native.TokenAutomaton.compose(
+            *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
+        )
+    bounds = budget.states, budget.bytes, budget.seconds
     return _native.TokenAutomaton.compose(
-        *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
+        *program.native_args(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
     )
 
 

@@ -38,6 +38,7 @@ using Machines = std::vector<std::shared_ptr<SharedMachine>>;
 using Labels = std::vector<std::pair<uint32_t, std::string>>;
 using Rules = std::vector<std::pair<uint32_t, bool>>;
 using Lexicons = std::vector<std::shared_ptr<Lexicon>>;
+using Classes = std::vector<std::pair<uint64_t, int32_t>>;
 
 const char* class_of(Fault fault) {
   switch (fault) {
@@ -67,8 +68,9 @@ std::span<const T> view(const Array<T>& array) {
 }
 
 Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-                     Vector<int32_t> assured, bool labelled, const Lexicons& lexicons) {
+                     Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes) {
   Program program;
+  program.classes = token_classes;
   program.lexicons.assign(lexicons.begin(), lexicons.end());
   program.rules = rules;
   program.assured = {assured.data(), assured.size()};
@@ -111,6 +113,7 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
     seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
                    words("stack_frames"), words("stack_chains"), words("stack_asks")};
   }
+  if (arrays.contains("token_columns")) seen.columns = words("token_columns");
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
 
@@ -146,6 +149,7 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
     add("stack_chains", out.stacks.chains, 3);
     add("stack_asks", out.stacks.asks, 3);
   }
+  if (size_t columns = out.columns.size() / 2) result["token_columns"] = to_numpy(std::move(out.columns), {columns, 2});
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
   return result;
@@ -225,12 +229,13 @@ void bind_automata(nb::module_& m) {
       .def(
           "__init__",
           [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
-             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, uint64_t states, uint64_t bytes, double seconds) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons);
+             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, uint64_t states, uint64_t bytes,
+             double seconds) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
             nb::gil_scoped_release nogil;
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "states"_a, "bytes"_a, "seconds"_a)
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "states"_a, "bytes"_a, "seconds"_a)
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
@@ -328,14 +333,17 @@ void bind_automata(nb::module_& m) {
       .def_static(
           "compose",
           [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons);
+             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, std::shared_ptr<Vocabulary> vocabulary, uint64_t states,
+             uint64_t bytes, double seconds, uint32_t narrow, const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
             nb::gil_scoped_release nogil;
             auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
-            return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), narrow);
+            auto specials = symbols;
+            for (auto& [token, symbol] : specials) symbol = automaton->symbol_column(symbol);
+            return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), std::move(specials), narrow);
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
-          "narrow"_a = TokenAutomaton::kNarrowWalk)
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
+          "narrow"_a = TokenAutomaton::kNarrowWalk, "symbols"_a = std::vector<std::pair<uint32_t, uint32_t>>{})
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })

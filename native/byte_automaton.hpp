@@ -40,8 +40,14 @@ class ByteAutomaton {
     arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
+    symbols_ = loaded.symbols;
     if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
     make_classes();
+    first_symbol_ = num_classes_;
+    num_classes_ += symbols_;
+    if (loaded.speaks_of_tokens) boundary_ = num_classes_++;
+    tokens_intersected_ = loaded.tokens_intersected;
+    if (boundary_ != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
     new_state(kEmpty);
     start_ = state_of(loaded.root);
     if (start_ != kDead && !alive(start_)) start_ = kDead;
@@ -56,8 +62,8 @@ class ByteAutomaton {
 
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
-                uint32_t num_states, State start, State inner_start)
-      : derivatives_(arena_), classes_(classes), num_classes_(num_classes), start_(start), inner_start_(inner_start) {
+                uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
+      : derivatives_(arena_), classes_(classes), num_classes_(num_classes), symbols_(symbols), boundary_(boundary), start_(start), inner_start_(inner_start) {
     for (uint32_t q = 0; q < num_states; ++q) {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
@@ -67,7 +73,15 @@ class ByteAutomaton {
   }
 
   const uint8_t* classes() const { return classes_.data(); }
+  // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
   uint32_t num_classes() const { return num_classes_; }
+  // Whether tokens as such stand in an intersection: then whether there is one that all parts want takes a search.
+  bool tokens_intersected() const { return tokens_intersected_; }
+  // Whether tokens are more than their bytes.
+  bool speaks_of_tokens() const { return symbols_ > 0 || boundary_ != kNone; }
+  uint32_t symbol_column(uint32_t symbol) const { return first_symbol_ + symbol; }
+  // The column of what a state is where a token ends; kNone: that makes no difference.
+  uint32_t boundary() const { return boundary_; }
   State start() const { return start_; }
   State inner_start() const { return inner_start_; }  // what start() is when text may have come before
   size_t num_states() const { return states_.size(); }
@@ -161,6 +175,12 @@ class ByteAutomaton {
     return pushdown_->effect(effect);
   }
 
+  // An expression at a boundary of tokens.
+  NodeId at_boundary(NodeId node) {
+    if (boundary_ == kNone) return node;
+    auto lock = enter();
+    return derivatives_.at_boundary(node);
+  }
   // The expression of a state (lazy automata only), and exclusive use of the arena.
   NodeId node(State state) const { return states_[state].node; }
   template <class F>
@@ -338,7 +358,8 @@ class ByteAutomaton {
     return rows_.back().get() + num_classes_ * rows_used_++;
   }
 
-  // Calls f(target, move) for what leads on from a state, before emptiness is known.
+  // Calls f(target, set) for what leads on from a state, before emptiness is known; with an empty set for the boundary of
+  // tokens.
   template <class F>
   void each_target(State state, F&& f) {
     const NodeId node = states_[state].node;
@@ -346,6 +367,7 @@ class ByteAutomaton {
       const Move move = derivatives_.moves(node)[k];  // f may find others
       f(state_of(move.target), move.set);
     }
+    if (boundary_ != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
   }
 
   const State* make_row(State state) {
@@ -355,13 +377,17 @@ class ByteAutomaton {
     try {
       each_target(state, [&](State target, const ByteSet& set) {
         if (!alive(target)) return;
-        if (set.size() == 1) {
+        if (set.size() == 1 && !set.has_symbols()) {
           row[classes_[set.first()]] = target;
           return;
         }
-        for (uint32_t c = 0; c < num_classes_; ++c) {
+        for (uint32_t c = 0; c < classes_of_byte_.size(); ++c) {
           if (set.has(classes_of_byte_[c])) row[c] = target;
         }
+        for (uint32_t k = 0; k < symbols_; ++k) {
+          if (set.has_symbol(k)) row[first_symbol_ + k] = target;
+        }
+        if (set.empty()) row[boundary_] = target;
       });
     } catch (...) {
       std::fill_n(row, num_classes_, kDead);
@@ -477,13 +503,14 @@ class ByteAutomaton {
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};
-  uint32_t num_classes_ = 0;
+  uint32_t num_classes_ = 0, symbols_ = 0, first_symbol_ = 0, boundary_ = kNone;
   std::vector<uint8_t> classes_of_byte_;  // one byte of each class
   StableVector<StateInfo> states_;
   std::vector<State> state_index_;  // by expression
   std::deque<std::unique_ptr<State[]>> rows_;
   size_t rows_used_ = 0, rows_bytes_ = 0;
   State start_ = kDead, inner_start_ = kDead;
+  bool tokens_intersected_ = false;
   std::mutex mutex_;
   Deadline deadline_{0};
 };

@@ -23,36 +23,9 @@
 #include "budget.hpp"
 #include "bytes.hpp"
 #include "machine.hpp"
+#include "node.hpp"
 
 namespace tokenfst {
-
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag };
-
-using NodeId = uint32_t;
-constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
-constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint32_t kUnbounded = UINT32_MAX;
-
-// What a node holds somewhere inside; kEndless is of the whole: its words surely have no longest.
-constexpr uint8_t kHasVar = 1;
-constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
-constexpr uint8_t kHasCall = 4;    // calls of rules
-constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
-constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
-constexpr uint8_t kEndless = 32;
-
-struct Node {
-  Kind kind;
-  bool nullable;   // without regard to look-behind; see Derivatives::nullable
-  bool certain;    // surely denotes a non-empty language (kEmpty apart)
-  uint8_t traits;  // kHas...
-  uint16_t depth;   // nesting, tails of concatenations not counted
-  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool;
-                    // Words, Pick (selections.hpp): lexicon or selection, and state; Pick: place and words used in the next two
-  uint32_t low, high;
-
-  bool has(uint8_t trait) const { return (traits & trait) != 0; }
-};
 
 class Arena {
  public:
@@ -61,7 +34,7 @@ class Arena {
     index_.assign(512, kNone);
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
-    uint32_t any = add_set(ByteSet::all());
+    uint32_t any = sets_.add(ByteSet::all());
     nodes_.push_back({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
     insert(kUniverse);
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
@@ -70,12 +43,12 @@ class Arena {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
+    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.memory();
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
-  const std::vector<ByteSet>& sets() const { return sets_; }
+  const std::vector<ByteSet>& sets() const { return sets_.all(); }
   const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
 
   // Called now and then while expressions are made: throws where a budget is used up.
@@ -86,7 +59,24 @@ class Arena {
 
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
-    return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
+    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint8_t{0}, 0, sets_.add(set), 0, 0, 0});
+  }
+  // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
+  void widen(uint32_t symbols, bool tokens_in_rules) {
+    if (symbols > 0) {
+      sets_.clear();
+      sets_.add(everything_ = ByteSet::all(symbols));
+    }
+    if (tokens_in_rules) token_in_rules_ = kHasToken;
+  }
+  const ByteSet& everything() const { return everything_; }
+  // One token whose bytes are a word of `text`, from one boundary of tokens to the next: Token; where the first boundary
+  // is here, Begun; and where some bytes were read since, Inside.
+  NodeId token(NodeId text, Kind place = Kind::Token) {
+    if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
+    const Node& node = nodes_[text];
+    const uint8_t traits = static_cast<uint8_t>(node.traits | kHasToken);
+    return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
   }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
@@ -168,7 +158,7 @@ class Arena {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar); });
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -221,7 +211,7 @@ class Arena {
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -280,36 +270,11 @@ class Arena {
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
 
-  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall | kHasLoop, 0, rule, 0, 0, 0}); }
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint8_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
   // The empty word, at the end of what is left of rule `k`: for showing stacks.
   NodeId label(uint32_t rule) { return intern({Kind::Label, true, true, 0, 0, rule, 0, 0, 0}); }
-  // The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
-  std::vector<std::vector<uint32_t>> labels(NodeId list, size_t limit) const {
-    std::vector<std::vector<uint32_t>> found;
-    std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
-    while (!ways.empty() && found.size() < limit) {
-      auto [pending, labels] = std::move(ways.back());
-      ways.pop_back();
-      bool branched = false;
-      while (!pending.empty() && !branched) {
-        NodeId id = pending.back();
-        pending.pop_back();
-        const Node& node = nodes_[id];
-        if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
-        if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
-        if (node.kind != Kind::Or) continue;
-        for (NodeId branch : this->list(id)) {
-          ways.emplace_back(pending, labels);
-          ways.back().first.push_back(branch);
-        }
-        branched = true;
-      }
-      if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
-    }
-    return found;
-  }
   // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
   NodeId node(const Node& made) { return intern(made); }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
@@ -341,15 +306,6 @@ class Arena {
   uint16_t deeper(uint16_t depth) const {
     if (depth >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
     return static_cast<uint16_t>(depth + 1);
-  }
-
-  uint32_t add_set(const ByteSet& set) {
-    uint64_t hash = 0;
-    for (uint64_t word : set.words) hash = mix(hash, word);
-    auto [it, fresh] = set_index_.try_emplace(hash, static_cast<uint32_t>(sets_.size()));
-    while (!fresh && !(sets_[it->second] == set)) std::tie(it, fresh) = set_index_.try_emplace(++hash, static_cast<uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back(set);
-    return it->second;
   }
 
   // Nullable wherever it stands: no look-behind has a say.
@@ -527,8 +483,9 @@ class Arena {
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
-  std::vector<ByteSet> sets_;
-  std::unordered_map<uint64_t, uint32_t> set_index_;
+  ByteSet everything_ = ByteSet::all();
+  uint8_t token_in_rules_ = 0;
+  ByteSets sets_;
   std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {
     NodeId body;

@@ -87,7 +87,7 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     NodeId element = last ? rest : arena[rest].a;
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
-    if (node.has(kHasCall | kHasMark) || node.kind == Kind::Unordered) return {};
+    if (node.has(kHasCall | kHasMark | kHasToken) || node.kind == Kind::Unordered) return {};
     if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
     if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
     if (node.kind != Kind::Repeat) {
@@ -177,7 +177,7 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
     put(static_cast<uint32_t>(operands.size()));
     for (NodeId operand : operands) put(number.at(operand));
     if (node.kind == Kind::Repeat) put(node.low), put(node.high);
-    if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), 32);
+    if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), sizeof(ByteSet));
     if (node.kind == Kind::Machine) {
       const Machine& machine = arena.machine(id);
       put(node.b);

@@ -33,12 +33,15 @@ class ProgramCode {
 
   nb::list labels;   // pairs (instruction, text)
   nb::dict sets;     // bits to number
+  nb::dict token_names;  // to number
   nb::list machines, lexicons;
 
   std::unique_ptr<ProgramCode> copy() const {
     auto made = std::make_unique<ProgramCode>();
     made->labels.extend(labels);
     made->sets.update(sets);
+    made->token_names.update(token_names);
+    made->speaks_of_tokens_ = speaks_of_tokens_;
     made->machines.extend(machines);
     made->lexicons.extend(lexicons);
     made->code_ = code_;
@@ -50,6 +53,7 @@ class ProgramCode {
   }
 
   size_t length() const { return sizes_.size(); }
+  bool speaks_of_tokens() const { return speaks_of_tokens_; }
   nb::bytes blob() const { return nb::bytes(blob_.data(), blob_.size()); }
   auto code() const { return to_numpy(std::vector<int32_t>(code_), {code_.size()}); }
   int64_t size_of(size_t number) const { return sizes_.at(number); }
@@ -60,6 +64,7 @@ class ProgramCode {
     const Op op = op_of(node);
     const nb::object value = attribute(node, &Names::value), source = attribute(node, &Names::source);
     if (!value.is_none()) own_operands(op, value, operands);
+    speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens;
     if (!source.is_none()) labels.append(nb::make_tuple(number, source));
     code_.push_back(static_cast<int32_t>(op));
     code_.push_back(static_cast<int32_t>(operands.size()));
@@ -183,18 +188,19 @@ class ProgramCode {
         blob_.append(text.c_str(), text.size());
         return;
       }
-      case Op::Bytes: {
-        const nb::object index = nb::steal(PyObject_CallMethod(sets.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(sets.size())));
-        if (!index.is_valid()) throw nb::python_error();
-        operands.push_back(static_cast<int32_t>(integer(index)));
-        return;
-      }
+      case Op::Bytes: return numbered(value, sets, operands);
+      case Op::Tokens: return numbered(value, token_names, operands);
       case Op::Machine: return table(value, machines, operands);
       case Op::Words: return table(value, lexicons, operands);
       case Op::Call: return;
       default:
         for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
     }
+  }
+  void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
+    const nb::object index = nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
+    if (!index.is_valid()) throw nb::python_error();
+    operands.push_back(static_cast<int32_t>(integer(index)));
   }
   void table(const nb::object& value, nb::list& known, std::vector<int32_t>& operands) {
     auto [at, fresh] = tables_.try_emplace(value.ptr(), static_cast<int32_t>(known.size()));
@@ -205,6 +211,7 @@ class ProgramCode {
   std::vector<int32_t> code_, operands_;
   std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
   std::string blob_;
+  bool speaks_of_tokens_ = false;
   std::unordered_map<PyObject*, int32_t> tables_;
   StableMap numbers_;  // of each node its instruction and two more
   std::vector<nb::handle> stack_;
@@ -228,7 +235,9 @@ inline void bind_program_code(nb::module_& m) {
       .def_prop_ro("code", &ProgramCode::code, nb::rv_policy::automatic)
       .def_prop_ro("blob", &ProgramCode::blob)
       .def_ro("labels", &ProgramCode::labels)
+      .def_prop_ro("speaks_of_tokens", &ProgramCode::speaks_of_tokens)
       .def_ro("sets", &ProgramCode::sets)
+      .def_ro("token_names", &ProgramCode::token_names)
       .def_ro("machines", &ProgramCode::machines)
       .def_ro("lexicons", &ProgramCode::lexicons);
 }

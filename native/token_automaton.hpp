@@ -27,37 +27,46 @@ class TokenAutomaton {
   // Walks of the vocabulary that enter at most `narrow` trie nodes are not worth a fragment.
   static constexpr uint32_t kNarrowWalk = 192;
 
-  TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
-      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
-        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {}
+  // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending.
+  TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
+                 std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk)
+      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)),
+        composition_(*bytes_, *vocabulary_, narrow), complete_(composition_.tokens_lead_on()), lengths_(*bytes_), masks_(vocabulary_->size()) {
+    composition_.adopt_specials(std::move(specials));
+  }
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const MaskPool& masks() const { return masks_; }
+  const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return composition_.specials(); }
   Config start() const { return {bytes_->start()}; }
   bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
-  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
-  Config advance(Config config, uint32_t token, Stacks& stacks) const {
-    std::string_view text = vocabulary_->tokens()[token];
-    if (composition_.is_first(config)) {
-      std::string_view first = vocabulary_->initial()[token];
-      if (first.empty()) return {text.empty() ? kDead : composition_.after_empty()};
-      text = first;
-    }
-    if (text.empty()) return {};
-    if (!bytes_->is_pushdown()) return {bytes_->run(config.state, text)};
-    return Walker(*bytes_, stacks).run(config, text);
-  }
   // Calls f with what runs configurations here. `asked`, if given, takes down which stacks are looked into.
   template <class F>
-  auto with_walk(Stacks& stacks, Asked* asked, F&& f) {
+  auto with_walk(Stacks& stacks, Asked* asked, F&& f) const {
     if (bytes_->is_pushdown()) {
       Walker walk(*bytes_, stacks, asked);
       return f(walk);
     }
     PlainWalk walk(*bytes_);
     return f(walk);
+  }
+  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
+  Config advance(Config config, uint32_t token, Stacks& stacks) const {
+    std::string_view text = vocabulary_->tokens()[token];
+    if (text.empty() && vocabulary_->initial()[token].empty()) {
+      return with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, config, token); });
+    }
+    if (composition_.is_first(config)) {
+      std::string_view first = vocabulary_->initial()[token];
+      if (first.empty()) return {composition_.after_empty()};
+      text = first;
+    }
+    if (text.empty()) return {};
+    if (!bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(config.state, text)});
+    Walker walk(*bytes_, stacks);
+    return walk.boundary(walk.run(config, text));
   }
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks) {
@@ -184,7 +193,7 @@ class TokenAutomaton {
   // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
   // DEAD; of automata without stacks.
   std::vector<State> reachable() {
-    if (complete_) return bytes_->reachable();
+    if (complete_ && bytes_->boundary() == kNone) return bytes_->reachable();
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
@@ -197,8 +206,8 @@ class TokenAutomaton {
     PlainWalk walk(*bytes_);
     for (size_t i = 1; i < order.size(); ++i) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
-      for (Config end : composition_.onward(walk, {order[i]}).next) {
-        if (alive(walk, end)) visit(end.state);
+      for (auto& [token, end] : composition_.ends(walk, {order[i]})) {
+        if (complete_ || alive(walk, end)) visit(end.state);
       }
     }
     return order;
@@ -373,12 +382,12 @@ class TokenAutomaton {
   // The distance of a member's top, or of a frame, with nothing below.
   uint32_t distance_alone(NodeId node) {
     Stacks own;
-    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(node)), own);
+    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node))), own);
   }
   // States that complete it one after the other: itself, where it needs no stack; else some way to.
   void append_alone(NodeId node, std::vector<State>& parts) {
     Stacks own;
-    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(node));
+    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node)));
     if (bytes_->num_stacks(config.state) == 0) {
       parts.push_back(config.state);
       return;
@@ -478,8 +487,8 @@ class TokenAutomaton {
 
   std::shared_ptr<ByteAutomaton> bytes_;
   std::shared_ptr<const Vocabulary> vocabulary_;
-  const bool complete_;  // every byte that is read is a token
   Composition composition_;
+  const bool complete_;  // tokens lead on from wherever bytes do
   Lengths lengths_;
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};

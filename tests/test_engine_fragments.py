@@ -12,7 +12,7 @@ from test_engine_tokens import allowed
 
 import tokenfst
 from tokenfst import Vocabulary, _native
-from tokenfst.automata import expression as ex
+from tokenfst.automata.program import linearize
 
 NO_FRAGMENTS = 0xFFFFFFFF
 STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
@@ -44,7 +44,7 @@ PATTERNS = {
 
 
 def automata(pattern: str, vocabulary: Vocabulary) -> list[_native.TokenAutomaton]:
-    program = ex.linearize(tokenfst.regex(pattern).expr).native_args()
+    program = linearize(tokenfst.regex(pattern).expr).native_args()
     return [
         _native.TokenAutomaton.compose(*program, vocabulary.native, 1_000_000, 1 << 31, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 192, 0)
@@ -72,7 +72,7 @@ def test_masks_equal_single_tokens_tried_one_by_one(name: str, tekken: Vocabular
     """Brute force over every token at a few states: the bytes are run through the byte automaton by hand."""
     rng = random.Random(name)
     language = tokenfst.regex(PATTERNS[name])
-    bytes_of = _native.ByteAutomaton(*ex.linearize(language.expr).native_args(), 1_000_000, 1 << 31, 60.0)
+    bytes_of = _native.ByteAutomaton(*linearize(language.expr).native_args(), 1_000_000, 1 << 31, 60.0)
     matcher = tokenfst.compile(language, tekken).matcher()
     for _ in range(3):
         text = tekken.decode(matcher.tokens)
@@ -147,7 +147,7 @@ def test_parts_of_fragments_on_small_worlds(whole: str) -> None:
             part | other,
             (tokenfst.regex(whole) - left_out - tokenfst.regex("b.*")) + other,
         ):
-            program = ex.linearize(language.expr).native_args()
+            program = linearize(language.expr).native_args()
             walked, split = (
                 _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
                 for narrow in (NO_FRAGMENTS, 0)

@@ -40,6 +40,7 @@ from tokenfst.automata.rewriting import rewrite
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
 from tokenfst.automata.templates import template
+from tokenfst.automata.token_groups import one_token, special_token, token_class
 from tokenfst.automata.unordered import unordered
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
@@ -106,15 +107,18 @@ __all__ = [
     "multi_choice",
     "multi_label",
     "normalization_insensitive",
+    "one_token",
     "python_calls",
     "python_object",
     "quoted_text",
     "regex",
     "rewrite",
+    "special_token",
     "speculative_generate",
     "substring_of",
     "template",
     "text_until",
+    "token_class",
     "top_labels",
     "unordered",
     "unquoted_text",

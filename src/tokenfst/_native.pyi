@@ -49,7 +49,11 @@ class ProgramCode:
     @property
     def labels(self) -> list[tuple[int, str]]: ...
     @property
+    def speaks_of_tokens(self) -> bool: ...
+    @property
     def sets(self) -> dict[int, int]: ...
+    @property
+    def token_names(self) -> dict[Any, int]: ...
     @property
     def machines(self) -> list[Any]: ...
     @property
@@ -67,6 +71,7 @@ class ByteAutomaton:
         assured: npt.NDArray[np.int32],
         labelled: bool,
         lexicons: Sequence[Lexicon],
+        token_classes: Sequence[tuple[int, int]],
         states: int,
         bytes: int,
         seconds: float,
@@ -115,11 +120,13 @@ class TokenAutomaton:
         assured: npt.NDArray[np.int32],
         labelled: bool,
         lexicons: Sequence[Lexicon],
+        token_classes: Sequence[tuple[int, int]],
         vocabulary: Vocabulary,
         states: int,
         bytes: int,
         seconds: float,
         narrow: int = ...,
+        symbols: Sequence[tuple[int, int]] = ...,
     ) -> TokenAutomaton: ...
     @staticmethod
     def from_arrays(

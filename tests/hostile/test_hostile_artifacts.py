@@ -203,17 +203,17 @@ def test_the_digest_comes_first(refused: Callable[..., None]) -> None:
 # --- what the header says -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", ["2", "0", "01", "", "1.0", "one" * 50])
+@pytest.mark.parametrize("version", ["3", "0", "01", "", "1.0", "one" * 50])
 def test_other_versions(version: str, refused: Callable[..., None]) -> None:
     header, content = take_apart(GOOD)
     header["__metadata__"]["version"] = version
     # Whatever else a later version has: the version is what the message must be about.
-    header["__metadata__"]["digest_of_version_2"] = "new"
+    header["__metadata__"]["digest_of_version_3"] = "new"
     header["new"] = header.pop("worst")
     refused(
         put_together(header, content),
         ArtifactVersionError,
-        "reads version 1 only: compile the constraint again",
+        "reads versions 1 and 2 only: compile the constraint again",
     )
 
 
@@ -232,7 +232,7 @@ def change(name: str, value: object) -> Callable[[Header], None]:
 STATES = take_apart(GOOD)[0]["mask"]["shape"][0]
 BROKEN: list[tuple[Callable[[Header], object], str]] = [
     (lambda header: header.pop("worst"), "its header lacks 'worst'"),
-    (change("more", {}), "its header holds 'more', which version 1 does not have"),
+    (change("more", {}), "its header holds 'more', which the format does not have"),
     (lambda header: header["__metadata__"].pop("source"), "its metadata lacks 'source'"),
     (change_metadata(more=""), "its metadata holds 'more'"),
     (change_metadata(source=None), "the metadata 'source' is not a string but None"),
