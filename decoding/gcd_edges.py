@@ -76,7 +76,7 @@ class TokenEdges:
         no token sequence is accepted, ``BudgetExceeded``.
         """
         native, budget = automaton._native, automaton.budget
-        if native.is_pushdown:
+        if automaton.is_pushdown:
             raise ConstraintError(
                 f"{automaton.source} needs a stack and has no finite set of edges. Compile its truncate(depth) instead"
             )

@@ -46,6 +46,8 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import pynini
 
+    from tokenfst.decoding.gcd_reach import Reach
+
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of a state from which no token sequence leads to acceptance."""
@@ -89,7 +91,7 @@ class Stats:
 class TokenAutomaton:
     """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
 
-    __slots__ = ("_arrays", "_native", "_nearer", "_program", "budget", "source", "vocabulary")
+    __slots__ = ("_arrays", "_native", "_nearer", "_program", "_reaches", "budget", "source", "vocabulary")
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class TokenAutomaton:
         self._program = program
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
+        self._reaches: dict[bool, Reach] = {}
         self.vocabulary = vocabulary
         self.source = source
         self.budget = budget
@@ -116,6 +119,11 @@ class TokenAutomaton:
     def is_expanded(self) -> bool:
         """Whether all states, masks and distances are made."""
         return self._arrays is not None
+
+    @property
+    def is_pushdown(self) -> bool:
+        """Whether there are stacks: distances are upper bounds then, and states are not all."""
+        return self._native.is_pushdown
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A walk from the start.
@@ -209,6 +217,13 @@ class TokenAutomaton:
                 self._nearer.clear()
             self._nearer[state] = mask
         return mask
+
+    def reach(self, *, exact: bool) -> Reach:
+        """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Made
+        once and kept."""
+        from tokenfst.decoding.gcd_reach import Reach
+
+        return self._reaches.setdefault(exact, Reach(self, exact=exact))
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

@@ -75,6 +75,8 @@ __all__ = [
     "TokenfstError",
     "UnsupportedSchemaError",
     "Vocabulary",
+    "abs_beam_search",
+    "abs_generate",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "avoids",
@@ -128,6 +130,8 @@ load = TokenAutomaton.load
 _LAZY = {
     "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
     "PromptLookup": "tokenfst.decoding.drafts",
+    "abs_beam_search": "tokenfst.decoding.abs",
+    "abs_generate": "tokenfst.decoding.abs_generate",
     "classify": "tokenfst.decoding.label_scoring",
     "generate": "tokenfst.decoding.jump_forward",
     "json_object": "tokenfst.automata.json_schema",
