@@ -51,6 +51,8 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
+    from tokenfst.decoding.abs import abs_beam_search
+    from tokenfst.decoding.abs_generate import abs_generate
     from tokenfst.decoding.drafts import PromptLookup
     from tokenfst.decoding.jump_forward import generate
     from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
