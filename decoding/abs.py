@@ -33,20 +33,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tokenfst.decoding.gcd_rows import Length, start_rows
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
-from tokenfst.decoding.rows import Rows
+from tokenfst.decoding.rows import AnyAutomaton, Rows, checked_rows
 from tokenfst.errors import DecodingError, MissingDependencyError
 
 try:
     import torch
 except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automaton import TokenAutomaton
 
 _MOST_PUSH = 1 - 2**-20
 """Alpha stays below 1, so that of pushed tokens the likelier one wins."""
@@ -105,7 +102,7 @@ class _Options:
 def abs_beam_search(
     model: Any,
     prompts: Prompts,
-    automata: TokenAutomaton | Sequence[TokenAutomaton],
+    automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,
     num_beams: int,
     max_length: int,
@@ -123,7 +120,8 @@ def abs_beam_search(
 
     ``model``: a causal transformers model, a function from ids to scores (with the ``width`` of its scores), or a
     ``LanguageModel``. ``prompts``: token ids, of any lengths; a function may have empty ones. ``automata``: one for all
-    prompts, or one for each. ``max_length``: the most tokens after the prompt, its end token counted; with
+    prompts, or one for each; or rows that were started for them, with this length (``gcd_tensor.TensorRows`` of
+    nondeterministic automata). ``max_length``: the most tokens after the prompt, its end token counted; with
     ``length="exact"`` just as many, without end token unless ``count_end`` (``gcd_rows``).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
@@ -142,15 +140,18 @@ def abs_beam_search(
         num_return_sequences=num_return_sequences,
     )
     scorer = as_language_model(model, width)
-    rows = start_rows(
-        automata,
-        prompts=len(prompts),
-        max_tokens=max_length,
-        width=scorer.width,
-        device=scorer.device,
-        length=length,
-        count_end=count_end,
-    )
+    if isinstance(automata, Rows):
+        rows = checked_rows(automata, len(prompts), scorer.width)
+    else:
+        rows = start_rows(
+            automata,
+            prompts=len(prompts),
+            max_tokens=max_length,
+            width=scorer.width,
+            device=scorer.device,
+            length=length,
+            count_end=count_end,
+        )
     if max_length == 0:
         return [[Hypothesis((), 0.0, 0.0, 0.0)] for _ in range(len(prompts))]
     return _Search(rows, options).run(scorer.start(prompts))

@@ -20,7 +20,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tokenfst.decoding.gcd_reach import START, Bits, Reach
-from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows, Rows, as_lists, not_allowed, one_for_each
+from tokenfst.decoding.rows import (
+    AnyAutomaton,
+    ConstraintRows,
+    PackedRows,
+    Rows,
+    as_lists,
+    not_allowed,
+    one_for_each,
+)
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError, TokenBudgetError
 
@@ -78,7 +86,7 @@ class _Row:
     before: _Row | None = None
 
 
-class ReachRows(Rows):
+class ReachRows(PackedRows):
     """Rows of configurations, completed by exactly so many tokens, or at most; see the module for ``count_end``."""
 
     def __init__(

@@ -51,9 +51,9 @@ AnyAutomaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
 
 class Rows(ABC):
     """What decoders ask of a batch's constraints. ``ConstraintRows`` walks matchers; ``gcd_rows.ReachRows`` keeps exact
-    numbers of tokens."""
+    numbers of tokens, and ``gcd_tensor.TensorRows`` those of nondeterministic automata."""
 
-    def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
+    def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         if width < len(vocabulary):
             raise VocabularyMismatchError(
                 f"the model scores {width} tokens and the constraint's vocabulary has {len(vocabulary)}: use the "
@@ -62,8 +62,6 @@ class Rows(ABC):
         self.vocabulary = vocabulary
         self.width = width
         self.device = device
-        self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
-        self._bitmask = allocate_token_bitmask(count, len(vocabulary))
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -99,12 +97,36 @@ class Rows(ABC):
         changes.
         """
 
+    @abstractmethod
     def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
         """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
 
         ``left``: for this mask only, the tokens left for each row instead of what its budget says: the tokens after
         which ``left - 1`` suffice. Rows for which none suffice allow nothing.
         """
+
+    @abstractmethod
+    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
+        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
+        return them: of the end tokens too. Nothing is left of rows at distance 0. Tokens that reduce it are not always
+        allowed: mask twice."""
+
+    def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        """The tokens that each row may take next, bool of shape (rows, width)."""
+        ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
+        return self.mask_(ones, left=left) == 0
+
+
+class PackedRows(Rows):
+    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state is a walk of the vocabulary, the first time;
+    of a matcher's stacks each time."""
+
+    def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
+        super().__init__(vocabulary, width, device)
+        self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._bitmask = allocate_token_bitmask(count, len(vocabulary))
+
+    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
         self._fill(left)
         for row in range(len(self)):
             if self.is_finished(row):
@@ -112,16 +134,8 @@ class Rows(ABC):
         return self._apply(scores)
 
     def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
-        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
-        return them: of the end tokens too. Nothing is left of rows at distance 0. Tokens that reduce it are not always
-        allowed: mask twice. Of a state a walk of the vocabulary, the first time; of a matcher's stacks each time."""
         self._fill_nearer()
         return self._apply(scores)
-
-    def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
-        """The tokens that each row may take next, bool of shape (rows, width)."""
-        ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
-        return self.mask_(ones, left=left) == 0
 
     def _apply(self, scores: torch.Tensor) -> torch.Tensor:
         apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
@@ -141,7 +155,7 @@ class Rows(ABC):
         """Write the masks of the tokens that reduce the distance."""
 
 
-class ConstraintRows(Rows):
+class ConstraintRows(PackedRows):
     """One matcher per row of a batch. Those of canonical automata have neither budgets nor distances."""
 
     def __init__(
@@ -265,6 +279,16 @@ def as_lists(*arrays: Sequence[int] | torch.Tensor) -> list[list[int]]:
 def not_allowed(row: int, token: int) -> ModelError:
     """The error of a row that is given a token that it does not allow."""
     return ModelError(f"row {row} does not allow token {token}: mask its scores before choosing")
+
+
+def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
+    """Rows that were started elsewhere, checked for number and width."""
+    if (len(rows), rows.width) != (prompts, width):
+        raise ModelError(
+            f"{len(rows)} rows of width {rows.width} for {prompts} prompts and a model that scores {width} tokens: "
+            "start them for this call"
+        )
+    return rows
 
 
 def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
