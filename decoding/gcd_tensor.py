@@ -11,7 +11,7 @@ Data. T_out and T_in have a single 1 a column and a row: their products are look
 is the different token sets as a sparse matrix, and which of them an edge bears. alpha_t is never made for all tokens:
 the mask asks which edges lead from alpha to beta, and which tokens they bear,
 
-    m = 1{((T_outᵀ alpha ∘ T_in beta) L) B},     L (E, D): which set an edge bears, B (D, V): its tokens
+    m = 1{Bᵀ Lᵀ (T_outᵀ alpha ∘ T_in beta)},     L (E, D): which set an edge bears, B (D, V): its tokens
 
 and the step to alpha_t is taken for the token that was chosen.
 
@@ -85,8 +85,7 @@ class TensorRows(Rows):
             torch.tensor(each, device=self.device) for each in (edges.source, edges.target, edges.label)
         )
         self._beta = torch.tensor(edges.reachability(max_tokens), device=self.device)
-        self._sets = edges.token_sets(self.device)
-        self._bearing = _Bearing(edges, self.device)
+        self._sets = edges.sets_by_token(self.device)
         self._distance = torch.tensor(_distances(edges), device=self.device)
         self.alpha = torch.tensor(edges.start, device=self.device).repeat(prompts, 1)
 
@@ -133,8 +132,18 @@ class TensorRows(Rows):
         active = (self.alpha[:, self._source] & edges).to(torch.float32)
         sets = torch.zeros((len(active), self.edges.num_sets), device=self.device)
         sets.index_add_(1, self._label, active)
-        borne: torch.Tensor = (sets @ self._sets) > 0
-        return borne
+        borne: torch.Tensor = (self._sets @ sets.T.contiguous()) > 0
+        return borne.T
+
+    def _bearing(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Which sets hold each of these tokens, bool (tokens, sets): rows of the sparse matrix."""
+        begins, labels = self._sets.crow_indices(), self._sets.col_indices()
+        counts = begins[tokens + 1] - begins[tokens]
+        rows = torch.arange(len(tokens), device=self.device).repeat_interleave(counts)
+        within = torch.arange(len(rows), device=self.device) - (counts.cumsum(0) - counts)[rows]
+        found = torch.zeros((len(tokens), self.edges.num_sets), dtype=torch.bool, device=self.device)
+        found[rows, labels[begins[tokens][rows] + within]] = True
+        return found
 
     def _keep(self, scores: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
         known = self.edges.num_tokens
@@ -168,28 +177,6 @@ class TensorRows(Rows):
         if self._ended_state is not None:
             self._ended = alpha[:, self._ended_state]
         self._left -= self._left > 0
-
-
-class _Bearing:
-    """B_f by columns: which token sets hold a token."""
-
-    def __init__(self, edges: TokenEdges, device: torch.device) -> None:
-        labels = np.repeat(np.arange(edges.num_sets), np.diff(edges.offsets))
-        order = np.argsort(edges.tokens, kind="stable")
-        counts = np.bincount(edges.tokens, minlength=edges.num_tokens)
-        self._num_sets = edges.num_sets
-        self._labels = torch.tensor(labels[order], device=device)
-        self._begin = torch.tensor(np.cumsum(counts) - counts, device=device)
-        self._count = torch.tensor(counts, device=device)
-
-    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
-        """bool (tokens, sets)."""
-        counts = self._count[tokens]
-        rows = torch.arange(len(tokens), device=tokens.device).repeat_interleave(counts)
-        within = torch.arange(len(rows), device=tokens.device) - (counts.cumsum(0) - counts)[rows]
-        found = torch.zeros((len(tokens), self._num_sets), dtype=torch.bool, device=tokens.device)
-        found[rows, self._labels[self._begin[tokens][rows] + within]] = True
-        return found
 
 
 def _distances(edges: TokenEdges) -> npt.NDArray[np.int64]:

@@ -55,6 +55,7 @@ def test_edges_are_one_a_pair_and_sets_are_kept_once() -> None:
         assert outward.to_dense().sum(0).tolist() == [1.0] * edges.num_edges
         for e, (source, target) in enumerate(pairs):
             assert outward.to_dense()[source, e] == 1 and inward.to_dense()[e, target] == 1
+        assert torch.equal(edges.sets_by_token().to_dense(), edges.token_sets().to_dense().T)
         assert torch.equal(labels.to_dense(), edges.token_sets().to_dense()[torch.tensor(edges.label)])
         if edges.num_edges:
             assert torch.equal((outward @ inward).to_dense() > 0, torch.tensor(dense(edges)))
