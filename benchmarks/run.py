@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import beams
 import compilation
 import decoding_loop
 import device
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
     "decoding": decoding_loop.decoding,
+    "beams": beams.beams,
 }
 
 

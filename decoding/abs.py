@@ -33,19 +33,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from tokenfst.decoding.gcd_rows import Length, start_rows
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
-from tokenfst.decoding.rows import ConstraintRows
+from tokenfst.decoding.rows import AnyAutomaton, Rows, checked_rows
 from tokenfst.errors import DecodingError, MissingDependencyError
 
 try:
     import torch
 except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automaton import TokenAutomaton
 
 _MOST_PUSH = 1 - 2**-20
 """Alpha stays below 1, so that of pushed tokens the likelier one wins."""
@@ -76,6 +74,7 @@ class Hypothesis:
 class _Options:
     num_beams: int
     max_length: int
+    count_end: bool
     alpha_min: float
     gamma: float
     rank_by: str
@@ -103,10 +102,12 @@ class _Options:
 def abs_beam_search(
     model: Any,
     prompts: Prompts,
-    automata: TokenAutomaton | Sequence[TokenAutomaton],
+    automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,
     num_beams: int,
     max_length: int,
+    length: Length = "at_most",
+    count_end: bool = False,
     alpha_min: float = 0.5,
     gamma: float = 1.0,
     rank_by: Literal["log_prob", "pushed"] = "log_prob",
@@ -119,18 +120,38 @@ def abs_beam_search(
 
     ``model``: a causal transformers model, a function from ids to scores (with the ``width`` of its scores), or a
     ``LanguageModel``. ``prompts``: token ids, of any lengths; a function may have empty ones. ``automata``: one for all
-    prompts, or one for each. ``max_length``: the most tokens after the prompt; an end token counts.
+    prompts, or one for each; or rows that were started for them, with this length (``gcd_tensor.TensorRows`` of
+    nondeterministic automata). ``max_length``: the most tokens after the prompt, its end token counted; with
+    ``length="exact"`` just as many, without end token unless ``count_end`` (``gcd_rows``).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
-    ``TokenBudgetError``, with the least ``max_length`` that works, ``VocabularyMismatchError``, ``ModelError``. Later:
+    ``TokenBudgetError``, with a ``max_length`` that works, ``VocabularyMismatchError``, ``ModelError``. Later:
     ``LogitsError`` for scores that are no distribution. Where the model gives every allowed token the probability 0,
     sequences come back all the same, with ``log_prob`` -inf.
     """
-    options = _Options(num_beams, max_length, alpha_min, gamma, rank_by, length_penalty, num_return_sequences)
-    scorer = as_language_model(model, width)
-    rows = ConstraintRows.start(
-        automata, prompts=len(prompts), max_tokens=max_length, width=scorer.width, device=scorer.device
+    options = _Options(
+        num_beams=num_beams,
+        max_length=max_length,
+        count_end=count_end,
+        alpha_min=alpha_min,
+        gamma=gamma,
+        rank_by=rank_by,
+        length_penalty=length_penalty,
+        num_return_sequences=num_return_sequences,
     )
+    scorer = as_language_model(model, width)
+    if isinstance(automata, Rows):
+        rows = checked_rows(automata, len(prompts), scorer.width)
+    else:
+        rows = start_rows(
+            automata,
+            prompts=len(prompts),
+            max_tokens=max_length,
+            width=scorer.width,
+            device=scorer.device,
+            length=length,
+            count_end=count_end,
+        )
     if max_length == 0:
         return [[Hypothesis((), 0.0, 0.0, 0.0)] for _ in range(len(prompts))]
     return _Search(rows, options).run(scorer.start(prompts))
@@ -143,7 +164,7 @@ class _Search:
     has copies of its best one at a pushed sum of -inf: no candidate of theirs is taken.
     """
 
-    def __init__(self, rows: ConstraintRows, options: _Options) -> None:
+    def __init__(self, rows: Rows, options: _Options) -> None:
         self.rows, self.options = rows, options
         self.prompts = list(range(len(rows)))
         self.found: list[list[Hypothesis]] = [[] for _ in self.prompts]
@@ -184,7 +205,7 @@ class _Search:
 
     def _push(self, log_probs: torch.Tensor, left: int) -> torch.Tensor:
         """Mask ``log_probs`` in place; the scores with the push in them: the same tensor where nothing is pushed."""
-        alpha = self._alpha(self.rows.distances(), left - 1)
+        alpha = self._alpha(self.rows.distances(), left - 1 - self.options.count_end)
         peak = log_probs.amax(1)
         self.rows.mask_(log_probs)
         if not bool(alpha.any()):
@@ -195,9 +216,9 @@ class _Search:
         return torch.maximum(log_probs, nearer, out=nearer)
 
     def _alpha(self, distances: torch.Tensor, rest: int) -> torch.Tensor:
-        """Alpha of rows with ``rest`` tokens left after the next one; 0 at distance 0, where nothing is nearer."""
+        """Alpha of rows with ``rest`` tokens of text left after the next; 0 at distance 0, where nothing is nearer."""
         d, options = distances.to(torch.float32), self.options
-        tight = (d / rest).clamp_(max=1) if rest else torch.ones_like(d)
+        tight = (d / rest).clamp_(max=1) if rest > 0 else torch.ones_like(d)
         alpha = options.alpha_min + (1 - options.alpha_min) * tight**options.gamma
         return alpha.clamp_(max=_MOST_PUSH).masked_fill_(distances == 0, 0.0)
 

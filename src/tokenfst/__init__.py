@@ -52,6 +52,8 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
+    from tokenfst.decoding.abs import abs_beam_search
+    from tokenfst.decoding.abs_generate import abs_generate
     from tokenfst.decoding.drafts import PromptLookup
     from tokenfst.decoding.jump_forward import generate
     from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
@@ -76,6 +78,8 @@ __all__ = [
     "TokenfstError",
     "UnsupportedSchemaError",
     "Vocabulary",
+    "abs_beam_search",
+    "abs_generate",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "avoids",
@@ -132,6 +136,8 @@ load = TokenAutomaton.load
 _LAZY = {
     "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
     "PromptLookup": "tokenfst.decoding.drafts",
+    "abs_beam_search": "tokenfst.decoding.abs",
+    "abs_generate": "tokenfst.decoding.abs_generate",
     "classify": "tokenfst.decoding.label_scoring",
     "generate": "tokenfst.decoding.jump_forward",
     "json_object": "tokenfst.automata.json_schema",
