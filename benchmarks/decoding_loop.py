@@ -21,9 +21,9 @@ SCHEMA = {
         "kind": {"enum": ["fruit", "vegetable", "grain"]},
         "origin": {"enum": ["Italy", "France", "Spain", "Portugal"]},
         "ripe": {"type": "boolean"},
-        "rating": {"enum": [1, 2, 3, 4, 5]},
+        "season": {"enum": ["spring", "summer", "autumn", "winter"]},
     },
-    "required": ["name", "kind", "origin", "ripe", "rating"],
+    "required": ["name", "kind", "origin", "ripe", "season"],
     "additionalProperties": False,
 }
 PROMPT = "A plum as JSON: "
