@@ -13,6 +13,7 @@ from libraries import World
 from measure import Figure, figure, quiet
 
 import tokenfst
+from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
 
 SCHEMA = {
     "type": "object",
@@ -21,14 +22,20 @@ SCHEMA = {
         "kind": {"enum": ["fruit", "vegetable", "grain"]},
         "origin": {"enum": ["Italy", "France", "Spain", "Portugal"]},
         "ripe": {"type": "boolean"},
-        "rating": {"enum": [1, 2, 3, 4, 5]},
+        "season": {"enum": ["spring", "summer", "autumn", "winter"]},
     },
-    "required": ["name", "kind", "origin", "ripe", "rating"],
+    "required": ["name", "kind", "origin", "ripe", "season"],
     "additionalProperties": False,
 }
 PROMPT = "A plum as JSON: "
 RUNS = 15
 MOST = 96
+DRAWN = 40
+WAYS: tuple[tuple[str, Literal["canonical"] | bool], ...] = (
+    ("certain bytes appended, cut as the tokenizer does", "canonical"),
+    ("tokens without an alternative appended", True),
+    ("every token by the model", False),
+)
 
 
 def decoding(world: World) -> Iterator[Figure]:
@@ -51,6 +58,7 @@ def decoding(world: World) -> Iterator[Figure]:
             yield from per_token(loaded.model, [prompt] * rows, automaton, what)
     automaton = tokenfst.compile(object_of_five, loaded.vocabulary)
     yield from jumps(loaded.model, prompt, automaton)
+    yield from drawn(loaded.model, prompt, automaton)
 
 
 def per_token(
@@ -72,19 +80,44 @@ def per_token(
 
 def jumps(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
     """A text by each way to treat what has no alternative."""
-    ways: tuple[tuple[str, Literal["canonical"] | bool], ...] = (
-        ("certain bytes appended, cut as the tokenizer does", "canonical"),
-        ("tokens without an alternative appended", True),
-        ("every token by the model", False),
-    )
     calls = [
         partial(tokenfst.generate, model, [prompt], automaton, max_new_tokens=MOST, jump_forward=how)
-        for _, how in ways
+        for _, how in WAYS
     ]
-    for (name, _), run, seconds in zip(ways, calls, take_turns(*calls), strict=True):
+    for (name, _), run, seconds in zip(WAYS, calls, take_turns(*calls), strict=True):
         found = run()
         note = f"{found.calls} calls, {len(found.tokens[0])} tokens, {found.replaced} cut anew: {found.texts[0]!r}"
         yield figure("an object of 5 properties, whole text", name, seconds, note=note)
+
+
+def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
+    """The same, many texts drawn in one batch: how many are cut as the tokenizer cuts them."""
+    import torch
+
+    encode = byte_pair_tokenizer(automaton.vocabulary).encode
+    ends = automaton.vocabulary.eos_token_ids
+    for name, how in WAYS:
+        found = tokenfst.generate(
+            model,
+            [prompt] * DRAWN,
+            automaton,
+            max_new_tokens=MOST,
+            do_sample=True,
+            jump_forward=how,
+            generator=torch.Generator().manual_seed(0),
+        )
+        own = sum(
+            [token for token in tokens if token not in ends] == encode(text)
+            for tokens, text in zip(found.tokens, found.texts, strict=True)
+        )
+        note = f"{sum(map(len, found.tokens))} tokens; {own} texts are cut as the tokenizer cuts them"
+        yield Figure(
+            f"{DRAWN} objects drawn in a batch, calls of the model",
+            name,
+            found.calls,
+            unit="count",
+            note=note,
+        )
 
 
 def take_turns(*functions: Callable[[], object]) -> list[list[float]]:

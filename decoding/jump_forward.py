@@ -118,6 +118,7 @@ def generate(
     fresh = [jumper.jump(matcher, []) for matcher in matchers]
     live = [row for row, matcher in enumerate(matchers) if not runs.is_finished(matcher)]
     session: Session | None = None
+    same_rows = torch.arange(len(live), device=language_model.device)
     calls = chosen = 0
     if live:
         session = language_model.start([begun[row] + fresh[row] for row in live])
@@ -129,11 +130,13 @@ def generate(
         chosen += len(live)
         fresh = [jumper.jump(matcher, [token]) for matcher, token in zip(rows.matchers, tokens, strict=True)]
         kept = [place for place, matcher in enumerate(rows.matchers) if not runs.is_finished(matcher)]
+        parents = same_rows
         if len(kept) < len(live):
             live = [live[place] for place in kept]
             rows.select(kept)
+            parents, same_rows = torch.tensor(kept, device=same_rows.device), same_rows[: len(kept)]
         if live:
-            _extend(session, kept, [fresh[place] for place in kept], language_model.device)
+            _extend(session, parents, [fresh[place] for place in kept])
             calls += 1
     vocabulary = rows.vocabulary
     return Generation(
@@ -156,16 +159,15 @@ def _checked_encode(vocabulary: Vocabulary, encode: Encode | None) -> Encode:
     return byte_pair_tokenizer(vocabulary).encode if encode is None else encode
 
 
-def _extend(session: Session, parents: list[int], runs: list[list[int]], device: torch.device) -> None:
+def _extend(session: Session, parents: torch.Tensor, runs: list[list[int]]) -> None:
     """Each row of ``parents`` goes on by its run."""
     lengths = [len(run) for run in runs]
     longest = max(lengths)
-    ids = torch.tensor([run + [run[-1]] * (longest - len(run)) for run in runs], device=device)
-    rows = torch.tensor(parents, device=device)
     if min(lengths) == longest:
-        session.extend(rows, ids)
+        session.extend(parents, torch.tensor(runs, device=parents.device))
     else:
-        session.extend(rows, ids, torch.tensor(lengths, device=device))
+        ids = torch.tensor([run + [run[-1]] * (longest - len(run)) for run in runs], device=parents.device)
+        session.extend(parents, ids, torch.tensor(lengths, device=parents.device))
 
 
 class _Jumper:
