@@ -22,6 +22,7 @@ import device
 import grammars
 import length
 import logits
+import particles
 import schemas
 import steps
 import substrings
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
     "decoding": decoding_loop.decoding,
+    "particles": particles.particles,
 }
 
 
