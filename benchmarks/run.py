@@ -23,6 +23,7 @@ import device
 import grammars
 import length
 import logits
+import particles
 import schemas
 import steps
 import substrings
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "schemas": schemas.schemas,
     "decoding": decoding_loop.decoding,
     "beams": beams.beams,
+    "particles": particles.particles,
 }
 
 

@@ -39,10 +39,10 @@ from tokenfst.decoding.hmm_product import HmmProduct
 from tokenfst.decoding.horizon import Horizon, Length
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.proposals import HorizonRows, MaskedRows, ProductRows, Proposal
-from tokenfst.decoding.resampling import SCHEMES, Resampling, resample
+from tokenfst.decoding.resampling import SCHEMES, Resampling, draw_one, resample
 from tokenfst.decoding.rows import ConstraintRows
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import HmmError, ParticleError
+from tokenfst.errors import HmmError, ModelError, ParticleError
 
 ProposalName = Literal["lcd", "gcd", "p-gcd"]
 
@@ -133,6 +133,8 @@ def smc(
             f"proposal is one of {', '.join(PROPOSALS)}, length one of exact, at_most, and resampling one of "
             f"{', '.join(SCHEMES)}; they are {proposal!r}, {length!r} and {resampling!r}"
         )
+    if not len(prompts):
+        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
     language_model = as_language_model(model)
     each = list(automata) if isinstance(automata, Sequence) else [automata] * len(prompts)
     width, device = language_model.width, language_model.device
@@ -208,7 +210,7 @@ class _Run:
         stuck = total == -torch.inf
         if bool(stuck.any()):
             scores[stuck, 0] = total[stuck] = 0.0
-        tokens = torch.multinomial((scores - total[:, None]).exp_(), 1, generator=generator).squeeze(1)
+        tokens = draw_one((scores - total[:, None]).exp_(), generator)
         factors, potentials = self._proposal.taken(tokens)
         live = self._live
         self._weights[live] += (total - factors).double().masked_fill(stuck, -torch.inf)

@@ -344,8 +344,8 @@ def test_what_the_model_says_is_checked() -> None:
 
     with pytest.raises(LogitsError):
         smc(CallbackModel(broken, WIDTH), [[0]], automaton(), particles=2, max_tokens=3)
-    with pytest.raises(ModelError, match="must have one length"):
-        smc(MODEL, [[0], [0, 1]], automaton(), particles=2, max_tokens=3)
+    with pytest.raises(ModelError, match="no prompts"):
+        smc(MODEL, [], automaton(), particles=2, max_tokens=3)
 
     def only_beyond(ids: torch.Tensor) -> torch.Tensor:
         return torch.tensor([[-math.inf] * 4 + [0.0] * 2]).expand(len(ids), -1)

@@ -55,10 +55,14 @@ if TYPE_CHECKING:
     from tokenfst.decoding.abs import abs_beam_search
     from tokenfst.decoding.abs_generate import abs_generate
     from tokenfst.decoding.drafts import PromptLookup
+    from tokenfst.decoding.hmm import Hmm
+    from tokenfst.decoding.hmm_product import HmmProduct
+    from tokenfst.decoding.hmm_training import distil_hmm, train_hmm
     from tokenfst.decoding.jump_forward import generate
     from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
     from tokenfst.decoding.label_search import top_labels
     from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
+    from tokenfst.decoding.smc import smc
     from tokenfst.decoding.speculation import speculative_generate
 
 __version__ = "0.1.0"
@@ -69,6 +73,8 @@ __all__ = [
     "ConstraintLogitsProcessor",
     "EmptyLanguageError",
     "Grammar",
+    "Hmm",
+    "HmmProduct",
     "Language",
     "Matcher",
     "PromptLookup",
@@ -94,6 +100,7 @@ __all__ = [
     "contains_in_order",
     "delimited_list",
     "delimited_subsequence_of",
+    "distil_hmm",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
@@ -117,6 +124,7 @@ __all__ = [
     "quoted_text",
     "regex",
     "rewrite",
+    "smc",
     "special_token",
     "speculative_generate",
     "substring_of",
@@ -124,6 +132,7 @@ __all__ = [
     "text_until",
     "token_class",
     "top_labels",
+    "train_hmm",
     "unordered",
     "unquoted_text",
     "verify_labels",
@@ -135,18 +144,23 @@ load = TokenAutomaton.load
 
 _LAZY = {
     "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
+    "Hmm": "tokenfst.decoding.hmm",
+    "HmmProduct": "tokenfst.decoding.hmm_product",
     "PromptLookup": "tokenfst.decoding.drafts",
     "abs_beam_search": "tokenfst.decoding.abs",
     "abs_generate": "tokenfst.decoding.abs_generate",
     "classify": "tokenfst.decoding.label_scoring",
+    "distil_hmm": "tokenfst.decoding.hmm_training",
     "generate": "tokenfst.decoding.jump_forward",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
     "label_probabilities": "tokenfst.decoding.label_scoring",
     "multi_label": "tokenfst.decoding.label_scoring",
+    "smc": "tokenfst.decoding.smc",
     "speculative_generate": "tokenfst.decoding.speculation",
     "top_labels": "tokenfst.decoding.label_search",
+    "train_hmm": "tokenfst.decoding.hmm_training",
 }
 """Names whose modules are imported when they are first asked for."""
 
