@@ -51,6 +51,9 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
+    from tokenfst.decoding.device_automaton import DeviceAutomaton
+    from tokenfst.decoding.device_generate import DeviceGenerate
+    from tokenfst.decoding.device_matchers import DeviceMatchers
     from tokenfst.decoding.drafts import PromptLookup
     from tokenfst.decoding.jump_forward import generate
     from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
@@ -64,6 +67,9 @@ __all__ = [
     "Budget",
     "Concepts",
     "ConstraintLogitsProcessor",
+    "DeviceAutomaton",
+    "DeviceGenerate",
+    "DeviceMatchers",
     "EmptyLanguageError",
     "Grammar",
     "Language",
@@ -130,6 +136,9 @@ _LAZY = {
     "PromptLookup": "tokenfst.decoding.drafts",
     "classify": "tokenfst.decoding.label_scoring",
     "generate": "tokenfst.decoding.jump_forward",
+    "DeviceAutomaton": "tokenfst.decoding.device_automaton",  # needs torch
+    "DeviceGenerate": "tokenfst.decoding.device_generate",
+    "DeviceMatchers": "tokenfst.decoding.device_matchers",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
