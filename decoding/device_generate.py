@@ -56,10 +56,10 @@ class DeviceGenerate:
         steps = int(generation_config.max_length) - prompt
         states = self._starts(rows, steps if self.automaton.budgets else None)
         ends = set(torch.as_tensor(generation_config.eos_token_id).flatten().tolist())
-        if not ends & set(self.automaton.vocabulary.eos_token_ids):
+        ours = self.automaton.vocabulary.eos_token_ids
+        if not ends & set(ours):
             raise VocabularyMismatchError(
-                f"generate() ends texts by {sorted(ends)}, and the vocabulary by {self.automaton.vocabulary.eos_token_ids}: "
-                "pass eos_token_id"
+                f"generate() ends texts by {sorted(ends)}, and the vocabulary by {ours}: pass eos_token_id"
             )
         pad = generation_config.pad_token_id
         sequences = torch.full(
@@ -110,7 +110,8 @@ class DeviceGenerate:
         indices = [0] if self.indices is None else list(self.indices)
         if rows % len(indices) or (self.indices is None and len(self.automaton) != 1):
             raise ValueError(
-                f"{rows} rows, {len(indices)} indices and {len(self.automaton)} automata: give the index of each prompt's"
+                f"{rows} rows, {len(indices)} indices and {len(self.automaton)} automata: give the index of each "
+                "prompt's"
             )
         each = rows // len(indices)
         return self.automaton.start_states([index for index in indices for _ in range(each)], max_tokens)
@@ -118,6 +119,6 @@ class DeviceGenerate:
     def _check(self, model: Any, config: Any) -> None:
         if config.num_beams != 1 or model.config.is_encoder_decoder or config.return_dict_in_generate:
             raise ValueError(
-                "DeviceGenerate decodes greedily or by sampling, with decoder-only models, to a tensor: for beams, other "
-                "models and dictionaries use ConstraintLogitsProcessor"
+                "DeviceGenerate decodes greedily or by sampling, with decoder-only models, to a tensor: for beams, "
+                "other models and dictionaries use ConstraintLogitsProcessor"
             )
