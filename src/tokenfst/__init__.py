@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
     from tokenfst.decoding.abs import abs_beam_search
     from tokenfst.decoding.abs_generate import abs_generate
+    from tokenfst.decoding.device_automaton import DeviceAutomaton
+    from tokenfst.decoding.device_generate import DeviceGenerate
+    from tokenfst.decoding.device_matchers import DeviceMatchers
     from tokenfst.decoding.drafts import PromptLookup
     from tokenfst.decoding.hmm import Hmm
     from tokenfst.decoding.hmm_product import HmmProduct
@@ -71,6 +74,9 @@ __all__ = [
     "Budget",
     "Concepts",
     "ConstraintLogitsProcessor",
+    "DeviceAutomaton",
+    "DeviceGenerate",
+    "DeviceMatchers",
     "EmptyLanguageError",
     "Grammar",
     "Hmm",
@@ -152,6 +158,9 @@ _LAZY = {
     "classify": "tokenfst.decoding.label_scoring",
     "distil_hmm": "tokenfst.decoding.hmm_training",
     "generate": "tokenfst.decoding.jump_forward",
+    "DeviceAutomaton": "tokenfst.decoding.device_automaton",  # needs torch
+    "DeviceGenerate": "tokenfst.decoding.device_generate",
+    "DeviceMatchers": "tokenfst.decoding.device_matchers",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
