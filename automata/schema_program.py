@@ -114,9 +114,7 @@ class _Walk:
                     self.enter(name)
                     continue
                 number = self.finished.get(name)
-                if number is None or (
-                    number >= 0 and (name in self.calls or code.size_of(number) > _LARGE)
-                ):
+                if number is None or (number >= 0 and (name in self.calls or code.size_of(number) > _LARGE)):
                     number = self.call(name)
                     if number is None:
                         return False

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 
 import compilation
+import decoding_loop
+import device
 import grammars
 import length
 import logits
@@ -38,11 +40,13 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "interior": steps.unvisited_interior,
     "substrings": substrings.substrings,
     "logits": logits.logits_masking,
+    "device": device.device,
     "length": length.length,
     "grammars": grammars.grammars,
     "grammar-depth": grammars.grammar_depth,
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
+    "decoding": decoding_loop.decoding,
 }
 
 

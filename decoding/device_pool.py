@@ -1,13 +1,13 @@
 """The tensors of a device automaton, which grow as automata are added and stay within a capacity.
 
-Each is allocated with room behind what is used, and the room is zeros: a state there has DEAD's row and the mask of the end
-tokens only, so a number out of range of what is used, but not of the tensor, does no harm. Nothing moves while room is left:
-a CUDA graph that was captured keeps its addresses as long as ``generation`` stays the same.
+Each is allocated with room behind what is used, and the room is zeros: a state there has DEAD's row and the mask of
+the end tokens only, so a number out of range of what is used, but not of the tensor, does no harm. Nothing moves
+while room is left: a CUDA graph that was captured keeps its addresses as long as ``generation`` stays the same.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,18 @@ from tokenfst.decoding.device_tables import FAR
 from tokenfst.errors import BudgetExceeded, MissingDependencyError
 
 try:
-    import torch
+    import torch as torch
 except ImportError as error:
     raise MissingDependencyError('device automata need torch: pip install "tokenfst[torch]"') from error
+
+Tensor: TypeAlias = torch.Tensor
 
 
 class Tables(NamedTuple):
     """All tables on the device, as ``device_tables.Packed`` describes them, of all automata.
 
-    ``states`` int32 (states, 8), ``table`` int32, ``classes`` uint8, ``bytes`` uint8, ``tokens`` int32 (V, 4), ``masks``
-    int32 (masks, 4), ``rows`` int32 (rows, ceil(V / 32)), ``flips`` int32, ``layers`` int32 (layers, 2).
+    ``states`` int32 (states, 8), ``table`` int32, ``classes`` uint8, ``bytes`` uint8, ``tokens`` int32 (V, 4),
+    ``masks`` int32 (masks, 4), ``rows`` int32 (rows, ceil(V / 32)), ``flips`` int32, ``layers`` int32 (layers, 2).
     """
 
     states: torch.Tensor

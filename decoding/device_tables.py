@@ -1,18 +1,18 @@
 """Token automata packed into few arrays of small integers, for loops that stay on a device (docs/device.md).
 
-Several automata over one vocabulary share one numbering of states: 0 is DEAD, 1 is ENDED (behind the end token), and each
-automaton's states follow each other. So a state says which automaton it is of, and a batch may mix them. An automaton is
-packed relative to itself (``pack``) and moved behind those there are (``Packed.placed``).
+Several automata over one vocabulary share one numbering of states: 0 is DEAD, 1 is ENDED (behind the end token), and
+each automaton's states follow each other. So a state says which automaton it is of, and a batch may mix them. An
+automaton is packed relative to itself (``pack``) and moved behind those there are (``Packed.placed``).
 
-The walk is factored: a token's bytes run through the class table. An entry of ``table`` is the place of the next state's
-row, not its number, so that a byte costs two look-ups (the byte's class, then the entry) of which only one waits for the
-byte before it; the word in front of a row says which state it is, 0 where no token may end there. The alternative, an
-explicit edge for each state and token, is measured in docs/decisions/006-device-layout.md.
+The walk is factored: a token's bytes run through the class table. An entry of ``table`` is the place of the next
+state's row, not its number, so that a byte costs two look-ups (the byte's class, then the entry) of which only one
+waits for the byte before it; the word in front of a row says which state it is, 0 where no token may end there. The
+alternative, an explicit edge for each state and token, is measured in docs/decisions/006-device-layout.md.
 
-A mask is a row XOR flips, as everywhere (docs/format.md); row 0 is the empty one and mask 0 has the end tokens only: what
-DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of their own, and
-with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a row that is not empty:
-then a mask is a row or a list.
+A mask is a row XOR flips, as everywhere (docs/format.md); row 0 is the empty one and mask 0 has the end tokens only:
+what DEAD and ENDED rows, and rows without tokens left, may take. More than ``MOST_FLIPS`` flips become a row of their
+own, and with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a row
+that is not empty: then a mask is a row or a list.
 
 Token budgets: each state has masks by the distance that may be left after the token (native/budget_layers.hpp).
 
@@ -39,8 +39,9 @@ DEAD, ENDED = 0, 1
 ACCEPTING, FIRST = 1, 2
 """Flags of a state: it accepts; tokens are read in their initial form there."""
 ROW, CLASSES, MASK, LAYERS_BEGIN, LAYERS_END, FLAGS, AFTER_EMPTY, DISTANCE = range(8)
-"""The fields of a state: its place in ``table``, its automaton's in ``classes``, its mask, its range of ``layers``, flags,
-the state behind a token whose initial form is empty, and the distance to acceptance in tokens (``FAR``: none)."""
+"""The fields of a state: its place in ``table``, its automaton's in ``classes``, its mask, its range of ``layers``,
+flags, the state behind a token whose initial form is empty, and the distance to acceptance in tokens (``FAR``:
+none)."""
 FAR = 2**31 - 1
 MOST_FLIPS = 512
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
@@ -51,9 +52,10 @@ _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 class Packed:
     """One automaton in numbers of its own: its first state is 2, its first mask and the place of its first row are 1.
 
-    ``states``: int32 (states, 8), the fields above. ``table``: int32, for each state its number and its row. ``classes``:
-    uint8 (256,). ``masks``: int32 (masks, 4): row, where its flips begin and end, how many tokens it allows. ``rows``:
-    uint32 (rows, words). ``flips``: int32, token ids. ``layers``: int32 (layers, 2): least distance, mask. ``start``.
+    ``states``: int32 (states, 8), the fields above. ``table``: int32, for each state its number and its row.
+    ``classes``: uint8 (256,). ``masks``: int32 (masks, 4): row, where its flips begin and end, how many tokens it
+    allows. ``rows``: uint32 (rows, words). ``flips``: int32, token ids. ``layers``: int32 (layers, 2): least
+    distance, mask. ``start``.
     """
 
     states: Ints
@@ -189,7 +191,9 @@ def token_table(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint8], Ints]:
 
     An end token has length -1, other special tokens 0. Raises ``BudgetExceeded`` beyond 2 GiB of bytes.
     """
-    parts, columns, behind = [], [], 0
+    parts: list[npt.NDArray[np.uint8]] = []
+    columns: list[npt.NDArray[np.int64]] = []
+    behind = 0
     for initial in (False, True):
         if initial and vocabulary.initial_tokens is None:
             columns += columns[:2]

@@ -1,15 +1,14 @@
 """The masking loop in plain torch: the specification of ``native/device_kernels.hpp`` and ``device_triton.py``.
 
-Pure functions of tables and tensors, on any device, without a word to the host: nothing here asks for the value of a tensor,
-no shape depends on one, so ``torch.compile(fullgraph=True)`` and CUDA graphs take them. Tokens in range are walked for as many
-steps as the longest has bytes; masks are unpacked to booleans. What is out of range counts as DEAD.
+Pure functions of tables and tensors, on any device, without a word to the host: nothing here asks for the value of a
+tensor, no shape depends on one, so ``torch.compile(fullgraph=True)`` and CUDA graphs take them. Tokens in range are
+walked for as many steps as the longest has bytes; masks are unpacked to booleans. What is out of range counts as
+DEAD.
 """
 
 from __future__ import annotations
 
-import torch
-
-from tokenfst.decoding.device_pool import Tables
+from tokenfst.decoding.device_pool import Tables, Tensor, torch
 from tokenfst.decoding.device_tables import (
     ACCEPTING,
     AFTER_EMPTY,
@@ -23,8 +22,6 @@ from tokenfst.decoding.device_tables import (
     MASK,
     ROW,
 )
-
-Tensor = torch.Tensor
 
 
 def advance(t: Tables, states: Tensor, tokens: Tensor, longest: int) -> Tensor:
@@ -50,8 +47,8 @@ def advance(t: Tables, states: Tensor, tokens: Tensor, longest: int) -> Tensor:
 
 
 def mask_of(t: Tables, states: Tensor, left: Tensor | int | None, steps: int) -> Tensor:
-    """The number of each row's mask. ``left``: tokens left, ``None`` or negative for any number; ``steps``: of the search
-    among the layers of one state, whose number has so many bits at most."""
+    """The number of each row's mask. ``left``: tokens left, ``None`` or negative for any number; ``steps``: of the
+    search among the layers of one state, whose number has so many bits at most."""
     at = t.states[torch.where((states >= 0) & (states < len(t.states)), states, DEAD)]
     if left is None:
         return at[:, MASK]
@@ -87,14 +84,11 @@ def allowed(t: Tables, masks: Tensor, most_flips: int) -> Tensor:
     return bits.scatter(1, columns, flipped)[:, : len(t.tokens)]
 
 
-def bitmask(t: Tables, masks: Tensor, most_flips: int) -> Tensor:
-    """The masks as int32 words, (B, ceil(V / 32)), convention 6."""
-    bits = allowed(t, masks, most_flips)
-    bits = torch.nn.functional.pad(bits, (0, -bits.shape[1] % 32)).unflatten(1, (-1, 32))
-    weights = torch.ones(32, dtype=torch.int32, device=masks.device) << torch.arange(
-        32, dtype=torch.int32, device=masks.device
-    )
-    return torch.where(bits, weights, 0).sum(-1, dtype=torch.int32)
+def packed(permitted: Tensor) -> Tensor:
+    """Masks as int32 words, (B, ceil(V / 32)), convention 6."""
+    bits = torch.nn.functional.pad(permitted, (0, -permitted.shape[1] % 32)).unflatten(1, (-1, 32))
+    place = torch.arange(32, dtype=torch.int32, device=permitted.device)
+    return torch.where(bits, torch.ones_like(place) << place, 0).sum(-1, dtype=torch.int32)
 
 
 def mask_logits_(logits: Tensor, permitted: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from accepting states to one more state, ``ended``, which stays there, so that t
 
 Invariant: ``alive[r, q]`` iff some n - r tokens lead from the start to q, and some r from q to acceptance. So every
 alive state has an alive successor until no token is left. Cost: O(n · E); a transition is looked up among the edges of
-its state by binary search.
+its state by binary search, once.
 
 Source: "Mitigating bias in locally constrained decoding via tractable proposals", section 3.
 """
@@ -71,6 +71,7 @@ class Horizon:
         self._first_edge = np.searchsorted(edges.source, np.arange(edges.num_states + 1)).tolist()
         labels = np.repeat(np.arange(edges.num_sets), np.diff(edges.offsets))
         self._keys = labels * edges.num_tokens + edges.tokens
+        self._known: dict[tuple[int, int], int] = {}
         self.alive = self._met_and_ending_well()
 
     def _met_and_ending_well(self) -> npt.NDArray[np.bool_]:
@@ -115,6 +116,12 @@ class Horizon:
         the state does not have."""
         if state == self.ended:
             return state
+        found = self._known.get((state, token))
+        if found is None:
+            found = self._known[state, token] = self._look_up(state, token)
+        return found
+
+    def _look_up(self, state: int, token: int) -> int:
         edges = self.edges_of(state)
         wanted = self.edges.label[edges.start : edges.stop] * self.edges.num_tokens + token
         place = np.searchsorted(self._keys, wanted).clip(max=len(self._keys) - 1)

@@ -126,7 +126,11 @@ class ConstraintRows:
         return them: of the end tokens too. Nothing is left of rows at distance 0. Of a state a walk of the vocabulary,
         the first time; of stacks each time."""
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
-            self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
+            native = _with_distances(matcher)
+            if native.is_terminated() or isinstance(automaton, CanonicalAutomaton):
+                self._bitmask[row] = 0
+            else:
+                self._bitmask[row] = automaton.nearer_mask(native)
         apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
         return scores
 

@@ -27,7 +27,7 @@ Source: "Mitigating bias in locally constrained decoding via tractable proposals
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -119,8 +119,9 @@ def smc(
     ``generator``: of the model's device.
 
     Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
-    works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
-    lacks its model. ``LogitsError`` where the model's scores are no distribution.
+    works (a local mask of a push-down automaton is not asked about exact lengths); ``VocabularyMismatchError``;
+    ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd" lacks its model. Later, ``LogitsError``
+    where the model's scores are no distribution.
     """
     if particles < 1 or max_tokens < 0 or not 0 <= ess_threshold <= 1:
         raise ParticleError(
@@ -151,9 +152,11 @@ def smc(
         ]
         found = ProductRows(products, width, corrected=corrected, potentials=potentials)
     elif proposal == "gcd" and length == "exact":
-        horizons = {id(automaton): Horizon(automaton, max_tokens, length) for automaton in each}
-        found = HorizonRows([horizons[id(automaton)] for automaton in each for _ in range(particles)])
+        horizons = _horizons(each, max_tokens)
+        found = HorizonRows([horizon for horizon in horizons for _ in range(particles)])
     else:
+        if length == "exact":
+            _horizons([automaton for automaton in each if not automaton._native.is_pushdown], max_tokens)
         rows = ConstraintRows.start(
             [automaton for automaton in each for _ in range(particles)],
             prompts=len(prompts) * particles,
@@ -232,9 +235,10 @@ class _Run:
         self._resampled.append(chosen)
         parents = rows.clone()
         if bool(chosen.any()):
-            parents[chosen] = rows[chosen].gather(1, resample(shares[chosen], scheme, generator))
+            own = resample(shares[chosen], scheme, generator)
+            parents[chosen] = rows[chosen].gather(1, own)
             mean = (shares.mean(1, keepdim=True).log() + best)[chosen]
-            given = self._potentials.reshape(rows.shape).gather(1, parents[chosen] - rows[chosen, :1])
+            given = self._potentials.reshape(rows.shape)[chosen].gather(1, own)
             self._weights.reshape(rows.shape)[chosen] = mean - given
         return parents.reshape(-1)
 
@@ -275,6 +279,16 @@ class _Run:
         return found
 
 
+def _horizons(automata: Sequence[TokenAutomaton], max_tokens: int) -> list[Horizon]:
+    """A horizon of exactly so many tokens for each; equal automata share it."""
+    made = {number: Horizon(automaton, max_tokens, "exact") for number, automaton in _different(automata)}
+    return [made[id(automaton)] for automaton in automata]
+
+
+def _different(automata: Sequence[TokenAutomaton]) -> Iterable[tuple[int, TokenAutomaton]]:
+    return {id(automaton): automaton for automaton in automata}.items()
+
+
 def _products(
     hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None,
     automata: Sequence[TokenAutomaton],
@@ -286,7 +300,10 @@ def _products(
     if hmm is None:
         raise HmmError('proposal="p-gcd" needs hmm: a hidden Markov model, such as distil_hmm makes')
     if isinstance(hmm, Hmm):
-        made = {id(a): HmmProduct(hmm, a, max_tokens, length, budget=budget) for a in automata}
+        made = {
+            number: HmmProduct(hmm, automaton, max_tokens, length, budget=budget)
+            for number, automaton in _different(automata)
+        }
         return [made[id(automaton)] for automaton in automata]
     products = [hmm] * len(automata) if isinstance(hmm, HmmProduct) else list(hmm)
     for product, automaton in zip(products, automata, strict=len(products) == len(automata)):

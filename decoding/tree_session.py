@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenfst.decoding.language_model import Session, TreeSession
+from tokenfst.decoding.language_model import LanguageModel, Session, TreeSession
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.errors import MissingDependencyError, ModelError
 
@@ -24,6 +24,14 @@ def tree_session(session: Session) -> TreeSession:
     if isinstance(session, TreeSession) and getattr(session, "sees_trees", True):
         return session
     return Branches(session)
+
+
+def tree_sessions(model: LanguageModel, prompts: list[list[int]]) -> list[TreeSession]:
+    """One session of all prompts where the model sees trees, else one of each."""
+    session = model.start(prompts)
+    if len(prompts) == 1 or (isinstance(session, TreeSession) and getattr(session, "sees_trees", True)):
+        return [tree_session(session)]
+    return [tree_session(model.start([prompt])) for prompt in prompts]
 
 
 class Branches:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 
 #include "budget_layers.hpp"
@@ -42,20 +43,19 @@ inline void bind_device(nanobind::module_& m) {
   nb::class_<DeviceTables>(m, "DeviceTables", "Packed tables at addresses in host memory; whoever makes this keeps them alive.")
       .def(
           "__init__",
-          [table](DeviceTables* self, uintptr_t states, uintptr_t transitions, uintptr_t classes, uintptr_t bytes, uintptr_t tokens, uintptr_t masks, uintptr_t rows,
-                  uintptr_t flips, uintptr_t layers, int32_t num_states, int32_t vocab_size, int32_t words) {
-            new (self) DeviceTables{table.template operator()<const DeviceTables::StateRecord>(states),
-                                    table.template operator()<const int32_t>(transitions),
-                                    table.template operator()<const uint8_t>(classes),
-                                    table.template operator()<const uint8_t>(bytes),
-                                    table.template operator()<const DeviceTables::TokenRecord>(tokens),
-                                    table.template operator()<const DeviceTables::MaskRecord>(masks),
-                                    table.template operator()<const uint32_t>(rows),
-                                    table.template operator()<const int32_t>(flips),
-                                    table.template operator()<const DeviceTables::Layer>(layers),
+          [table](DeviceTables* self, const std::array<uintptr_t, 9>& at, int32_t num_states, int32_t vocab_size, int32_t words) {
+            new (self) DeviceTables{table.template operator()<const DeviceTables::StateRecord>(at[0]),
+                                    table.template operator()<const int32_t>(at[1]),
+                                    table.template operator()<const uint8_t>(at[2]),
+                                    table.template operator()<const uint8_t>(at[3]),
+                                    table.template operator()<const DeviceTables::TokenRecord>(at[4]),
+                                    table.template operator()<const DeviceTables::MaskRecord>(at[5]),
+                                    table.template operator()<const uint32_t>(at[6]),
+                                    table.template operator()<const int32_t>(at[7]),
+                                    table.template operator()<const DeviceTables::Layer>(at[8]),
                                     num_states, vocab_size, words};
           },
-          "states"_a, "table"_a, "classes"_a, "bytes"_a, "tokens"_a, "masks"_a, "rows"_a, "flips"_a, "layers"_a, "num_states"_a, "vocab_size"_a, "words"_a)
+          "addresses"_a, "num_states"_a, "vocab_size"_a, "words"_a, "Addresses: states, table, classes, bytes, tokens, masks, rows, flips, layers.")
       .def(
           "advance",
           [table](const DeviceTables& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {

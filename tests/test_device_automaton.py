@@ -75,6 +75,8 @@ def check(make: Any, seed: int, count: int) -> None:
                 choices = sorted(row.allowed())
                 tokens.append(rng.choice(choices) if rng.random() < 0.9 else rng.randrange(len(vocabulary)))
                 row.accept(tokens[-1], unbounded=True)
+            composed = device.compose(states)
+            assert torch.equal(composed, device.bitmask(states))
             states = device.advance(states, torch.tensor(tokens))
             assert device.is_dead(states).tolist() == [row.dead for row in rows]
 
@@ -160,6 +162,7 @@ def test_implementations_agree_on_anything(tekken: Vocabulary) -> None:
             [
                 device.advance(states, tokens),
                 device.bitmask(some, budget[:24]),
+                device.compose(some),
                 device.mask_logits_(logits.clone(), some, 3),
                 *device.step(logits, some, budget[:24]),
                 *device.step(

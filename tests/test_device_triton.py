@@ -1,5 +1,5 @@
-"""The Triton kernels: by the interpreter against matchers and against plain torch, and compiled for a GPU that need not be
-there. The interpreter is chosen when Triton is imported, so it runs in a process of its own."""
+"""The Triton kernels: by the interpreter against matchers and against plain torch, and compiled for a GPU that need
+not be there. The interpreter is chosen when Triton is imported, so it runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ for dtype, left in ((torch.float32, None), (torch.float16, 4), (torch.bfloat16, 
         assert torch.equal(one, other)
     masked = [device.mask_logits_(logits.clone(), few, left) for device in (ours, native)]
     assert torch.equal(*masked)
+assert torch.equal(ours.compose(few), native.bitmask(few))
 empty = few[:0]
 assert len(ours.advance(empty, tokens[:0])) == 0 and len(ours.step(logits[:0], empty)[0]) == 0
 """
@@ -102,14 +103,14 @@ TABLES = {
 }
 MASKS = {"has_left": True, "has_each": True, "steps": 3, "most_flips": 512, "block": 4096}
 KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
-    *(("_mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
-    ("_mask_kernel", {"logits": "*bf16"}, MASKS | {"has_each": False}),
-    ("_mask_kernel", {"logits": "*bf16"}, MASKS | {"has_left": False, "has_each": False}),
-    ("_greatest_kernel", {"bits": "*i32"}, MASKS | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
-    ("_greatest_kernel", {"bits": "*i16"}, MASKS | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
-    ("_choose_kernel", {}, {"padded": 64}),
-    ("_advance_kernel", {}, {"block": 32}),
-    ("_compose_kernel", {}, {"block": 1024}),
+    *(("mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
+    ("mask_kernel", {"logits": "*bf16"}, MASKS | {"has_each": False}),
+    ("mask_kernel", {"logits": "*bf16"}, MASKS | {"has_left": False, "has_each": False}),
+    ("greatest_kernel", {"bits": "*i32"}, MASKS | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
+    ("greatest_kernel", {"bits": "*i16"}, MASKS | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
+    ("choose_kernel", {}, {"padded": 64}),
+    ("advance_kernel", {}, {"block": 32}),
+    ("compose_kernel", {}, {"block": 1024}),
 ]
 
 
@@ -119,9 +120,9 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tokenfst.decoding import device_triton
+from tokenfst.decoding import device_kernels
 for name, own, constants in {KERNELS!r}:
-    kernel = getattr(device_triton, name)
+    kernel = getattr(device_kernels, name)
     types = {TABLES!r} | own | dict.fromkeys(constants, "constexpr")
     source = ASTSource(kernel, {{name: types[name] for name in kernel.arg_names}}, constexprs=constants)
     assert compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]

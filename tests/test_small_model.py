@@ -16,7 +16,7 @@ import torch
 import tokenfst
 from tokenfst import ConstraintLogitsProcessor, Vocabulary
 
-SENTENCES = ["The quick brown fox.", "Zürich isn't 東京, \"is it\"?\n\n\tNo 👍", "He said: {}"]
+SENTENCES = ["The quick brown fox.", 'Zürich isn\'t 東京, "is it"?\n\n\tNo 👍', "He said: {}"]
 
 
 @pytest.fixture(scope="module", autouse=True)

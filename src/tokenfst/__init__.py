@@ -51,7 +51,12 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
+    from tokenfst.decoding.drafts import PromptLookup
+    from tokenfst.decoding.jump_forward import generate
+    from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
+    from tokenfst.decoding.label_search import top_labels
     from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
+    from tokenfst.decoding.speculation import speculative_generate
 
 __version__ = "0.1.0"
 
@@ -63,6 +68,7 @@ __all__ = [
     "Grammar",
     "Language",
     "Matcher",
+    "PromptLookup",
     "SchemaError",
     "SymbolAutomaton",
     "TokenAutomaton",
@@ -76,6 +82,7 @@ __all__ = [
     "bundled_grammars",
     "case_insensitive",
     "choices",
+    "classify",
     "compile",
     "concepts",
     "contains_all",
@@ -85,25 +92,30 @@ __all__ = [
     "ebnf",
     "fill_bitmasks",
     "gbnf",
+    "generate",
     "hierarchy",
     "hierarchy_labels",
     "json_object",
     "json_schema",
     "json_value",
+    "label_probabilities",
     "lark_grammar",
     "load",
     "load_vocabulary",
     "ltlf",
     "multi_choice",
+    "multi_label",
     "normalization_insensitive",
     "python_calls",
     "python_object",
     "quoted_text",
     "regex",
     "rewrite",
+    "speculative_generate",
     "substring_of",
     "template",
     "text_until",
+    "top_labels",
     "unordered",
     "unquoted_text",
     "verify_labels",
@@ -115,9 +127,16 @@ load = TokenAutomaton.load
 
 _LAZY = {
     "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
+    "PromptLookup": "tokenfst.decoding.drafts",
+    "classify": "tokenfst.decoding.label_scoring",
+    "generate": "tokenfst.decoding.jump_forward",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
+    "label_probabilities": "tokenfst.decoding.label_scoring",
+    "multi_label": "tokenfst.decoding.label_scoring",
+    "speculative_generate": "tokenfst.decoding.speculation",
+    "top_labels": "tokenfst.decoding.label_search",
 }
 """Names whose modules are imported when they are first asked for."""
 

@@ -206,15 +206,7 @@ def budget_layers(
 class DeviceTables:
     def __init__(
         self,
-        states: int,
-        table: int,
-        classes: int,
-        bytes: int,
-        tokens: int,
-        masks: int,
-        rows: int,
-        flips: int,
-        layers: int,
+        addresses: Sequence[int],
         num_states: int,
         vocab_size: int,
         words: int,
