@@ -65,8 +65,8 @@ DECODERS: dict[str, Decoder] = {
     "no mask": unmasked,
     "local mask": local,
     "reachability": guided(0.0, math.inf),
-    "ABS without ramp": guided(0.25, math.inf),
-    "ABS": guided(0.25, 1.0),
+    "ABS without ramp": guided(0.5, math.inf),
+    "ABS": guided(0.5, 1.0),
 }
 
 
