@@ -91,12 +91,8 @@ class Reach:
             near = [n for n in range(max(0, tokens - _NEAR), tokens + _NEAR + 1) if self.can(START, n)]
         name, least = self.automaton.source, self.distance(START)
         if self.exact:
-            fewer, more = [n for n in near if n < tokens][-1:], [n for n in near if n > tokens][:1]
-            advice = " and ".join(str(n) for n in fewer + more)
-            raise TokenBudgetError(
-                f"no text of {name} has exactly {tokens} tokens: "
-                + (f"{advice} work" if advice else f"none within {_NEAR} of that does; {least} tokens work")
-            )
+            advice = nearest(tokens, near or [least])
+            raise TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
         raise TokenBudgetError(
             f"no accepted text of {name} fits into {tokens} tokens: the least number is {near[0] if near else least}"
         )
@@ -218,3 +214,11 @@ class Reach:
             "exact numbers of tokens" if left is None else f"the question whether {left} tokens suffice"
         )
         return f"{question} of {self.automaton.source}"
+
+
+def nearest(tokens: int, numbers: list[int]) -> str:
+    """Which of the ascending ``numbers`` of tokens that work are next to one that does not."""
+    near = [n for n in numbers if n < tokens][-1:] + [n for n in numbers if n > tokens][:1]
+    if not near:
+        return "no number works"
+    return f"{' and '.join(map(str, near))} {'works' if len(near) == 1 else 'work'}"

@@ -99,7 +99,7 @@ def accepted(automaton: TokenAutomaton, length: int, kind: str = "at_most") -> l
 def test_something_accepted_is_found_if_there_is_anything(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The masks keep every row alive, for any number of beams; both ways to find the best candidates."""
+    """The masks keep every row alive, for any number of beams; with blocks of any width."""
     rng = random.Random(count)
     seen = {True: 0, False: 0}
     while sum(seen.values()) < count:
@@ -112,7 +112,7 @@ def test_something_accepted_is_found_if_there_is_anything(
         if kind == "counted" and length == 0:
             continue
         texts = accepted(automaton, length, kind)
-        monkeypatch.setattr(search, "_NARROW", rng.choice([64, 0]) if beams <= 4 else 64)
+        monkeypatch.setattr(search, "_BLOCK", rng.choice([1, 2, 3, 4, 128]))
         options = KINDS[kind] | {
             "num_beams": beams,
             "max_length": length,
