@@ -22,6 +22,7 @@ Source: Zheng et al., "SGLang: Efficient execution of structured language model 
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -217,16 +218,14 @@ class _Jumper:
 
     def _run(self, before: list[int], recent: list[int], certain: bytes, encode: Encode) -> list[int] | None:
         """The tokens of ``recent`` and ``certain`` after ``before``, or as a text of their own where the tokenizer
-        would merge them with what is before; None where that is not UTF-8."""
+        would merge them with what is before, or does not know that; None where it does not know them either: they begin
+        or end in the midst of a character, or hold one that is not assigned."""
         for context in (before[-_CONTEXT:], before[:0]):
             text = self._spelled([*context, *recent]) + certain
             try:
-                text = text.decode("utf-8", "strict").encode()
-            except UnicodeDecodeError as error:
-                if error.reason != "unexpected end of data":
-                    continue
-                text = text[: error.start]
-            found = list(encode(text)) if text else []
+                found = list(encode(_whole_characters(text)))
+            except (UnicodeDecodeError, TokenizationError):
+                continue
             if found[: len(context)] == context:
                 return found[len(context) :]
         return None
@@ -248,3 +247,8 @@ class _Jumper:
 
     def _spelled(self, tokens: Sequence[int]) -> bytes:
         return b"".join(self._vocabulary.tokens[token] for token in tokens)
+
+
+def _whole_characters(text: bytes) -> bytes:
+    """The text without a character that is not complete at its end. Raises ``UnicodeDecodeError``."""
+    return codecs.getincrementaldecoder("utf-8")().decode(text).encode()
