@@ -105,7 +105,7 @@ def test_the_posterior_is_approached_as_particles_grow(
 
 @pytest.mark.parametrize(("proposal", "options"), VARIANTS)
 @pytest.mark.parametrize("length", ["exact", "at_most"])
-@pytest.mark.parametrize("ess_threshold", [0.0, 0.8, 1.0])
+@pytest.mark.parametrize("ess_threshold", [0.8, 1.0])
 def test_every_text_has_its_probability_on_average(
     proposal: str, options: dict[str, Any], length: str, ess_threshold: float
 ) -> None:
@@ -113,7 +113,7 @@ def test_every_text_has_its_probability_on_average(
     exact, evidence = truth(length)
     runs = 1000
     found = run(runs, 4, proposal, length, ess_threshold=ess_threshold, **options)
-    assert any(one.resampled for one in found) == (ess_threshold > 0)
+    assert any(one.resampled for one in found)
     mass: dict[tuple[int, ...], list[float]] = {tokens: [] for tokens in exact}
     for one in found:
         of_text = dict.fromkeys(exact, 0.0)
