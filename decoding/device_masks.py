@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tokenfst import _native
 from tokenfst.decoding import device_torch as plain
-from tokenfst.decoding.bitmask import host_threads
+from tokenfst.decoding.bitmask import bitmask_from_ids, host_threads
 from tokenfst.decoding.device_pool import Pool, Tables, Tensor, torch
 from tokenfst.decoding.device_tables import DEAD, DISTANCE, ENDED, FAR, token_table
 from tokenfst.errors import (
@@ -77,6 +77,9 @@ class DeviceMasks:
         self._steps = 0
         self._longest = max(1, *map(len, (*vocabulary.tokens, *(vocabulary.initial_tokens or ()))))
         self._add_ground()
+        end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._only_end = torch.from_numpy(end).to(self.device)
+        """The mask of the end tokens alone, int32 (words,)."""
 
     @property
     def device(self) -> torch.device:
@@ -198,10 +201,6 @@ class DeviceMasks:
         from tokenfst.decoding import device_triton
 
         return device_triton if device_triton.AVAILABLE and device_triton.takes(logits) else None
-
-    def _only_end(self) -> Tensor:
-        """The mask of the end tokens alone, int32 (words,): mask 0."""
-        return self.bitmask(torch.zeros(1, dtype=torch.int32, device=self.device))[0]
 
     def _allowed(self, states: Tensor, left: Left) -> Tensor:
         masks = plain.mask_of(self._tables, states, left, self._steps)

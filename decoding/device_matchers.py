@@ -126,7 +126,7 @@ class DeviceMatchers(DeviceMasks):
             self._make_room(len(fresh), used)
         if fresh:
             self._page_in(fresh, self._words[[digests.index(digest) for digest in fresh]])
-        return torch.tensor([self._slots[digest] for digest in digests], dtype=torch.int32).to(self.device)
+        return self._sent(torch.tensor([self._slots[digest] for digest in digests], dtype=torch.int32))
 
     # --- on the host --------------------------------------------------------------------------------------
 
@@ -178,9 +178,13 @@ class DeviceMatchers(DeviceMasks):
         for digest in digests:
             slots.append(self._free.pop() if self._free else _FIRST + len(self._slots))
             self._slots[digest] = slots[-1]
-        block, place = torch.from_numpy(words), torch.tensor(slots) - 1
-        if self.device.type == "cuda":
-            block, place = block.pin_memory(), place.pin_memory()
-        to = self.device
-        self._tables.rows.index_copy_(0, place.to(to, non_blocking=True), block.to(to, non_blocking=True))
+        self._tables.rows.index_copy_(
+            0, self._sent(torch.tensor(slots) - 1), self._sent(torch.from_numpy(words))
+        )
         self._counts[2] += len(digests)
+
+    def _sent(self, tensor: Tensor) -> Tensor:
+        """On the device, without waiting for it."""
+        return (
+            tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
+        )
