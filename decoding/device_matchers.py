@@ -148,12 +148,12 @@ class DeviceMatchers(DeviceMasks):
     # --- the pool -----------------------------------------------------------------------------------------
 
     def _grow(self, count: int) -> None:
-        """Room for so many masks more: slot s has mask s - 1, which is row s - 1."""
-        begin = self._pool.used["masks"]
+        """Room for so many masks more, each a row of its own."""
+        used, places = self._pool.used, np.arange(count)
         masks = np.zeros((count, 4), np.int32)
-        masks[:, 0] = np.arange(begin, begin + count)
+        masks[:, 0] = used["rows"] + places
         states = np.zeros((count, 8), np.int32)
-        states[:, MASK] = np.arange(begin, begin + count)
+        states[:, MASK] = used["masks"] + places
         rows = np.zeros((count, self._words.shape[1]), np.uint32)
         self._pool.append({"states": states, "masks": masks, "rows": rows}, "masks of matchers")
         self._publish()
@@ -178,9 +178,8 @@ class DeviceMatchers(DeviceMasks):
         for digest in digests:
             slots.append(self._free.pop() if self._free else _FIRST + len(self._slots))
             self._slots[digest] = slots[-1]
-        self._tables.rows.index_copy_(
-            0, self._sent(torch.tensor(slots) - 1), self._sent(torch.from_numpy(words))
-        )
+        rows = torch.tensor(slots) + self._pool.used["rows"] - self._pool.used["states"]
+        self._tables.rows.index_copy_(0, self._sent(rows), self._sent(torch.from_numpy(words)))
         self._counts[2] += len(digests)
 
     def _sent(self, tensor: Tensor) -> Tensor:
