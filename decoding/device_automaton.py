@@ -134,7 +134,7 @@ class DeviceAutomaton(DeviceMasks):
         the class table: no mask that was made before is looked at. O(nodes of the vocabulary's trie) a row."""
         self._check_states(states)
         if (triton := self._triton(states)) is not None:
-            found: Tensor = triton.compose(self._tables, states, self._only_end())
+            found: Tensor = triton.compose(self._tables, states, self._only_end)
             return found
         if self._levels is None:
             self._levels = Levels.of(self.vocabulary, self.device)

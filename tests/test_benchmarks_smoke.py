@@ -135,6 +135,22 @@ def test_memory_of_a_sequence(modules: Any) -> None:
     assert "history of tokens 5," in figures[0].note
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_the_loop_on_a_device(modules: Any) -> None:
+    """Where there is no GPU, the first figures are of the CPU, and every state takes the token it is timed with."""
+    torch = pytest.importorskip("torch")
+    device = modules("device")
+    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    first = next(device.on_cpu(world, torch))
+    assert first.what == "advance 64 rows, digits, on the CPU" and 0 < first.least <= first.median < 1e-2
+    automaton = device.resident(world, budgets=False)
+    for what in ("digits", "strings", "objects"):
+        states, tokens = device.states_in(world, automaton, torch, what, 70)
+        assert len(states) == 70 and not automaton.is_dead(automaton.advance(states, tokens)).any()
+
+
 # --- JSON schemas -------------------------------------------------------------------------------------
 
 ROW: dict[str, Any] = {
