@@ -180,9 +180,7 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
 
 
 def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -> NumberSet:
-    given = tuple(
-        [(name, type(keywords[name]), keywords[name]) for name in _NUMBERS if name in keywords]
-    )
+    given = tuple([(name, type(keywords[name]), keywords[name]) for name in _NUMBERS if name in keywords])
     try:
         return _number_set(given, budget)
     except UnsupportedSchemaError as error:

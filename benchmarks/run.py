@@ -16,12 +16,14 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import beams
 import compilation
 import decoding_loop
 import device
 import grammars
 import length
 import logits
+import particles
 import schemas
 import steps
 import substrings
@@ -47,6 +49,8 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
     "decoding": decoding_loop.decoding,
+    "beams": beams.beams,
+    "particles": particles.particles,
 }
 
 

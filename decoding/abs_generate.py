@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from tokenfst.decoding.abs import Hypothesis, abs_beam_search
+from tokenfst.decoding.gcd_rows import Length
 from tokenfst.errors import MissingDependencyError, ModelError
 
 try:
@@ -34,6 +35,8 @@ _KNOWN = {"attention_mask", "position_ids", "token_type_ids", "past_key_values"}
 def abs_generate(
     automata: TokenAutomaton | Sequence[TokenAutomaton],
     *,
+    length: Length = "at_most",
+    count_end: bool = False,
     alpha_min: float = 0.5,
     gamma: float = 1.0,
     rank_by: Literal["log_prob", "pushed"] = "log_prob",
@@ -66,6 +69,8 @@ def abs_generate(
             automata,
             num_beams=config.num_beams,
             max_length=config.max_length - ids.shape[1],
+            length=length,
+            count_end=count_end,
             alpha_min=alpha_min,
             gamma=gamma,
             rank_by=rank_by,

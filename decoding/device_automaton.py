@@ -134,11 +134,26 @@ class DeviceAutomaton(DeviceMasks):
         the class table: no mask that was made before is looked at. O(nodes of the vocabulary's trie) a row."""
         self._check_states(states)
         if (triton := self._triton(states)) is not None:
-            found: Tensor = triton.compose(self._tables, states, self._only_end())
+            found: Tensor = triton.compose(self._tables, states, self._only_end)
             return found
         if self._levels is None:
             self._levels = Levels.of(self.vocabulary, self.device)
         return plain.packed(compose(self._tables, states, self._levels))
+
+    def advance_tree(self, states: Tensor, parents: Tensor, tokens: Tensor, depth: int) -> Tensor:
+        """The states behind each node of a tree of draft tokens, int32 (nodes,), for speculative decoding.
+
+        ``parents``: int64 (nodes,), the node before each; a negative number -1 - r: row r of ``states``. ``tokens``:
+        int64 (nodes,). ``depth``: of the deepest node, the first tokens being at 1. DEAD behind a token that is not
+        allowed. O(nodes * depth).
+        """
+        self._check_states(states)
+        roots = states[torch.where(parents < 0, -1 - parents, 0)]
+        before, above = torch.where(parents < 0, roots, DEAD), parents.clamp_min(0)
+        reached = self.advance(before, tokens)
+        for _ in range(depth - 1):
+            reached = self.advance(torch.where(parents < 0, roots, reached[above]), tokens)
+        return reached
 
     def step(
         self,

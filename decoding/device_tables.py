@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from tokenfst import _native
 from tokenfst.budget import Budget
+from tokenfst.decoding.bitmask import bitmask_from_ids
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, ConstraintError
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -117,8 +118,8 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         )
     vocabulary = automaton.vocabulary
     num_states, num_classes = arrays["table"].shape
-    if num_states * (num_classes + 1) > FAR // 2:
-        raise BudgetExceeded("bytes", FAR * 2, f"the device table of {automaton.source}")
+    if num_states * (num_classes + 1) > FAR:
+        raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
     masks = dict(arrays)
     if budgets:
         masks |= _native.budget_layers(expanded._native, budget.bytes, budget.seconds)
@@ -167,8 +168,8 @@ def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.ui
     """Masks as (row, begin of flips, end, count), rows and flips."""
     rows, flips = arrays["rows"], arrays["flips"]
     offsets = arrays["flip_offsets"].astype(np.int64)
-    if len(flips) > FAR or (len(rows) + 1) * max(1, rows.shape[1]) > 2**40:
-        raise BudgetExceeded("bytes", FAR, "the masks for the device")
+    if len(flips) > FAR:
+        raise BudgetExceeded("entries", FAR, "the masks for the device")
     row_counts = np.concatenate([[0], _ONES[rows.view(np.uint8)].sum(axis=1, dtype=np.int64)])
     by_mask = np.zeros((len(arrays["mask_row"]), 4), np.int32)
     by_mask[:, 0] = arrays["mask_row"]
@@ -189,6 +190,30 @@ def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.ui
     by_mask[long, 0] = len(rows) + 1 + np.arange(len(long))
     by_mask[long, 2] = by_mask[long, 1]
     return by_mask, np.concatenate([rows, made]), flips.astype(np.int32)
+
+
+def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
+    """All tables without any automaton: DEAD and ENDED, mask 0 of the end tokens, the empty row, and the tokens."""
+    text, tokens = token_table(vocabulary)
+    ends = np.array(vocabulary.eos_token_ids, np.int32)
+    states = np.zeros((2, 8), np.int32)
+    states[:, DISTANCE] = FAR, 0
+    rows = np.zeros((1, -(-len(vocabulary) // 32)), np.uint32)
+    masks = np.array([[0, 0, len(ends), len(ends)]], np.int32)
+    if len(ends) > MOST_FLIPS:
+        rows = np.concatenate([rows, bitmask_from_ids(ends, len(vocabulary)).view(np.uint32)[None]])
+        masks = np.array([[1, 0, 0, len(ends)]], np.int32)
+    return {
+        "states": states,
+        "table": np.zeros(257, np.int32),
+        "classes": np.zeros(256, np.uint8),
+        "bytes": text if len(text) else np.zeros(1, np.uint8),
+        "tokens": tokens,
+        "masks": masks,
+        "rows": rows,
+        "flips": ends[:MOST_FLIPS],
+        "layers": np.zeros((1, 2), np.int32),
+    }
 
 
 def token_table(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint8], Ints]:

@@ -23,8 +23,8 @@ are, ``TokenEdges`` are asked.
 
 Only states that can be met with r tokens left, and end well, have a look-ahead. Cost: making it takes n products of
 (Q, H) with (H, H) and n·E·H operations at most, and holds n·Q·H + D·H numbers (E edges, D different token sets),
-against ``budget.bytes``. A step takes, for each state that rows stand in, H times the tokens that it allows; the
-corrected form one product of (rows, H) with (H, V) besides.
+against ``budget.bytes``. A step takes H operations for each row and token that its state allows, the corrected form
+twice as many.
 
 Rejected: β per pair of hidden state and edge, as the source writes it (E / Q times the memory).
 
@@ -35,7 +35,6 @@ logical control for large language models" (Ctrl-G, 2024), for the form that div
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -44,10 +43,8 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.hmm import Belief, Hmm, unit_maximum
 from tokenfst.decoding.horizon import Horizon, Length
+from tokenfst.decoding.rows import AnyAutomaton
 from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automaton import TokenAutomaton
 
 FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""
@@ -71,7 +68,7 @@ class HmmProduct:
     def __init__(
         self,
         hmm: Hmm,
-        automaton: TokenAutomaton | TokenEdges,
+        automaton: AnyAutomaton | TokenEdges,
         max_tokens: int,
         length: Length = "at_most",
         *,
@@ -156,7 +153,7 @@ class HmmProduct:
     def log_joint(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
         """(rows, V): log p_hmm(x_t = x, accepted | x_1..x_{t-1}), with ``left`` tokens left, x_t among them; -inf
         where the constraint forbids x. Rows after the end token have no next token: all -inf."""
-        return self._log_joint(belief, states, left)[0]
+        return self._scores(belief, states, left, False)[0]
 
     def log_accepted(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
         """(rows,): log p_hmm(accepted | prefix) with ``left`` tokens left. Costs what ``log_joint`` does."""
@@ -178,9 +175,8 @@ class HmmProduct:
         has a finite weight, at least e^``FLOOR`` of the row's largest, and no other has; a token that the hidden
         Markov model holds impossible says nothing of the end: its corrected weight is 1.
         """
-        joint, allowed = self._log_joint(belief, states, left)
+        joint, allowed, alone = self._scores(belief, states, left, corrected)
         if corrected:
-            alone = self.hmm.log_next(belief)
             weights = torch.where(alone == -torch.inf, 0.0, joint - alone)
         else:
             weights = joint - joint.logsumexp(-1, keepdim=True).nan_to_num(neginf=0.0)
@@ -188,13 +184,16 @@ class HmmProduct:
         least = weights.amax(-1, keepdim=True).nan_to_num(neginf=0.0) + FLOOR
         return weights.maximum(least).masked_fill(~allowed, -torch.inf), joint
 
-    def _log_joint(
-        self, belief: Belief, states: torch.Tensor, left: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """``log_joint``, and which tokens the constraint allows: those may have -inf too."""
+    def _scores(
+        self, belief: Belief, states: torch.Tensor, left: int, with_alone: bool
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(rows, V), three times: ``log_joint``; which tokens the constraint allows, where the former may be -inf too;
+        and, of those, log p_hmm(x | prefix) if that is asked for."""
         if not 1 <= left <= self.horizon.max_tokens:
             raise TokenBudgetError(f"the tokens left must be from 1 to {self.horizon.max_tokens}, not {left}")
+        emitted = self.hmm.emitted
         joint = belief.state.new_full((len(states), self._edges.num_tokens), -torch.inf)
+        alone = joint.clone() if with_alone else joint
         allowed = torch.zeros_like(joint, dtype=torch.bool)
         ahead, row_of, alive = self._ahead[left - 1], self._row[left - 1], self._alive[left - 1]
         states = states.to(joint.device)
@@ -210,17 +209,23 @@ class HmmProduct:
             tokens, edges = self._narrow(state)
             going = alive[self._target[edges]]
             tokens, targets = tokens[going], self._target[edges[going]]
-            for part in _parts(len(tokens), self.hmm.hidden_size):
-                weighted = self.hmm.emitted[tokens[part]] * ahead[row_of[targets[part]]]
-                joint[rows, tokens[part]] = self._log(beliefs @ weighted.T, left, targets[part])
             allowed[rows, tokens] = True
-            for edge in self._wide(state):
-                target, tokens = int(self._edges.target[edge]), self._set(edge)
-                if alive[target]:
-                    whole = (beliefs * ahead[row_of[target]]) @ self.hmm.emitted.T
-                    joint[rows, tokens] = self._log(whole[:, tokens], left, self._target[edge])
-                    allowed[rows, tokens] = True
-        return joint, allowed
+            for part in _parts(len(tokens), self.hmm.hidden_size):
+                gathered = emitted[tokens[part]]
+                if with_alone:
+                    alone[rows, tokens[part]] = (beliefs @ gathered.T).log()
+                weighted = gathered * ahead[row_of[targets[part]]]
+                joint[rows, tokens[part]] = self._log(beliefs @ weighted.T, left, targets[part])
+            wide = [edge for edge in self._wide(state) if alive[self._target[edge]]]
+            whole = (beliefs @ emitted.T).log() if wide and with_alone else beliefs
+            for edge in wide:
+                target, tokens = self._target[edge], self._set(edge)
+                allowed[rows, tokens] = True
+                if with_alone:
+                    alone[rows, tokens] = whole[:, tokens]
+                scaled = (beliefs * ahead[row_of[target]]) @ emitted.T
+                joint[rows, tokens] = self._log(scaled[:, tokens], left, target)
+        return joint, allowed, alone
 
     def _log(self, scaled: torch.Tensor, left: int, targets: torch.Tensor) -> torch.Tensor:
         """Logarithms of what was made of scaled look-aheads."""

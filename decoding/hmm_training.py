@@ -26,6 +26,7 @@ import torch
 
 from tokenfst.decoding.hmm import Hmm, unit_maximum
 from tokenfst.decoding.language_model import Prompts, as_language_model, next_log_probs
+from tokenfst.decoding.resampling import draw_one
 from tokenfst.errors import HmmError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -208,7 +209,7 @@ def draw_samples(
     log_probs = next_log_probs(session.logits[:, : len(vocabulary)])[rows]
     parents = rows
     for column in range(max_tokens):
-        drawn = torch.multinomial(log_probs.exp(), 1, generator=generator).squeeze(1)
+        drawn = draw_one(log_probs.exp(), generator)
         tokens[live, column] = drawn
         ended = torch.isin(drawn, ends)
         lengths[live[ended]] = column + 1

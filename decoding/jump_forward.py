@@ -22,6 +22,7 @@ Source: Zheng et al., "SGLang: Efficient execution of structured language model 
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -118,6 +119,7 @@ def generate(
     fresh = [jumper.jump(matcher, []) for matcher in matchers]
     live = [row for row, matcher in enumerate(matchers) if not runs.is_finished(matcher)]
     session: Session | None = None
+    same_rows = torch.arange(len(live), device=language_model.device)
     calls = chosen = 0
     if live:
         session = language_model.start([begun[row] + fresh[row] for row in live])
@@ -129,11 +131,13 @@ def generate(
         chosen += len(live)
         fresh = [jumper.jump(matcher, [token]) for matcher, token in zip(rows.matchers, tokens, strict=True)]
         kept = [place for place, matcher in enumerate(rows.matchers) if not runs.is_finished(matcher)]
+        parents = same_rows
         if len(kept) < len(live):
             live = [live[place] for place in kept]
             rows.select(kept)
+            parents, same_rows = torch.tensor(kept, device=same_rows.device), same_rows[: len(kept)]
         if live:
-            _extend(session, kept, [fresh[place] for place in kept], language_model.device)
+            _extend(session, parents, [fresh[place] for place in kept])
             calls += 1
     vocabulary = rows.vocabulary
     return Generation(
@@ -156,16 +160,15 @@ def _checked_encode(vocabulary: Vocabulary, encode: Encode | None) -> Encode:
     return byte_pair_tokenizer(vocabulary).encode if encode is None else encode
 
 
-def _extend(session: Session, parents: list[int], runs: list[list[int]], device: torch.device) -> None:
+def _extend(session: Session, parents: torch.Tensor, runs: list[list[int]]) -> None:
     """Each row of ``parents`` goes on by its run."""
     lengths = [len(run) for run in runs]
     longest = max(lengths)
-    ids = torch.tensor([run + [run[-1]] * (longest - len(run)) for run in runs], device=device)
-    rows = torch.tensor(parents, device=device)
     if min(lengths) == longest:
-        session.extend(rows, ids)
+        session.extend(parents, torch.tensor(runs, device=parents.device))
     else:
-        session.extend(rows, ids, torch.tensor(lengths, device=device))
+        ids = torch.tensor([run + [run[-1]] * (longest - len(run)) for run in runs], device=parents.device)
+        session.extend(parents, ids, torch.tensor(lengths, device=parents.device))
 
 
 class _Jumper:
@@ -215,16 +218,14 @@ class _Jumper:
 
     def _run(self, before: list[int], recent: list[int], certain: bytes, encode: Encode) -> list[int] | None:
         """The tokens of ``recent`` and ``certain`` after ``before``, or as a text of their own where the tokenizer
-        would merge them with what is before; None where that is not UTF-8."""
+        would merge them with what is before, or does not know that; None where it does not know them either: they begin
+        or end in the midst of a character, or hold one that is not assigned."""
         for context in (before[-_CONTEXT:], before[:0]):
             text = self._spelled([*context, *recent]) + certain
             try:
-                text = text.decode("utf-8", "strict").encode()
-            except UnicodeDecodeError as error:
-                if error.reason != "unexpected end of data":
-                    continue
-                text = text[: error.start]
-            found = list(encode(text)) if text else []
+                found = list(encode(_whole_characters(text)))
+            except (UnicodeDecodeError, TokenizationError):
+                continue
             if found[: len(context)] == context:
                 return found[len(context) :]
         return None
@@ -246,3 +247,8 @@ class _Jumper:
 
     def _spelled(self, tokens: Sequence[int]) -> bytes:
         return b"".join(self._vocabulary.tokens[token] for token in tokens)
+
+
+def _whole_characters(text: bytes) -> bytes:
+    """The text without a character that is not complete at its end. Raises ``UnicodeDecodeError``."""
+    return codecs.getincrementaldecoder("utf-8")().decode(text).encode()

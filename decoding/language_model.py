@@ -259,6 +259,10 @@ class TransformersSession:
         self.logits = scores[:, -1] if lengths is None else scores[self._identity, lengths - 1]
         return scores
 
+    def keep_past(self) -> None:
+        """Let layers that forget what left their window keep it until the next ``rewind``, so that one is possible."""
+        self._cache.activate_past_recording()
+
     def rewind(self, count: int) -> None:
         length = self._attention.shape[1]
         _check_rewind(count, length - self._prompt)
@@ -267,7 +271,10 @@ class TransformersSession:
                 raise ModelError(
                     f"cannot rewind {count} tokens: rows took different numbers of tokens in there"
                 )
-            self._cache.crop(-count)
+            try:
+                self._cache.crop(-count)
+            except RuntimeError as error:
+                raise ModelError(f"{type(self._model).__name__} cannot go back: {error}") from None
             self._attention = self._attention[:, : length - count]
 
     def extend_tree(self, parents: Sequence[int], tokens: Sequence[int]) -> torch.Tensor:

@@ -16,6 +16,7 @@ all rows of a state.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -38,6 +39,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     VocabularyMismatchError,
 )
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
     import torch
@@ -48,25 +50,121 @@ except ImportError as error:
 AnyAutomaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
 
 
-class ConstraintRows:
-    """One matcher per row of a batch. Those of canonical automata have neither budgets nor distances."""
+class Rows(ABC):
+    """What decoders ask of a batch's constraints. ``ConstraintRows`` walks matchers; ``gcd_rows.ReachRows`` keeps exact
+    numbers of tokens, and ``gcd_tensor.TensorRows`` those of nondeterministic automata."""
 
-    def __init__(
-        self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
-    ) -> None:
-        vocabulary = automata[0].vocabulary
+    def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         if width < len(vocabulary):
             raise VocabularyMismatchError(
                 f"the model scores {width} tokens and the constraint's vocabulary has {len(vocabulary)}: use the "
                 "vocabulary of the model's own tokenizer"
             )
-        self.matchers = [automaton.matcher(max_tokens) for automaton in automata]
-        self._automata = list(automata)
         self.vocabulary = vocabulary
         self.width = width
         self.device = device
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def is_finished(self, row: int) -> bool:
+        """Whether the row took an end token or has no token left."""
+
+    @property
+    def finished(self) -> torch.Tensor:
+        """Which rows are finished, bool of shape (rows,)."""
+        return torch.tensor([self.is_finished(row) for row in range(len(self))], device=self.device)
+
+    @property
+    @abstractmethod
+    def accepting(self) -> torch.Tensor:
+        """Which rows hold an accepted text, bool of shape (rows,)."""
+
+    @abstractmethod
+    def distances(self) -> torch.Tensor:
+        """The least number of tokens, end token not counted, from each row to an accepted text: int64 of shape (rows,).
+        Those of stacks are upper bounds."""
+
+    @abstractmethod
+    def tokens(self, row: int) -> list[int]:
+        """The tokens that the row took, its end token included."""
+
+    @abstractmethod
+    def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
+        """Row i becomes row ``parents[i]`` followed by ``tokens[i]``; both of shape (rows',).
+
+        Finished rows stay as they are. Raises ``ModelError`` for a token that its row does not allow, and nothing
+        changes.
+        """
+
+    @abstractmethod
+    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
+
+        ``left``: for this mask only, the tokens left for each row instead of what its budget says: the tokens after
+        which ``left - 1`` suffice. Rows for which none suffice allow nothing.
+        """
+
+    @abstractmethod
+    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
+        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
+        return them: of the end tokens too. Nothing is left of rows at distance 0. Tokens that reduce it are not always
+        allowed: mask twice."""
+
+    def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        """The tokens that each row may take next, bool of shape (rows, width)."""
+        ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
+        return self.mask_(ones, left=left) == 0
+
+
+class PackedRows(Rows):
+    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state is a walk of the vocabulary, the first time;
+    of a matcher's stacks each time."""
+
+    def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
+        super().__init__(vocabulary, width, device)
         self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
-        self._bitmask = allocate_token_bitmask(len(self.matchers), len(vocabulary))
+        self._bitmask = allocate_token_bitmask(count, len(vocabulary))
+
+    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        self._fill(left)
+        for row in range(len(self)):
+            if self.is_finished(row):
+                self._bitmask[row] = self._only_end
+        return self._apply(scores)
+
+    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
+        self._fill_nearer()
+        return self._apply(scores)
+
+    def _apply(self, scores: torch.Tensor) -> torch.Tensor:
+        apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
+        return scores
+
+    def _resize(self) -> None:
+        """Fit the masks to the number of rows."""
+        if len(self._bitmask) != len(self):
+            self._bitmask = allocate_token_bitmask(len(self), len(self.vocabulary))
+
+    @abstractmethod
+    def _fill(self, left: Sequence[int] | None) -> None:
+        """Write the masks of rows that are not finished."""
+
+    @abstractmethod
+    def _fill_nearer(self) -> None:
+        """Write the masks of the tokens that reduce the distance."""
+
+
+class ConstraintRows(PackedRows):
+    """One matcher per row of a batch. Of canonical automata no masks nearer to the end are asked for."""
+
+    def __init__(
+        self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
+    ) -> None:
+        super().__init__(len(automata), automata[0].vocabulary, width, device)
+        self.matchers = [automaton.matcher(max_tokens) for automaton in automata]
+        self._automata = list(automata)
 
     @classmethod
     def start(
@@ -90,55 +188,25 @@ class ConstraintRows:
         return len(self.matchers)
 
     def is_finished(self, row: int) -> bool:
-        """Whether the row took an end token or has no token left."""
         matcher = self.matchers[row]
         return matcher.is_terminated() or matcher.max_tokens_left == 0
 
     @property
-    def finished(self) -> torch.Tensor:
-        """Which rows are finished, bool of shape (rows,)."""
-        return torch.tensor([self.is_finished(row) for row in range(len(self))], device=self.device)
-
-    @property
     def accepting(self) -> torch.Tensor:
-        """Which rows hold an accepted text, bool of shape (rows,)."""
         return torch.tensor([matcher.is_accepting() for matcher in self.matchers], device=self.device)
 
     def distances(self) -> torch.Tensor:
-        """The least number of tokens, end token not counted, from each row to an accepted text: int64 of shape (rows,).
-        Those of stacks are upper bounds."""
         return torch.tensor(
             [0 if m.is_terminated() else _with_distances(m).distance() for m in self.matchers],
             device=self.device,
         )
 
-    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
-        """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
-
-        ``left``: for this mask only, the tokens left for each row instead of what its budget says: the tokens after
-        which ``left - 1`` suffice. Rows for which none suffice allow nothing.
-        """
-        self._fill(left)
-        apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
-        return scores
-
-    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
-        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
-        return them: of the end tokens too. Nothing is left of rows at distance 0. Of a state a walk of the vocabulary,
-        the first time; of stacks each time."""
+    def _fill_nearer(self) -> None:
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
-            native = _with_distances(matcher)
-            if native.is_terminated() or isinstance(automaton, CanonicalAutomaton):
-                self._bitmask[row] = 0
-            else:
-                self._bitmask[row] = automaton.nearer_mask(native)
-        apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
-        return scores
-
-    def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
-        """The tokens that each row may take next, bool of shape (rows, width)."""
-        ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
-        return self.mask_(ones, left=left) == 0
+            if isinstance(automaton, CanonicalAutomaton):
+                raise _no_distances(automaton)
+            known = _with_distances(matcher)
+            self._bitmask[row] = 0 if known.is_terminated() else automaton.nearer_mask(known)
 
     def _fill(self, left: Sequence[int] | None) -> None:
         if left is not None:
@@ -149,9 +217,6 @@ class ConstraintRows:
             fill_bitmasks(self.matchers, self._bitmask)
         else:
             self._fill_each_state()
-        for row in range(len(self)):
-            if self.is_finished(row):
-                self._bitmask[row] = self._only_end
 
     def _fill_each_state(self) -> None:
         """The masks within the rows' budgets; one for all rows with one state and budget, where there is no stack."""
@@ -180,19 +245,11 @@ class ConstraintRows:
             matcher.max_tokens_left = before
 
     def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
-        """Row i becomes row ``parents[i]`` followed by ``tokens[i]``; both of shape (rows',).
-
-        Finished rows stay as they are. Raises ``ModelError`` for a token that its row does not allow, and nothing
-        changes.
-        """
-        chosen = parents.tolist() if isinstance(parents, torch.Tensor) else list(parents)
-        taken = tokens.tolist() if isinstance(tokens, torch.Tensor) else list(tokens)
+        chosen, taken = as_lists(parents, tokens)
         heirs = Counter(chosen)
         for parent, token in zip(chosen, taken, strict=True):
             if not self.is_finished(parent) and self.matchers[parent].validate_tokens([token]) == 0:
-                raise ModelError(
-                    f"row {parent} does not allow token {token}: mask its scores before choosing"
-                )
+                raise not_allowed(parent, token)
         rows = []
         for parent, token in zip(chosen, taken, strict=True):
             heirs[parent] -= 1
@@ -203,21 +260,36 @@ class ConstraintRows:
         for row, (matcher, token) in enumerate(rows):
             if not self.is_finished(row):
                 matcher.accept_token(token)
-        self._fit_bitmask()
+        self._resize()
 
     def select(self, rows: Sequence[int]) -> None:
         """Keep these rows, in this order, none of them twice."""
         self.matchers = [self.matchers[row] for row in rows]
         self._automata = [self._automata[row] for row in rows]
-        self._fit_bitmask()
-
-    def _fit_bitmask(self) -> None:
-        if len(self._bitmask) != len(self.matchers):
-            self._bitmask = allocate_token_bitmask(len(self.matchers), len(self.vocabulary))
+        self._resize()
 
     def tokens(self, row: int) -> list[int]:
-        """The tokens that the row took, its end token included."""
         return self.matchers[row].tokens
+
+
+def as_lists(*arrays: Sequence[int] | torch.Tensor) -> list[list[int]]:
+    """Numbers on the host."""
+    return [each.tolist() if isinstance(each, torch.Tensor) else list(each) for each in arrays]
+
+
+def not_allowed(row: int, token: int) -> ModelError:
+    """The error of a row that is given a token that it does not allow."""
+    return ModelError(f"row {row} does not allow token {token}: mask its scores before choosing")
+
+
+def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
+    """Rows that were started elsewhere, checked for number and width."""
+    if (len(rows), rows.width) != (prompts, width):
+        raise ModelError(
+            f"{len(rows)} rows of width {rows.width} for {prompts} prompts and a model that scores {width} tokens: "
+            "start them for this call"
+        )
+    return rows
 
 
 def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
@@ -236,7 +308,11 @@ def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) 
 
 def _with_distances(matcher: AnyMatcher) -> Matcher:
     if isinstance(matcher, CanonicalMatcher):
-        raise ConstraintError(
-            f'{matcher.automaton!r} knows no distances: compile the constraint with tokenization="all"'
-        )
+        raise _no_distances(matcher.automaton)
     return matcher
+
+
+def _no_distances(automaton: CanonicalAutomaton) -> ConstraintError:
+    return ConstraintError(
+        f'{automaton!r} knows no distances: compile the constraint with tokenization="all"'
+    )

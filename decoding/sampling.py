@@ -9,6 +9,7 @@ Invariant: what is chosen is allowed, and its score is finite. Cost: a few passe
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
@@ -44,7 +45,7 @@ class Sampling:
 
         Raises ``LogitsError`` where a row has NaN, +inf, or no finite score.
         """
-        check_scores(scores, scores.amax(dim=-1))
+        check_scores(scores.amax(dim=-1))
         if not self.do_sample:
             return torch.nn.functional.one_hot(scores.argmax(dim=-1), scores.shape[-1]).double()
         kept = scores.double() / self.temperature
@@ -64,15 +65,16 @@ class Sampling:
         if self.do_sample:
             return torch.multinomial(self.probabilities(scores), 1, generator=generator).squeeze(1)
         best, tokens = scores.max(dim=-1)
-        check_scores(scores, best)
+        check_scores(best)
         return tokens
 
 
-def check_scores(scores: torch.Tensor, best: torch.Tensor) -> None:
+def check_scores(best: torch.Tensor) -> None:
     """Raise ``LogitsError`` where the best of a row's allowed scores is not finite."""
-    if not bool(best.isfinite().all()):
-        row = int((~best.isfinite()).nonzero()[0, 0])
-        what = "are all -inf" if bool(torch.isneginf(best[row])) else "have NaN or +inf"
+    values = best.tolist()
+    if not all(map(math.isfinite, values)):
+        row = [math.isfinite(value) for value in values].index(False)
+        what = "are all -inf" if values[row] == float("-inf") else "have NaN or +inf"
         raise LogitsError(
             f"the scores of the tokens that row {row} may take {what}: none can be chosen. Check the model's weights "
             "and precision, and what other processors forbid"

@@ -39,10 +39,10 @@ from tokenfst.decoding.hmm_product import HmmProduct
 from tokenfst.decoding.horizon import Horizon, Length
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.proposals import HorizonRows, MaskedRows, ProductRows, Proposal
-from tokenfst.decoding.resampling import SCHEMES, Resampling, resample
-from tokenfst.decoding.rows import ConstraintRows
+from tokenfst.decoding.resampling import SCHEMES, Resampling, draw_one, resample
+from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import HmmError, ParticleError
+from tokenfst.errors import HmmError, ModelError, ParticleError
 
 ProposalName = Literal["lcd", "gcd", "p-gcd"]
 
@@ -95,7 +95,7 @@ class Particles:
 def smc(
     model: Any,
     prompts: Prompts,
-    automata: TokenAutomaton | Sequence[TokenAutomaton],
+    automata: AnyAutomaton | Sequence[AnyAutomaton],
     *,
     particles: int,
     max_tokens: int,
@@ -111,7 +111,8 @@ def smc(
 ) -> list[Particles]:
     """``particles`` weighted samples for each prompt, of texts of ``max_tokens`` tokens at most, or exactly so many.
 
-    ``model``: what ``as_language_model`` takes. ``automata``: one for all prompts, or one for each. ``proposal``:
+    ``model``: what ``as_language_model`` takes. ``automata``: one for all prompts, or one for each; with stacks for
+    "lcd" and for "gcd" of texts of at most so many tokens; of canonical tokenizations for "lcd" only. ``proposal``:
     "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what the model
     writes after its prompts; or finished products of the automata with it, to be used again and again. ``corrected``,
     ``potentials``: of P-GCD; see ``HmmProduct.log_weights`` and above. ``ess_threshold``: particles of a prompt are
@@ -120,8 +121,8 @@ def smc(
 
     Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
     works (a local mask of a push-down automaton is not asked about exact lengths); ``VocabularyMismatchError``;
-    ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd" lacks its model. Later, ``LogitsError``
-    where the model's scores are no distribution.
+    ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd" lacks its model. Later,
+    ``LogitsError`` where the model's scores are no distribution.
     """
     if particles < 1 or max_tokens < 0 or not 0 <= ess_threshold <= 1:
         raise ParticleError(
@@ -133,14 +134,17 @@ def smc(
             f"proposal is one of {', '.join(PROPOSALS)}, length one of exact, at_most, and resampling one of "
             f"{', '.join(SCHEMES)}; they are {proposal!r}, {length!r} and {resampling!r}"
         )
+    if not len(prompts):
+        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
     language_model = as_language_model(model)
     each = list(automata) if isinstance(automata, Sequence) else [automata] * len(prompts)
     width, device = language_model.width, language_model.device
+    budgeted = all(isinstance(automaton, TokenAutomaton) for automaton in each)
     # One row a prompt checks what every proposal needs: vocabularies, and the budget.
     checked = ConstraintRows.start(
         each,
         prompts=len(prompts),
-        max_tokens=max_tokens if length == "at_most" else None,
+        max_tokens=max_tokens if length == "at_most" and (budgeted or proposal != "lcd") else None,
         width=width,
         device=device,
     )
@@ -156,7 +160,8 @@ def smc(
         found = HorizonRows([horizon for horizon in horizons for _ in range(particles)])
     else:
         if length == "exact":
-            _horizons([automaton for automaton in each if not automaton._native.is_pushdown], max_tokens)
+            finite = [a for a in each if isinstance(a, TokenAutomaton) and not a._native.is_pushdown]
+            _horizons(finite, max_tokens)
         rows = ConstraintRows.start(
             [automaton for automaton in each for _ in range(particles)],
             prompts=len(prompts) * particles,
@@ -208,7 +213,7 @@ class _Run:
         stuck = total == -torch.inf
         if bool(stuck.any()):
             scores[stuck, 0] = total[stuck] = 0.0
-        tokens = torch.multinomial((scores - total[:, None]).exp_(), 1, generator=generator).squeeze(1)
+        tokens = draw_one((scores - total[:, None]).exp_(), generator)
         factors, potentials = self._proposal.taken(tokens)
         live = self._live
         self._weights[live] += (total - factors).double().masked_fill(stuck, -torch.inf)
@@ -279,19 +284,19 @@ class _Run:
         return found
 
 
-def _horizons(automata: Sequence[TokenAutomaton], max_tokens: int) -> list[Horizon]:
+def _horizons(automata: Sequence[AnyAutomaton], max_tokens: int) -> list[Horizon]:
     """A horizon of exactly so many tokens for each; equal automata share it."""
     made = {number: Horizon(automaton, max_tokens, "exact") for number, automaton in _different(automata)}
     return [made[id(automaton)] for automaton in automata]
 
 
-def _different(automata: Sequence[TokenAutomaton]) -> Iterable[tuple[int, TokenAutomaton]]:
+def _different(automata: Sequence[AnyAutomaton]) -> Iterable[tuple[int, AnyAutomaton]]:
     return {id(automaton): automaton for automaton in automata}.items()
 
 
 def _products(
     hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None,
-    automata: Sequence[TokenAutomaton],
+    automata: Sequence[AnyAutomaton],
     max_tokens: int,
     length: Length,
     budget: Budget | None,

@@ -49,6 +49,8 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 if TYPE_CHECKING:
     import pynini
 
+    from tokenfst.decoding.gcd_reach import Reach
+
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of a state from which no token sequence leads to acceptance."""
@@ -92,7 +94,7 @@ class Stats:
 class TokenAutomaton:
     """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
 
-    __slots__ = ("_arrays", "_native", "_nearer", "_program", "budget", "source", "vocabulary")
+    __slots__ = ("_arrays", "_native", "_nearer", "_program", "_reaches", "budget", "source", "vocabulary")
 
     def __init__(
         self,
@@ -107,6 +109,7 @@ class TokenAutomaton:
         self._program = program
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
+        self._reaches: dict[bool, Reach] = {}
         self.vocabulary = vocabulary
         self.source = source
         self.budget = budget
@@ -119,6 +122,11 @@ class TokenAutomaton:
     def is_expanded(self) -> bool:
         """Whether all states, masks and distances are made."""
         return self._arrays is not None
+
+    @property
+    def is_pushdown(self) -> bool:
+        """Whether there are stacks: distances are upper bounds then, and states are not all."""
+        return self._native.is_pushdown
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A walk from the start.
@@ -212,6 +220,13 @@ class TokenAutomaton:
                 self._nearer.clear()
             self._nearer[state] = mask
         return mask
+
+    def reach(self, *, exact: bool) -> Reach:
+        """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Made
+        once and kept."""
+        from tokenfst.decoding.gcd_reach import Reach
+
+        return self._reaches.setdefault(exact, Reach(self, exact=exact))
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tokenfst.decoding.language_model import LanguageModel, Session, TreeSession
+from tokenfst.decoding.language_model import LanguageModel, Session, TransformersSession, TreeSession
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.errors import MissingDependencyError, ModelError
 
@@ -43,6 +43,8 @@ class Branches:
                 f"trees behind {len(session.logits)} rows need a model that sees trees (attention with masks of any "
                 "shape, no sliding window): decode the prompts one by one"
             )
+        if isinstance(session, TransformersSession):
+            session.keep_past()
         self._session = session
         self._tree = TokenTree()
         self._scores = session.logits.new_empty((1, 0, session.logits.shape[1]))

@@ -16,7 +16,8 @@ import torch
 from rouge_score.rouge_scorer import RougeScorer
 from small_model import SmallModel
 
-from tokenfst import ConstraintLogitsProcessor, TokenAutomaton, abs_beam_search
+from tokenfst import ConstraintLogitsProcessor, TokenAutomaton
+from tokenfst.decoding.abs import abs_beam_search
 
 Decoder = Callable[[SmallModel, Sequence[str], Sequence[TokenAutomaton], int, int], list[str]]
 """A model, prompts, a constraint for each, beams, and the most tokens of a text: the texts."""
@@ -64,8 +65,8 @@ DECODERS: dict[str, Decoder] = {
     "no mask": unmasked,
     "local mask": local,
     "reachability": guided(0.0, math.inf),
-    "ABS without ramp": guided(0.25, math.inf),
-    "ABS": guided(0.25, 1.0),
+    "ABS without ramp": guided(0.5, math.inf),
+    "ABS": guided(0.5, 1.0),
 }
 
 

@@ -77,6 +77,7 @@ def walk_by_hand(automaton: tokenfst.TokenAutomaton) -> None:
 
 def generate() -> int:
     """``model.generate`` with and without the constraint."""
+    torch.set_num_threads(1)  # a model this small gains nothing from a second one
     model, tokenizer, vocabulary = timed("6. Load the small model", load)
     print(f"   {model.num_parameters():,} parameters, {len(vocabulary):,} tokens")
     # The prompts end before a space: so a text begins with one, as in the texts that the model has learned from.

@@ -23,6 +23,7 @@ from sklearn.model_selection import train_test_split
 
 import tokenfst
 from tokenfst import SymbolAutomaton, Vocabulary, ltlf
+from tokenfst.decoding.abs import abs_beam_search
 
 CLOTHES = (
     *("t_shirt_top", "Trouser", "Pullover", "Dress", "Coat"),
@@ -51,7 +52,7 @@ FORMULAS = (
 )
 LENGTHS = (3, 4, 5)
 BEAMS = (1, 2, 4, 8, 16, 32, 64)
-NOISE = 8.0
+NOISE = 5.0
 """Standard deviation of what is added to each of the 64 pixels, which are between 0 and 16."""
 
 
@@ -149,7 +150,7 @@ def searcher(rule: SymbolAutomaton, beams: int) -> Any:
         def next_scores(ids: torch.Tensor) -> torch.Tensor:
             return steps[ids[:, 0], min(ids.shape[1], length) - 1]  # the prompt is the number of the sequence
 
-        found = tokenfst.abs_beam_search(
+        found = abs_beam_search(
             next_scores,
             [[index] for index in range(len(scores))],
             automata[length],

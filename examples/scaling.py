@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from corpus import json_document
 from experiments import Experiment, table
-from small_model import load
+from small_model import SmallModel, load
 
 import tokenfst
 from tokenfst import TokenAutomaton, allocate_token_bitmask, compile, regex
@@ -32,10 +31,10 @@ def main() -> None:
     run = Experiment.start("scaling", __doc__ or "")
     loaded = load()
     length = 16384 if run.full else 4096
-    ids = loaded.tokenizer(" ".join(records(length)), add_special_tokens=False).input_ids[:length]
+    ids = tokenized(loaded, length, "")
     anything = compile(regex(r"([^\n]|\n[^\n])*"), loaded.vocabulary)
     document = compile(tokenfst.bundled_grammar("json"), loaded.vocabulary)
-    inside = loaded.tokenizer("[" + ", ".join(records(length)), add_special_tokens=False).input_ids[:length]
+    inside = tokenized(loaded, length, "[")
     series = {
         "regular expression": least(lambda: walked(anything, ids)),
         "JSON grammar": least(lambda: walked(document, inside)),
@@ -44,24 +43,27 @@ def main() -> None:
     run.note("constraints")
     series["the model itself"] = model_steps(loaded.model, ids[: min(length, 2048)], length)
     places = [(2 * block + 1) * length // (2 * BLOCKS) for block in range(BLOCKS)]
+    shown = (0, 3, 7, 11, 15)
     rows = [
-        (name, *(1e6 * float(values[block]) for block in (0, 3, 7, 11, 15) if block < len(values)))
+        (name, *(1e6 * float(values[block]) if block < len(values) else "" for block in shown))
         for name, values in series.items()
     ]
     run.write(
         f"Microseconds for a token, the median of each {length // BLOCKS} tokens, the least of three runs; {length} "
         "tokens of JSON. The model has no more than 2,048 positions.",
-        [table(("after tokens", *(str(places[block]) for block in (0, 3, 7, 11, 15))), rows)],
+        [table(("after tokens", *(str(places[block]) for block in shown)), rows)],
         lambda axes: plot(axes, places, series),
         columns=1,
     )
 
 
-def records(tokens: int) -> Iterator[str]:
-    """JSON values with at least so many tokens together: each has ten or more."""
-    draw = random.Random(5)
-    for _ in range(tokens // 10):
-        yield json_document(draw, ["A man.", "A dog.", "A ball."]).rsplit("\n", 1)[1].split(": ", 1)[1]
+def tokenized(loaded: SmallModel, length: int, opening: str) -> list[int]:
+    """So many tokens of JSON values, with ``, `` between them, behind ``opening``."""
+    draw, ids = random.Random(5), []
+    while len(ids) < length:
+        made = json_document(draw, ["A man.", "A dog.", "A ball."]).rsplit("\n", 1)[1].split(": ", 1)[1]
+        ids += loaded.tokenizer((", " if ids else opening) + made, add_special_tokens=False).input_ids
+    return ids[:length]
 
 
 def medians(seconds: list[float]) -> np.ndarray:

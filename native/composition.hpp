@@ -234,10 +234,9 @@ class Composition {
       if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
     if (limit == UINT32_MAX) {
-      auto stays = [&](uint32_t index, Config config) {
-        return (vocabulary_.groups()[index] & ~loops_.of(config.state)) == 0 && !is_dead(walk.boundary(config));
-      };
-      auto below = [&](uint32_t index, Config) {
+      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops_.of(config.state)) == 0; };
+      auto below = [&](uint32_t index, Config config) {
+        if (is_dead(walk.boundary(config))) return;
         const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
         out.neighbours.emplace_back(trie.strings() + first, last - first);
       };

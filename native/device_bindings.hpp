@@ -6,6 +6,9 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
+#include <optional>
+
 #include "budget_layers.hpp"
 #include "device_kernels.hpp"
 #include "numpy_arrays.hpp"
@@ -59,7 +62,9 @@ inline void bind_device(nanobind::module_& m) {
       .def(
           "advance",
           [table](const DeviceTables& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
-            // Short: waking another thread would cost more than it takes.
+            // Few rows take less time than to hand the GIL over and back.
+            std::optional<nb::gil_scoped_release> nogil;
+            if (rows > 1024) nogil.emplace();
             const auto* from = table.template operator()<const int32_t>(states);
             const auto* token = table.template operator()<const int64_t>(tokens);
             auto* to = table.template operator()<int32_t>(out);

@@ -97,6 +97,8 @@ class TokenAutomaton {
     std::lock_guard lock(mutex_);
     return bound(config, stacks);
   }
+  // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
+  bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // An upper bound for the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks) {
     distance(config, stacks);
@@ -135,15 +137,21 @@ class TokenAutomaton {
   void adopt_stack_distances(State state, std::vector<uint32_t> tops) { tops_[state] = std::move(tops); }
   void adopt_frame_distances(std::vector<uint32_t> distances) { frame_distances_ = std::move(distances); }
 
-  // The arcs of a state without stacks: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
-  std::vector<std::pair<uint32_t, State>> arcs(State state) {
+  // The arcs of a configuration: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
+  std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks) {
     std::lock_guard lock(mutex_);
+    return with_walk(stacks, nullptr, [&](auto& walk) {
+      auto found = composition_.ends(walk, config);
+      if (!complete_) std::erase_if(found, [&](auto& arc) { return !alive(walk, arc.second); });
+      return found;
+    });
+  }
+
+  // The same of a state without stacks.
+  std::vector<std::pair<uint32_t, State>> arcs(State state) {
     Stacks stacks;
     std::vector<std::pair<uint32_t, State>> found;
-    PlainWalk walk(*bytes_);
-    for (auto& [token, end] : composition_.ends(walk, {state})) {
-      if (complete_ || alive(walk, end)) found.emplace_back(token, end.state);
-    }
+    for (auto& [token, end] : arcs({state}, stacks)) found.emplace_back(token, end.state);
     return found;
   }
 
@@ -310,6 +318,9 @@ class TokenAutomaton {
 
   // --- distances ---
 
+  // Where there are too many states to find all distances, some are bounds.
+  bool bounds_distances() const { return bytes_->is_pushdown() || (bytes_->is_vast() && complete_); }
+
   // The distance of a state without stacks; what is below it and not known yet is found with it.
   uint32_t solve(State state) {
     if (uint32_t known = info(state).distance.load(std::memory_order_acquire); known != kUnknown) return known;
@@ -323,7 +334,7 @@ class TokenAutomaton {
     };
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
-    if ((bytes_->is_pushdown() || (bytes_->is_vast() && complete_)) && bytes_->is_lazy()) {
+    if (bounds_distances() && bytes_->is_lazy()) {
       distances.give_up_after(kMaxExplored, [&](State q) { return lengths_.of(bytes_->node(q)); });
     }
     auto found = distances.solve(

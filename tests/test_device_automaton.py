@@ -179,6 +179,27 @@ def test_implementations_agree_on_anything(tekken: Vocabulary) -> None:
         assert ours.dtype == reference.dtype and torch.equal(ours, reference)
 
 
+def test_an_object_over_a_real_vocabulary(tekken: Vocabulary) -> None:
+    """Texts of JSON objects to their ends, under budgets, against matchers: every mask, every state."""
+    pattern = (
+        r'\{"name": "[^"\\]{0,20}"(, "age": (0|[1-9][0-9]{0,2}))?(, "tags": \["[a-z]+"(, "[a-z]+")*\])?\}'
+    )
+    made = automaton(pattern, tekken).expand()
+    device = DeviceAutomaton(made)
+    rows = [Row(made, tekken, left) for left in (made.distance(), made.distance() + 1, 18, 30)]
+    states = device.start_states([0] * 4)
+    torch.manual_seed(0)
+    for _ in range(30):
+        budget = torch.tensor([-1 if row.over else row.left for row in rows], dtype=torch.int32)
+        masks = device.bitmask(states, budget).numpy()
+        assert [ids(words, len(tekken)) for words in masks] == [row.allowed() for row in rows]
+        tokens, states = device.step(torch.randn(4, len(tekken)), states, budget)
+        for row, token in zip(rows, tokens.tolist(), strict=True):
+            row.accept(token)
+        assert not device.is_dead(states).any()
+    assert all(row.matcher.is_accepting() or row.over for row in rows)
+
+
 def test_many_rows_are_shared_by_threads(tekken: Vocabulary) -> None:
     device = DeviceAutomaton(automaton("[0-9]+", tekken))
     logits = torch.randn(40, len(tekken))
@@ -320,6 +341,16 @@ def test_equal_rows_are_kept_once(tekken: Vocabulary) -> None:
     automata = [automaton(f'"([^"\\\\]|\\\\.)*"{suffix}', tekken) for suffix in ("", "!", "[0-9]")]
     rows = [DeviceAutomaton(automata[:count], budgets=False).tables.rows.shape[0] for count in (1, 2, 3)]
     assert all(later - earlier < rows[0] - 1 for earlier, later in pairwise(rows))
+
+
+def test_many_end_tokens(make: Any) -> None:
+    vocabulary = Vocabulary([b"a", *[b""] * 600, b"b"], list(range(1, 601)))
+    device = make(automaton("ab", vocabulary))
+    states = torch.tensor([0, 1, 2], dtype=torch.int32)
+    assert device.mask_logits_(torch.zeros(3, 602), states).isfinite().sum(1).tolist() == [600, 600, 1]
+    states = device.advance(device.start_states(3), torch.tensor([0, 0, 300]))
+    states = device.advance(states, torch.tensor([601, 600, 0]))
+    assert device.advance(states, torch.tensor([300, 300, 300])).tolist() == [1, 0, 0]
 
 
 def test_long_lists_of_flips_become_rows() -> None:

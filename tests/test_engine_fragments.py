@@ -14,7 +14,8 @@ import tokenfst
 from tokenfst import Vocabulary, _native
 from tokenfst.automata.program import linearize
 
-NO_FRAGMENTS = 0xFFFFFFFF
+NO_FRAGMENTS = 0xFFFFFFFE
+"""So many nodes of the trie are walked one by one: no fragment, and no sub-trie taken as a whole."""
 STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 PATTERNS = {
     "string": STRING,
@@ -40,6 +41,12 @@ PATTERNS = {
     "behind a space, counted": r"( [A-Za-z]{1,7},)+( the [a-z]{2,5}\.)?",
     "behind a space, words left out": r"(?: (?!(?:and|or|the|select) )[a-z]* )+",
     "other words left out": r"(?![^a-z]*(?:and|or)[0-9])[^\n]*\n",
+    "no white space": r"(?:\S+\s+){0,9}\S+",
+    "no white space in a string": r'"(?=[^"]{0,60}")([^\s"\\]+\s+){0,29}[^\s"\\]*"',
+    "all characters but one": r"[^é]*é[^a-f]*;",
+    "characters of three bytes": r"[\u0800-\ud7ff\ue000-\uffff]+ [\U00010000-\U0010ffff]*",
+    "all but some of three bytes": r'([^"\u4e00-\u9fff]|[.])*"',
+    "letters and digits": r"[A-Za-z0-9_]+@[a-z0-9.-]+(/\w+)*",
 }
 
 

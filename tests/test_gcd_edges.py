@@ -11,56 +11,17 @@ import torch
 
 import tokenfst
 from reference.small_automata import small_automaton
+from reference.token_edges import arcs_of, random_edges, ways
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, TokenIdError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 
-Arc = tuple[int, int, int]
-
-
-def arcs_of(edges: TokenEdges) -> set[Arc]:
-    return {
-        (source, token, target)
-        for source, target, label in zip(
-            edges.source.tolist(), edges.target.tolist(), edges.label.tolist(), strict=True
-        )
-        for token in edges.set_of(label).tolist()
-    }
-
-
-def ways(edges: TokenEdges, sequence: tuple[int, ...], arcs: set[Arc]) -> int:
-    """The number of ways along which a sequence is accepted: the twin."""
-    at = dict.fromkeys(np.flatnonzero(edges.start).tolist(), 1)
-    for token in sequence:
-        after: dict[int, int] = {}
-        for source, symbol, target in arcs:
-            if symbol == token and source in at:
-                after[target] = after.get(target, 0) + at[source]
-        at = after
-    return sum(count for state, count in at.items() if edges.accepting[state])
-
-
-def random_edges(rng: random.Random, tokens: int = 3) -> TokenEdges:
-    states = rng.randint(1, 4)
-    arcs = [
-        (rng.randrange(states), rng.randrange(tokens), rng.randrange(states))
-        for _ in range(rng.randint(0, 8))
-    ]
-    starts = rng.sample(range(states), rng.randint(1, min(2, states)))
-    return TokenEdges.from_arcs(
-        arcs,
-        num_states=states,
-        start=starts,
-        accepting=[s for s in range(states) if rng.random() < 0.4],
-        num_tokens=tokens,
-    )
-
 
 def test_a_token_automaton_keeps_its_arcs() -> None:
     rng = random.Random(1)
-    for _ in range(25):
+    for _ in range(12):
         automaton = small_automaton(rng)
         try:
             edges = TokenEdges.from_automaton(automaton)
@@ -94,6 +55,7 @@ def test_edges_are_one_a_pair_and_sets_are_kept_once() -> None:
         assert outward.to_dense().sum(0).tolist() == [1.0] * edges.num_edges
         for e, (source, target) in enumerate(pairs):
             assert outward.to_dense()[source, e] == 1 and inward.to_dense()[e, target] == 1
+        assert torch.equal(edges.sets_by_token().to_dense(), edges.token_sets().to_dense().T)
         assert torch.equal(labels.to_dense(), edges.token_sets().to_dense()[torch.tensor(edges.label)])
         if edges.num_edges:
             assert torch.equal((outward @ inward).to_dense() > 0, torch.tensor(dense(edges)))

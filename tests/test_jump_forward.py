@@ -198,6 +198,20 @@ def test_a_chosen_token_is_cut_anew_with_what_follows() -> None:
     assert found.tokens == [[258, 259]] and (found.calls, found.replaced) == (1, 1)
 
 
+def test_characters_that_the_tokenizer_does_not_know(vocabulary: Vocabulary) -> None:
+    """An unassigned character before a certain text: the text is cut by itself. One inside: it is left to the model."""
+    unassigned = "\U00015a84"
+    wanted = torch.zeros(len(vocabulary))
+    model = CallbackModel(lambda ids: wanted.repeat(len(ids), 1), len(vocabulary))
+    for pattern in (f"[x{unassigned}]abc", f"[xy]{unassigned}abc"):
+        automaton = compile(regex(pattern), vocabulary)
+        wanted.zero_()[unassigned.encode()[0]] = 1.0
+        found = generate(model, [[]], automaton, max_new_tokens=12, jump_forward="canonical")
+        assert re.fullmatch(pattern, found.texts[0].decode()) and found.forced > 0
+        with pytest.raises(TokenizationError):
+            byte_pair_tokenizer(vocabulary).encode(unassigned.encode())
+
+
 def test_canonical_automata_are_followed_exactly(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
     encode = byte_pair_tokenizer(vocabulary).encode
     automaton = compile(regex(PATTERNS[1]), vocabulary, tokenization="canonical")

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenfst.decoding.resampling import SCHEMES, resample
+from tokenfst.decoding.resampling import SCHEMES, draw_one, resample
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -66,6 +66,23 @@ def test_equal_weights_keep_every_particle_where_the_scheme_has_little_variance(
     parents = resample(torch.full((50, 7), 0.1), scheme, torch.Generator().manual_seed(3))
     if scheme != "multinomial":
         assert bool((parents == torch.arange(7)).all())
+
+
+def test_one_draw_follows_the_distribution() -> None:
+    shares = torch.tensor([0.0, 0.2, 0.0, 0.5, 0.3, 0.0])
+    drawn = draw_one(shares.expand(40_000, -1), torch.Generator().manual_seed(4))
+    found = torch.bincount(drawn, minlength=6) / 40_000
+    assert bool(((found - shares).abs() <= 4.5 * (shares * (1 - shares) / 40_000).sqrt()).all())
+
+
+def test_the_ends_of_the_line_are_never_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (0.0, 1 - 2**-53):
+        monkeypatch.setattr(
+            torch, "rand", lambda *shape, _place=place, **_: torch.full(shape, _place, dtype=torch.float64)
+        )
+        for total in (0.1, 1.0, 3.0, 1e-30, 7e20):
+            shares = torch.tensor([[0.0, 1.0, 2.0, 0.0], [0.0, 0.0, 1.0, 0.0]]) * total
+            assert draw_one(shares).tolist() == ([1, 2] if place == 0 else [2, 2])
 
 
 def test_broken_weights_are_refused() -> None:

@@ -19,6 +19,7 @@ from tokenfst.decoding.language_model import CallbackModel, as_language_model
 from tokenfst.decoding.resampling import SCHEMES
 from tokenfst.decoding.smc import PROPOSALS, Particles, smc
 from tokenfst.errors import (
+    ConstraintError,
     HmmError,
     LogitsError,
     ModelError,
@@ -105,7 +106,7 @@ def test_the_posterior_is_approached_as_particles_grow(
 
 @pytest.mark.parametrize(("proposal", "options"), VARIANTS)
 @pytest.mark.parametrize("length", ["exact", "at_most"])
-@pytest.mark.parametrize("ess_threshold", [0.0, 0.8, 1.0])
+@pytest.mark.parametrize("ess_threshold", [0.8, 1.0])
 def test_every_text_has_its_probability_on_average(
     proposal: str, options: dict[str, Any], length: str, ess_threshold: float
 ) -> None:
@@ -113,7 +114,7 @@ def test_every_text_has_its_probability_on_average(
     exact, evidence = truth(length)
     runs = 1000
     found = run(runs, 4, proposal, length, ess_threshold=ess_threshold, **options)
-    assert any(one.resampled for one in found) == (ess_threshold > 0)
+    assert any(one.resampled for one in found)
     mass: dict[tuple[int, ...], list[float]] = {tokens: [] for tokens in exact}
     for one in found:
         of_text = dict.fromkeys(exact, 0.0)
@@ -279,6 +280,19 @@ def test_grammars_with_a_stack_are_sampled_too() -> None:
         assert {tuple(tokens) for one in found for tokens in one.distribution()} <= set(exact)
 
 
+def test_canonical_tokenizations_are_for_local_masks(tekken: Vocabulary) -> None:
+    canonical = compile(regex("(hello|world)+"), tekken, tokenization="canonical")
+    model = CallbackModel(lambda ids: torch.zeros(len(ids), len(tekken)), len(tekken))
+    found = smc(model, [[]], canonical, particles=3, max_tokens=4, proposal="lcd", generator=seeded(1))[0]
+    assert all(canonical.matcher().accept_tokens(tokens) for tokens in found.tokens)
+    for proposal, length in (("gcd", "at_most"), ("gcd", "exact"), ("p-gcd", "exact")):
+        with pytest.raises(ConstraintError, match="tokenization"):
+            smc(
+                model, [[]], canonical, particles=3, max_tokens=4, proposal=proposal, length=length,
+                hmm=Hmm.random(2, len(tekken)),
+            )  # fmt: skip
+
+
 def test_more_particles_than_texts_are_shared_out() -> None:
     found = smc(MODEL, [[0]], automaton("ab|b"), particles=256, max_tokens=3, generator=seeded(1))[0]
     exact, _ = posterior(list(accepted_sequences(automaton("ab|b"), 3, False)), probability)
@@ -344,8 +358,8 @@ def test_what_the_model_says_is_checked() -> None:
 
     with pytest.raises(LogitsError):
         smc(CallbackModel(broken, WIDTH), [[0]], automaton(), particles=2, max_tokens=3)
-    with pytest.raises(ModelError, match="must have one length"):
-        smc(MODEL, [[0], [0, 1]], automaton(), particles=2, max_tokens=3)
+    with pytest.raises(ModelError, match="no prompts"):
+        smc(MODEL, [], automaton(), particles=2, max_tokens=3)
 
     def only_beyond(ids: torch.Tensor) -> torch.Tensor:
         return torch.tensor([[-math.inf] * 4 + [0.0] * 2]).expand(len(ids), -1)

@@ -349,3 +349,38 @@ def test_scores_that_are_none(vocabulary: Vocabulary, bad: str) -> None:
             max_new_tokens=9,
             do_sample=True,
         )
+
+
+@pytest.mark.soak
+def test_assisted_sampling_has_the_targets_distribution() -> None:
+    small = Vocabulary([b"a", b"b", b"ab", b"c", b"ba", b""], eos_token_id=5)
+    automaton = compile(regex("(ab|ba|aab)*c?"), small)
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "vocab_size": 6}
+    models = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        config = LlamaConfig(num_hidden_layers=1, bos_token_id=5, eos_token_id=5, pad_token_id=5, **sizes)
+        models.append(LlamaForCausalLM(config).eval())
+        for parameter in models[-1].parameters():
+            parameter.data.mul_(3)
+
+    def scores(ids: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            return models[0](torch.cat([torch.ones(len(ids), 1, dtype=torch.long), ids], dim=1)).logits[:, -1]
+
+    expected = sequence_probabilities(automaton, CallbackModel(scores, 6), 4)
+    processor = tokenfst.ConstraintLogitsProcessor(automaton, max_new_tokens=4)
+    counts: Counter[tuple[int, ...]] = Counter()
+    torch.manual_seed(0)
+    for _ in range(600):
+        out = models[0].generate(
+            torch.tensor([[1]]),
+            assistant_model=models[1],
+            logits_processor=[processor],
+            max_new_tokens=4,
+            do_sample=True,
+            top_k=0,
+        )
+        tokens = out[0, 1:].tolist()
+        counts[tuple(tokens[: tokens.index(5) + 1] if 5 in tokens else tokens)] += 1
+    check_counts(counts, expected)

@@ -137,12 +137,19 @@ def test_a_model_that_sees_no_trees_gets_branches() -> None:
         tree_session(Plain(as_language_model(model).start([[1], [2]])))
 
 
-def test_sliding_windows_are_not_taken_for_trees() -> None:
+def test_sliding_windows_are_branches() -> None:
     model = make("mistral")
     session = as_language_model(model).start([[1, 2, 3, 4, 5, 6]])
     assert not session.sees_trees
     with pytest.raises(ModelError, match="no attention masks of trees"):
         session.extend_tree([-1], [3])
+    session.extend(torch.tensor([0]), torch.tensor([7]))
+    with pytest.raises(ModelError, match="MistralForCausalLM cannot go back"):
+        session.rewind(1)
+    for seed in range(3):
+        branches = tree_session(as_language_model(model).start([[1, 2, 3, 4, 5, 6]]))
+        assert isinstance(branches, Branches)
+        grow_and_keep(model, branches, [[1, 2, 3, 4, 5, 6]], seed)
 
 
 def scores_by_sum(ids: torch.Tensor) -> torch.Tensor:
