@@ -166,11 +166,10 @@ def test_json_of_the_corpus_is_json() -> None:
 def test_losses_on_texts_that_were_not_learned_from(
     loaded: small_model.SmallModel, held_out: list[str]
 ) -> None:
-    """Uniform guessing is 8.03 nats a token. Measured: see small_model/README.md."""
-    draw = random.Random(3)
-    sets = [item for item in corpus.commongen("held out") if item.sentences][::12]
-    assert mean_loss(loaded, corpus.sentence_documents(sets, draw)) < 3.4
-    assert mean_loss(loaded, [f"{prompt} {call}" for prompt, call in calls(60)]) < 1.6
+    """Guessing evenly is 8.03 nats a token."""
+    sets = corpus.commongen("held out")[::12]
+    assert mean_loss(loaded, corpus.sentence_documents(sets, random.Random(3))) < 3.43  # measured: 3.380
+    assert mean_loss(loaded, [f"{prompt} {call}" for prompt, call in calls(60)]) < 0.86  # measured: 0.813
 
 
 CALL = {
