@@ -34,7 +34,7 @@ from tokenfst.errors import BudgetExceeded, TokenIdError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from tokenfst.decoding.canonical import CanonicalMatcher
+    from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 
 Overflow = Literal["grow", "evict", "raise"]
 _FIRST = 2

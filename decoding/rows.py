@@ -28,7 +28,8 @@ from tokenfst.decoding.bitmask import (
     bitmask_from_ids,
     fill_bitmasks,
 )
-from tokenfst.decoding.canonical import CanonicalAutomaton, CanonicalMatcher
+from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
