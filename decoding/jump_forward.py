@@ -12,9 +12,9 @@ tokenizations of a certain text the canonical one is taken, on which the model w
 ``tokenization="canonical"`` has it exactly, by ``jump_forward=True``.
 
 Invariant: every row is accepted by its matcher token by token, and is complete where ``max_new_tokens`` ends it. Rows
-that are finished leave the batch. Cost per step: one
-call of the model over what the rows took (in a batch, padded to the longest run), a mask and an advance a row.
-Rejected: going back behind the last choice, which would throw calls of the model away.
+that are finished leave the batch. Cost per step: one call of the model over what the rows took (in a batch, padded to
+the longest run), a mask and an advance a row. Rejected: going back behind the last choice, which would throw calls of
+the model away.
 
 Source: Zheng et al., "SGLang: Efficient execution of structured language model programs" (2024), section 4, and its
 "jump-forward decoding", which tokenizes anew as well.
