@@ -224,7 +224,6 @@ class _Run:
         self._lengths[live] += (~stuck).long()
         going = torch.zeros(len(self._weights), dtype=torch.bool, device=tokens.device)
         going[live] = ~(stuck | torch.isin(tokens, self._ends))
-        self._potentials[~going] = 0.0
         return going
 
     def resample(
