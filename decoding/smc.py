@@ -207,7 +207,9 @@ class _Run:
     def draw(self, left: int, generator: torch.Generator | None) -> torch.Tensor:
         """A token for every live row, weights and potentials brought up to date. Returns which of all rows go on:
         neither ended nor without a token."""
-        log_probs = next_log_probs(self._session.logits)[self._place]
+        log_probs = next_log_probs(self._session.logits)
+        if len(log_probs) < len(self._place):  # one row a prompt, before the first token
+            log_probs = log_probs[self._place]
         scores = self._proposal.weigh(log_probs, left)
         total = scores.logsumexp(1)
         stuck = total == -torch.inf
@@ -222,7 +224,6 @@ class _Run:
         self._lengths[live] += (~stuck).long()
         going = torch.zeros(len(self._weights), dtype=torch.bool, device=tokens.device)
         going[live] = ~(stuck | torch.isin(tokens, self._ends))
-        self._potentials[~going] = 0.0
         return going
 
     def resample(
@@ -311,13 +312,13 @@ def _products(
         }
         return [made[id(automaton)] for automaton in automata]
     products = [hmm] * len(automata) if isinstance(hmm, HmmProduct) else list(hmm)
-    for product, automaton in zip(products, automata, strict=len(products) == len(automata)):
+    if len(products) != len(automata) or any(product.hmm is not products[0].hmm for product in products):
+        raise HmmError("give one product for each prompt, all of one hidden Markov model")
+    for product, automaton in zip(products, automata, strict=True):
         horizon = product.horizon
         if product.automaton is not automaton or (horizon.max_tokens, horizon.length) != (max_tokens, length):
             raise HmmError(
                 f"a product was made of {horizon.name} for {horizon.length} {horizon.max_tokens} tokens, and is asked "
                 f"about {automaton.source} for {length} {max_tokens}"
             )
-    if len(products) != len(automata) or len({id(product.hmm) for product in products}) > 1:
-        raise HmmError("give one product for each prompt, all of one hidden Markov model")
     return products

@@ -140,6 +140,23 @@ def test_every_scheme_leaves_the_evidence_unbiased(scheme: str) -> None:
     assert abs(float(evidences.mean()) - truth("at_most")[1]) < 4 * error
 
 
+def test_a_model_with_zeros_breaks_nothing() -> None:
+    """Its tokens 1 and 2 come in state 1 only, which it never reaches, so it holds every text impossible. What it says
+    nothing about stays possible; where it says nothing at all, P-GCD is GCD."""
+    zeros = Hmm(
+        torch.tensor([1.0, 0.0]),
+        torch.tensor([[1.0, 0.0], [0.5, 0.5]]),
+        torch.tensor([[0.7, 0.0, 0.0, 0.3], [0.0, 0.5, 0.5, 0.0]]),
+    )
+    exact, evidence = truth("at_most")
+    for one in run(50, 4, "p-gcd", hmm=zeros, ess_threshold=1.0):
+        assert {tuple(tokens) for tokens in one.tokens} <= set(exact)
+        assert math.isfinite(one.log_evidence)
+    found = run(1500, 4, "p-gcd", hmm=zeros, ess_threshold=1.0, corrected=False, potentials=False)
+    evidences = torch.tensor([math.exp(one.log_evidence) for one in found])
+    assert abs(float(evidences.mean()) - evidence) < 4 * float(evidences.std()) / math.sqrt(len(found))
+
+
 def test_a_perfect_look_ahead_needs_one_particle() -> None:
     """Where the language model is the hidden Markov model, every weight is the evidence itself."""
     hmm = small(3)
