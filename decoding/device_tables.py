@@ -98,15 +98,14 @@ def _moved(values: Ints, first: int, to: int) -> Ints:
     return np.where(values < first, values, values - first + to).astype(np.int32)
 
 
-def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budget) -> Packed:
+def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, budget: Budget) -> Packed:
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
+    ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
 
     Raises ``ConstraintError`` for a push-down automaton and one that speaks of tokens, ``BudgetExceeded`` where a
     table does not fit 31 bits or ``budget``.
     """
-    expanded = automaton.expand()
-    arrays: dict[str, Any] = expanded.arrays()
-    if "stack_states" in arrays:
+    if automaton._native.is_pushdown:
         raise ConstraintError(
             f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
             "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
@@ -117,12 +116,13 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
             "matchers in with DeviceMatchers"
         )
     vocabulary = automaton.vocabulary
+    arrays = automaton.arrays() if masks else _without_masks(automaton)
     num_states, num_classes = arrays["table"].shape
     if num_states * (num_classes + 1) > FAR:
         raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
-    masks = dict(arrays)
-    if budgets:
-        masks |= _native.budget_layers(expanded._native, budget.bytes, budget.seconds)
+    by_budget = (
+        _native.budget_layers(automaton.expand()._native, budget.bytes, budget.seconds) if budgets else {}
+    )
     distance = np.minimum(arrays["distance"], FAR).astype(np.int32)
     rests = distance != FAR
     rests[DEAD] = False
@@ -144,12 +144,12 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         states[start, FLAGS] |= FIRST
         states[start, AFTER_EMPTY] = numbers[after] if rests[after] else DEAD
     if budgets:
-        offsets = masks["layer_offsets"].astype(np.int32)
+        offsets = by_budget["layer_offsets"].astype(np.int32)
         states[:, LAYERS_BEGIN], states[:, LAYERS_END] = offsets[:-1], offsets[1:]
-        layers = masks["layers"].astype(np.int32)
+        layers = by_budget["layers"].astype(np.int32)
     else:
         layers = np.zeros((0, 2), np.int32)
-    by_mask, rows, flips = _masks(masks, dense)
+    by_mask, rows, flips = _masks(arrays | by_budget, dense)
     # An empty mask stands for the end tokens alone, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
     return Packed(
@@ -162,6 +162,30 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         layers,
         int(numbers[arrays["start"]]) if rests[arrays["start"]] else DEAD,
     )
+
+
+def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
+    """The arrays of an automaton as if no state had a mask. That every live state may end a token holds only where
+    each byte is one: ``ConstraintError`` elsewhere."""
+    if not automaton.vocabulary.native.complete:
+        raise ConstraintError(
+            f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
+            "so that whether tokens lead on must be searched for. Use DeviceAutomaton"
+        )
+    arrays = _native.byte_tables(automaton._native)
+    if not automaton._native.spellable:  # initial forms may spell nothing
+        arrays["start"] = DEAD
+    states = len(arrays["accepting"])
+    distance = np.zeros(states, np.uint32)
+    distance[DEAD] = FAR
+    return arrays | {
+        "distance": distance,
+        "mask": np.zeros(states, np.uint32),
+        "mask_row": np.zeros(1, np.uint32),
+        "flip_offsets": np.zeros(2, np.uint32),
+        "flips": np.zeros(0, np.uint32),
+        "rows": np.zeros((0, -(-len(automaton.vocabulary) // 32)), np.uint32),
+    }
 
 
 def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.uint32], Ints]:

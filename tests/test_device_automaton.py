@@ -30,6 +30,7 @@ torch = pytest.importorskip("torch")
 device_automaton = pytest.importorskip("tokenfst.decoding.device_automaton")
 plain = pytest.importorskip("tokenfst.decoding.device_torch")
 DeviceAutomaton = device_automaton.DeviceAutomaton
+ComposingDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device_composing").ComposingDeviceAutomaton
 
 ABC = Vocabulary([b"a", b"b", b"ab", b"c", b"", b""], 4)
 
@@ -207,6 +208,43 @@ def test_many_rows_are_shared_by_threads(tekken: Vocabulary) -> None:
     device.mask_logits_(whole, states)
     for row in range(40):
         assert torch.equal(device.mask_logits_(logits[row : row + 1].clone(), states[:1])[0], whole[row])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_masks_composed_at_each_step(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(6):
+        vocabulary = random_vocabulary(rng)
+        automata = random_automata(rng, vocabulary, 2)
+        if not vocabulary.native.complete:
+            with pytest.raises(ConstraintError, match="not every byte"):
+                ComposingDeviceAutomaton(automata)
+            continue
+        device = ComposingDeviceAutomaton(automata)
+        rows = [Row(automaton, vocabulary, None) for automaton in automata]
+        states = device.start_states([0, 1])
+        for _ in range(7):
+            wanted = [row.allowed() for row in rows]
+            assert [ids(words, len(vocabulary)) for words in device.bitmask(states).numpy()] == wanted
+            logits = torch.randn(2, len(vocabulary) + 3)
+            tokens, reached = device.step(logits, states, temperature=rng.choice([0.0, 1.0]))
+            assert all(token in wanted[row] for row, token in enumerate(tokens.tolist()))
+            masked = device.mask_logits_(logits, states).isfinite()
+            assert [set(row.nonzero()[:, 0].tolist()) for row in masked] == wanted
+            states = device.advance(states, tokens)
+            assert torch.equal(states, reached)
+            for row, token in zip(rows, tokens.tolist(), strict=True):
+                row.accept(token)
+            assert device.is_accepting(states).tolist() == [
+                row.over or row.matcher.is_accepting() for row in rows
+            ]
+        for refused in (
+            lambda device=device, states=states: device.bitmask(states, 3),
+            lambda device=device, states=states: device.distance(states),
+            lambda device=device: device.start(0, 3),
+        ):
+            with pytest.raises(TokenBudgetError):
+                refused()
 
 
 # --- forks, beams, drafts: gathers ---
