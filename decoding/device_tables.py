@@ -30,7 +30,7 @@ import numpy.typing as npt
 from tokenfst import _native
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import bitmask_from_ids
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.token_automaton import UNREACHABLE, TokenAutomaton
 from tokenfst.errors import BudgetExceeded, ConstraintError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -102,18 +102,13 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
     ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
 
-    Raises ``ConstraintError`` for a push-down automaton and one that speaks of tokens, ``BudgetExceeded`` where a
-    table does not fit 31 bits or ``budget``.
+    Raises ``ConstraintError`` for a push-down automaton and one that speaks of special tokens, ``BudgetExceeded`` where
+    a table does not fit 31 bits or ``budget``.
     """
     if automaton._native.is_pushdown:
         raise ConstraintError(
             f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
             "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
-        )
-    if "token_columns" in arrays:
-        raise ConstraintError(
-            f"{automaton.source} speaks of tokens as such, and device tables read bytes only: page the masks of its "
-            "matchers in with DeviceMatchers"
         )
     vocabulary = automaton.vocabulary
     arrays = automaton.arrays() if masks else _without_masks(automaton)
@@ -131,7 +126,10 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     numbers[DEAD] = DEAD
     places = (numbers - 2) * (num_classes + 1) + 1  # of their rows in `table`; 0 is DEAD's
     targets = np.where(arrays["table"] == 0, 0, places[arrays["table"]])
-    table = np.concatenate([np.where(rests, numbers, 0)[:, None], targets], axis=1)[1:].astype(np.int32)
+    ended = _behind_tokens(arrays, automaton.source)
+    table = np.concatenate([np.where(rests[ended], numbers[ended], 0)[:, None], targets], axis=1)[1:].astype(
+        np.int32
+    )
 
     states = np.zeros((num_states, 8), np.int32)
     states[:, ROW] = places
@@ -164,6 +162,19 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     )
 
 
+def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32]:
+    """Where a token leads whose bytes lead to each state: on by the column of the boundary of tokens, if any."""
+    columns = arrays.get("token_columns", np.zeros((0, 2), np.uint32))
+    boundary = columns[:, 0] == UNREACHABLE
+    if not boundary.all():
+        raise ConstraintError(
+            f"{source} speaks of special tokens, and device tables read bytes only: page the masks of its matchers in "
+            "with DeviceMatchers"
+        )
+    table = arrays["table"]
+    return table[:, columns[0, 1]] if len(columns) else np.arange(len(table), dtype=np.uint32)
+
+
 def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
     """The arrays of an automaton as if no state had a mask. That every live state may end a token holds only where
     each byte is one: ``ConstraintError`` elsewhere."""
@@ -171,6 +182,11 @@ def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
         raise ConstraintError(
             f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
             "so that whether tokens lead on must be searched for. Use DeviceAutomaton"
+        )
+    if automaton._native.speaks_of_tokens:
+        raise ConstraintError(
+            f"masks of {automaton.source} cannot be composed on a device: it speaks of tokens as such, which bytes do "
+            "not tell. Use DeviceAutomaton"
         )
     arrays = _native.byte_tables(automaton._native)
     if not automaton._native.spellable:  # initial forms may spell nothing

@@ -13,7 +13,7 @@ import pytest
 from support.device_worlds import Row, ids, random_automata
 from test_engine_tokens import random_vocabulary
 
-from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex
+from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex, special_token
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -32,6 +32,7 @@ plain = pytest.importorskip("tokenfst.decoding.device_torch")
 DeviceAutomaton = device_automaton.DeviceAutomaton
 ComposingDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device_composing").ComposingDeviceAutomaton
 
+EVERY_BYTE = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 ABC = Vocabulary([b"a", b"b", b"ab", b"c", b"", b""], 4)
 
 
@@ -311,6 +312,33 @@ def test_out_of_range_is_dead_or_told(make: Any) -> None:
         checked.mask_logits_(torch.zeros(1, 6).repeat(3, 1), torch.tensor([2, 2, -1], dtype=torch.int32))
     with pytest.raises(TokenIdError, match="token id 6 of row 0 lies outside the vocabulary of 6 tokens"):
         checked.advance(states[:1], tokens[:1])
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?P<TEXT_TOKEN>){2,3}", "a(?P<TEXT_TOKEN>)b?", "ac|(?P<TEXT_TOKEN>){2}b"]
+)
+def test_languages_that_speak_of_tokens(make: Any, pattern: str) -> None:
+    made = automaton(pattern, EVERY_BYTE)
+    device, rng = make(made), random.Random(0)
+    for left in (None, None, 4):
+        row, states = Row(made, EVERY_BYTE, left), device.start_states(1)
+        for _ in range(5):
+            budget = -1 if row.over or row.left is None else row.left
+            assert ids(device.bitmask(states, budget).numpy()[0], len(EVERY_BYTE)) == row.allowed()
+            token = rng.choice(sorted(row.allowed() & set(b"abc") | {256, 257}))
+            row.accept(token)
+            states = device.advance(states, torch.tensor([token]))
+            assert bool(device.is_dead(states)) == row.dead or budget >= 0
+            if bool(device.is_dead(states)) or row.dead:
+                break
+
+
+def test_special_tokens_in_a_language_are_refused() -> None:
+    special = Vocabulary([*EVERY_BYTE.tokens, b""], 257, {"<tool>": 258})
+    with pytest.raises(ConstraintError, match="special tokens"):
+        DeviceAutomaton(compile(special_token("<tool>") + regex("a"), special))
+    with pytest.raises(ConstraintError, match="speaks of tokens"):
+        ComposingDeviceAutomaton(automaton("(?P<TEXT_TOKEN>)", EVERY_BYTE))
 
 
 def test_bad_automata(tmp_path: Path) -> None:
