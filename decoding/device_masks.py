@@ -224,7 +224,7 @@ class DeviceMasks:
                     f"row {row} has state {int(states[row])}, and there are {self.num_states:,} states"
                 )
 
-    def _check_logits(self, logits: Tensor, states: Tensor) -> tuple[int, int, int, int, int] | None:
+    def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
         """The logits as the native kernels see them; ``None`` where others take them."""
         if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
             raise MaskBufferError(
@@ -303,7 +303,7 @@ def _left(left: Tensor | int | None) -> tuple[int, int]:
     return (0, left) if isinstance(left, int) else (left.data_ptr(), NO_LIMIT)
 
 
-def _threads(view: tuple[int, int, int, int, int]) -> int:
+def _threads(view: View) -> int:
     return host_threads(view[2], view[2] * view[3] * _SIZES[view[1]])
 
 

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from tokenfst import _native
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import bitmask_from_ids
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.token_automaton import UNREACHABLE, TokenAutomaton
 from tokenfst.errors import BudgetExceeded, ConstraintError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -98,31 +98,26 @@ def _moved(values: Ints, first: int, to: int) -> Ints:
     return np.where(values < first, values, values - first + to).astype(np.int32)
 
 
-def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budget) -> Packed:
+def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, budget: Budget) -> Packed:
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
+    ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
 
-    Raises ``ConstraintError`` for a push-down automaton and one that speaks of tokens, ``BudgetExceeded`` where a
-    table does not fit 31 bits or ``budget``.
+    Raises ``ConstraintError`` for a push-down automaton and one that speaks of special tokens, ``BudgetExceeded`` where
+    a table does not fit 31 bits or ``budget``.
     """
-    expanded = automaton.expand()
-    arrays: dict[str, Any] = expanded.arrays()
-    if "stack_states" in arrays:
+    if automaton._native.is_pushdown:
         raise ConstraintError(
             f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
             "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
         )
-    if "token_columns" in arrays:
-        raise ConstraintError(
-            f"{automaton.source} speaks of tokens as such, and device tables read bytes only: page the masks of its "
-            "matchers in with DeviceMatchers"
-        )
     vocabulary = automaton.vocabulary
+    arrays = automaton.arrays() if masks else _without_masks(automaton)
     num_states, num_classes = arrays["table"].shape
     if num_states * (num_classes + 1) > FAR:
         raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
-    masks = dict(arrays)
-    if budgets:
-        masks |= _native.budget_layers(expanded._native, budget.bytes, budget.seconds)
+    by_budget = (
+        _native.budget_layers(automaton.expand()._native, budget.bytes, budget.seconds) if budgets else {}
+    )
     distance = np.minimum(arrays["distance"], FAR).astype(np.int32)
     rests = distance != FAR
     rests[DEAD] = False
@@ -131,7 +126,10 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
     numbers[DEAD] = DEAD
     places = (numbers - 2) * (num_classes + 1) + 1  # of their rows in `table`; 0 is DEAD's
     targets = np.where(arrays["table"] == 0, 0, places[arrays["table"]])
-    table = np.concatenate([np.where(rests, numbers, 0)[:, None], targets], axis=1)[1:].astype(np.int32)
+    ended = _behind_tokens(arrays, automaton.source)
+    table = np.concatenate([np.where(rests[ended], numbers[ended], 0)[:, None], targets], axis=1)[1:].astype(
+        np.int32
+    )
 
     states = np.zeros((num_states, 8), np.int32)
     states[:, ROW] = places
@@ -144,12 +142,12 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         states[start, FLAGS] |= FIRST
         states[start, AFTER_EMPTY] = numbers[after] if rests[after] else DEAD
     if budgets:
-        offsets = masks["layer_offsets"].astype(np.int32)
+        offsets = by_budget["layer_offsets"].astype(np.int32)
         states[:, LAYERS_BEGIN], states[:, LAYERS_END] = offsets[:-1], offsets[1:]
-        layers = masks["layers"].astype(np.int32)
+        layers = by_budget["layers"].astype(np.int32)
     else:
         layers = np.zeros((0, 2), np.int32)
-    by_mask, rows, flips = _masks(masks, dense)
+    by_mask, rows, flips = _masks(arrays | by_budget, dense)
     # An empty mask stands for the end tokens alone, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
     return Packed(
@@ -162,6 +160,48 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         layers,
         int(numbers[arrays["start"]]) if rests[arrays["start"]] else DEAD,
     )
+
+
+def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32]:
+    """Where a token leads whose bytes lead to each state: on by the column of the boundary of tokens, if any."""
+    columns = arrays.get("token_columns", np.zeros((0, 2), np.uint32))
+    boundary = columns[:, 0] == UNREACHABLE
+    if not boundary.all():
+        raise ConstraintError(
+            f"{source} speaks of special tokens, and device tables read bytes only: page the masks of its matchers in "
+            "with DeviceMatchers"
+        )
+    table = arrays["table"]
+    return table[:, columns[0, 1]] if len(columns) else np.arange(len(table), dtype=np.uint32)
+
+
+def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
+    """The arrays of an automaton as if no state had a mask. That every live state may end a token holds only where
+    each byte is one: ``ConstraintError`` elsewhere."""
+    if not automaton.vocabulary.native.complete:
+        raise ConstraintError(
+            f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
+            "so that whether tokens lead on must be searched for. Use DeviceAutomaton"
+        )
+    if automaton._native.speaks_of_tokens:
+        raise ConstraintError(
+            f"masks of {automaton.source} cannot be composed on a device: it speaks of tokens as such, which bytes do "
+            "not tell. Use DeviceAutomaton"
+        )
+    arrays = _native.byte_tables(automaton._native)
+    if not automaton._native.spellable:  # initial forms may spell nothing
+        arrays["start"] = DEAD
+    states = len(arrays["accepting"])
+    distance = np.zeros(states, np.uint32)
+    distance[DEAD] = FAR
+    return arrays | {
+        "distance": distance,
+        "mask": np.zeros(states, np.uint32),
+        "mask_row": np.zeros(1, np.uint32),
+        "flip_offsets": np.zeros(2, np.uint32),
+        "flips": np.zeros(0, np.uint32),
+        "rows": np.zeros((0, -(-len(automaton.vocabulary) // 32)), np.uint32),
+    }
 
 
 def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.uint32], Ints]:

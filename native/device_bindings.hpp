@@ -39,6 +39,28 @@ inline void bind_device(nanobind::module_& m) {
       },
       "automaton"_a, "bytes"_a, "seconds"_a, "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
 
+  m.def(
+      "byte_tables",
+      [](TokenAutomaton& automaton) {
+        Tables tables;
+        uint32_t inner_start;
+        {
+          nb::gil_scoped_release nogil;
+          ByteAutomaton& bytes = automaton.bytes();
+          tables = bytes.determinize();
+          inner_start = bytes.numbering(bytes.reachable())[bytes.inner_start()];
+        }
+        const size_t states = tables.accepting.size(), width = tables.num_classes;
+        nb::dict result;
+        result["classes"] = to_numpy(std::vector<uint8_t>(tables.classes.begin(), tables.classes.end()), {256});
+        result["table"] = to_numpy(std::move(tables.table), {states, width});
+        result["accepting"] = to_numpy(std::move(tables.accepting), {states});
+        result["start"] = tables.start;
+        result["inner_start"] = inner_start;
+        return result;
+      },
+      "automaton"_a, "The byte automaton of a token automaton without a stack, every state made but no mask.");
+
   auto table = []<class T>(uintptr_t address) { return reinterpret_cast<T*>(address); };
   auto logits_view = [](uintptr_t address, int type, size_t rows, size_t width, std::ptrdiff_t stride) {
     return LogitsView{reinterpret_cast<std::byte*>(address), static_cast<LogitsType>(type), rows, width, stride};

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.abs import abs_beam_search
     from tokenfst.decoding.abs_generate import abs_generate
     from tokenfst.decoding.device_automaton import DeviceAutomaton
+    from tokenfst.decoding.device_composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device_generate import DeviceGenerate
     from tokenfst.decoding.device_matchers import DeviceMatchers
     from tokenfst.decoding.drafts import PromptLookup
@@ -76,6 +77,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "ComposingDeviceAutomaton",
     "Concepts",
     "ConstraintLogitsProcessor",
     "DeviceAutomaton",
@@ -169,7 +171,8 @@ _LAZY = {
     "distil_hmm": "tokenfst.decoding.hmm_training",
     "gcd_sample": "tokenfst.decoding.gcd_sample",
     "generate": "tokenfst.decoding.jump_forward",
-    "DeviceAutomaton": "tokenfst.decoding.device_automaton",  # needs torch
+    "ComposingDeviceAutomaton": "tokenfst.decoding.device_composing",  # needs torch
+    "DeviceAutomaton": "tokenfst.decoding.device_automaton",
     "DeviceGenerate": "tokenfst.decoding.device_generate",
     "DeviceMatchers": "tokenfst.decoding.device_matchers",
     "json_object": "tokenfst.automata.json_schema",
