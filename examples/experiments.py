@@ -44,7 +44,7 @@ class Experiment:
     def write(
         self, settings: str, tables: Sequence[str], draw: Callable[[Any], None], columns: int = 2
     ) -> None:
-        """``NAME.md`` with the command, the settings and the tables; ``NAME.svg`` of what ``draw`` makes of axes."""
+        """``NAME.md`` with the command, the settings and the tables; ``NAME.png`` of what ``draw`` makes of axes."""
         from matplotlib.figure import Figure
 
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ def main() -> None:
             run.note(f"{share:.0%} {name}: {results[name][-1]}")
     settings = (
         f"{len(sentences)} held-out sentences, {BEAMS} beams, at most {TOKENS} tokens. *Same*: sentences with exactly "
-        "the words that were left out, in per cent."
+        "the words that were left out, in per cent; *s*: processor seconds."
     )
     heading = ("decoder", "left out", "coverage %", "BLEU-4", "ROUGE-L", "same %", "s a sentence")
     rows = [
