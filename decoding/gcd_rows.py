@@ -55,7 +55,7 @@ def start_rows(
 
     Raises ``DecodingError`` for options that make no sense, ``EmptyLanguageError``, ``TokenBudgetError``, naming
     numbers of tokens that work, ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in
-    number, ``ConstraintError`` for canonical tokenizations, whose distances are not known.
+    number, ``ConstraintError`` for exact numbers of canonical tokens.
     """
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
@@ -160,6 +160,6 @@ def _reach(automaton: AnyAutomaton, exact: bool) -> Reach:
     if isinstance(automaton, TokenAutomaton):
         return automaton.reach(exact=exact)
     raise ConstraintError(
-        f"{automaton!r} has no token budget: distances in canonical tokens are not known. Compile with "
+        f'exact numbers of tokens of {automaton!r} are not known: take length="at_most", or compile with '
         'tokenization="all"'
     )

@@ -29,11 +29,9 @@ from tokenfst.decoding.bitmask import (
     fill_bitmasks,
 )
 from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
-    ConstraintError,
     MissingDependencyError,
     ModelError,
     TokenBudgetError,
@@ -157,7 +155,7 @@ class PackedRows(Rows):
 
 
 class ConstraintRows(PackedRows):
-    """One matcher per row of a batch. Those of canonical automata have no ``mask_nearer_``."""
+    """One matcher per row of a batch."""
 
     def __init__(
         self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
@@ -202,12 +200,12 @@ class ConstraintRows(PackedRows):
 
     def _fill_nearer(self) -> None:
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
-            if isinstance(automaton, CanonicalAutomaton) or isinstance(matcher, CanonicalMatcher):
-                raise ConstraintError(
-                    f"{automaton!r} does not know which tokens lead nearer to its end: compile the constraint with "
-                    'tokenization="all"'
-                )
-            self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
+            if isinstance(automaton, TokenAutomaton) and isinstance(matcher, Matcher):
+                self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
+            else:
+                self._bitmask[row] = 0
+                if not matcher.is_terminated() and (least := matcher.distance()):
+                    self._fill_within(row, matcher, least)
 
     def _fill(self, left: Sequence[int] | None) -> None:
         if left is not None:

@@ -11,6 +11,7 @@ import torch
 
 import tokenfst
 from reference.small_automata import small_automaton
+from tokenfst.decoding.abs import abs_beam_search
 from tokenfst.decoding.bitmask import unpack_bitmask
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.gcd_reach import START
@@ -203,7 +204,18 @@ def test_rows_that_cannot_be() -> None:
         spelled(start(small, 9))
 
 
-def test_canonical_tokenizations_have_no_budget(tekken: Vocabulary) -> None:
-    automaton = tokenfst.compile(tokenfst.regex("cat"), tekken, tokenization="canonical")
-    with pytest.raises(ConstraintError, match="canonical"):
-        start_rows(automaton, prompts=1, max_tokens=3, width=len(tekken), device=CPU)
+def test_canonical_tokenizations_have_budgets_and_no_exact_lengths(tekken: Vocabulary) -> None:
+    automaton = tokenfst.compile(tokenfst.regex("cat dog|cat"), tekken, tokenization="canonical")
+    with pytest.raises(ConstraintError, match="exact numbers of tokens"):
+        start(automaton, 3)
+    (found,) = abs_beam_search(
+        lambda ids: torch.zeros(len(ids), len(tekken)),
+        [[]],
+        automaton,
+        width=len(tekken),
+        num_beams=4,
+        num_return_sequences=4,
+        max_length=3,
+    )
+    texts = sorted(tekken.decode([t for t in each.tokens if t not in tekken.eos_token_ids]) for each in found)
+    assert texts == [b"cat", b"cat dog"]
