@@ -41,8 +41,9 @@ import torch
 
 from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_edges import TokenEdges
+from tokenfst.decoding.gcd_rows import Length
 from tokenfst.decoding.hmm import Belief, Hmm, unit_maximum
-from tokenfst.decoding.horizon import Horizon, Length
+from tokenfst.decoding.horizon import Horizon
 from tokenfst.decoding.rows import AnyAutomaton
 from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
 

@@ -14,17 +14,15 @@ Source: "Mitigating bias in locally constrained decoding via tractable proposals
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.decoding.gcd_edges import TokenEdges
+from tokenfst.decoding.gcd_rows import Length
 from tokenfst.decoding.rows import AnyAutomaton
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, MatcherError, NondeterministicError, TokenBudgetError
-
-Length = Literal["exact", "at_most"]
 
 
 class Horizon:
@@ -133,12 +131,3 @@ class Horizon:
         if not len(here) or not 0 <= token < self.edges.num_tokens:
             raise MatcherError(f"state {state} of {self.name} has no token {token}")
         return int(self.edges.target[edges[here[0]]])
-
-    def allowed(self, state: int, left: int) -> npt.NDArray[np.int64]:
-        """The tokens of a state after which a text can be completed, the next of ``left`` tokens among them."""
-        sets = [
-            self.edges.set_of(int(self.edges.label[edge]))
-            for edge in self.edges_of(state)
-            if self.alive[left - 1, self.edges.target[edge]]
-        ]
-        return np.concatenate([*sets, np.empty(0, np.int64)])

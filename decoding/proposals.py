@@ -22,8 +22,7 @@ import torch
 
 from tokenfst.decoding.hmm import Belief
 from tokenfst.decoding.hmm_product import FLOOR, HmmProduct
-from tokenfst.decoding.horizon import Horizon
-from tokenfst.decoding.rows import ConstraintRows
+from tokenfst.decoding.rows import Rows
 
 
 class Proposal(Protocol):
@@ -50,7 +49,7 @@ class MaskedRows:
     ``forbidden``: tokens that are left out besides, such as the end tokens of texts of an exact length.
     """
 
-    def __init__(self, rows: ConstraintRows, forbidden: Sequence[int] = ()) -> None:
+    def __init__(self, rows: Rows, forbidden: Sequence[int] = ()) -> None:
         self._rows = rows
         self._forbidden = list(forbidden)
 
@@ -68,34 +67,6 @@ class MaskedRows:
 
     def accepting(self) -> torch.Tensor:
         return self._rows.accepting
-
-
-class HorizonRows:
-    """GCD for texts of exact lengths; ``horizons``: one for each row."""
-
-    def __init__(self, horizons: Sequence[Horizon]) -> None:
-        self._horizons = list(horizons)
-        self._states = [horizon.start for horizon in horizons]
-
-    def weigh(self, log_probs: torch.Tensor, left: int) -> torch.Tensor:
-        forbidden = torch.ones_like(log_probs, dtype=torch.bool)
-        for row, (horizon, state) in enumerate(zip(self._horizons, self._states, strict=True)):
-            forbidden[row, torch.from_numpy(horizon.allowed(state, left)).to(forbidden.device)] = False
-        return log_probs.masked_fill_(forbidden, -torch.inf)
-
-    def taken(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return _nothing(tokens)
-
-    def extend(self, parents: torch.Tensor, tokens: torch.Tensor) -> None:
-        chosen = parents.tolist()
-        self._horizons = [self._horizons[parent] for parent in chosen]
-        self._states = [
-            horizon.next_state(self._states[parent], token)
-            for horizon, parent, token in zip(self._horizons, chosen, tokens.tolist(), strict=True)
-        ]
-
-    def accepting(self) -> torch.Tensor:
-        return torch.ones(len(self._states), dtype=torch.bool)
 
 
 class ProductRows:

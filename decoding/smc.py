@@ -34,13 +34,13 @@ from typing import Any, Literal, get_args
 import torch
 
 from tokenfst.budget import Budget
+from tokenfst.decoding.gcd_rows import Length, ReachRows, start_rows
 from tokenfst.decoding.hmm import Hmm
 from tokenfst.decoding.hmm_product import HmmProduct
-from tokenfst.decoding.horizon import Horizon, Length
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
-from tokenfst.decoding.proposals import HorizonRows, MaskedRows, ProductRows, Proposal
+from tokenfst.decoding.proposals import MaskedRows, ProductRows, Proposal
 from tokenfst.decoding.resampling import SCHEMES, Resampling, draw_one, resample
-from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows
+from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows, one_for_each
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import HmmError, ModelError, ParticleError
 
@@ -112,17 +112,16 @@ def smc(
     """``particles`` weighted samples for each prompt, of texts of ``max_tokens`` tokens at most, or exactly so many.
 
     ``model``: what ``as_language_model`` takes. ``automata``: one for all prompts, or one for each; with stacks for
-    "lcd" and for "gcd" of texts of at most so many tokens; of canonical tokenizations for "lcd" only. ``proposal``:
-    "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what the model
-    writes after its prompts; or finished products of the automata with it, to be used again and again. ``corrected``,
+    "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths. ``proposal``: "lcd", "gcd",
+    or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what the model writes after
+    its prompts; or finished products of the automata with it, to be used again and again. ``corrected``,
     ``potentials``: of P-GCD; see ``HmmProduct.log_weights`` and above. ``ess_threshold``: particles of a prompt are
     resampled after a step where their effective number is below this share of k; 0 never, 1 (nearly) always.
     ``generator``: of the model's device.
 
     Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
-    works (a local mask of a push-down automaton is not asked about exact lengths); ``VocabularyMismatchError``;
-    ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd" lacks its model. Later,
-    ``LogitsError`` where the model's scores are no distribution.
+    works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
+    lacks its model. Later, ``LogitsError`` where the model's scores are no distribution.
     """
     if particles < 1 or max_tokens < 0 or not 0 <= ess_threshold <= 1:
         raise ParticleError(
@@ -137,39 +136,31 @@ def smc(
     if not len(prompts):
         raise ModelError("no prompts: give at least one, which may be empty for models that need none")
     language_model = as_language_model(model)
-    each = list(automata) if isinstance(automata, Sequence) else [automata] * len(prompts)
+    each = one_for_each(automata, len(prompts))
+    shared = [automaton for automaton in each for _ in range(particles)]
     width, device = language_model.width, language_model.device
-    budgeted = all(isinstance(automaton, TokenAutomaton) for automaton in each)
-    # One row a prompt checks what every proposal needs: vocabularies, and the budget.
-    checked = ConstraintRows.start(
-        each,
-        prompts=len(prompts),
-        max_tokens=max_tokens if length == "at_most" and (budgeted or proposal != "lcd") else None,
-        width=width,
-        device=device,
-    )
-    ends = checked.vocabulary.eos_token_ids
+    if proposal != "lcd" or length == "at_most" or all(isinstance(a, TokenAutomaton) for a in each):
+        # Checks budgets and vocabularies, with one row a prompt; what canonical tokens spell exactly n is not known.
+        start_rows(
+            each, prompts=len(prompts), max_tokens=max_tokens, width=width, device=device, length=length
+        )
+    ends = each[0].vocabulary.eos_token_ids
     found: Proposal
     if proposal == "p-gcd":
-        products = [
-            product for product in _products(hmm, each, max_tokens, length, budget) for _ in range(particles)
-        ]
-        found = ProductRows(products, width, corrected=corrected, potentials=potentials)
-    elif proposal == "gcd" and length == "exact":
-        horizons = _horizons(each, max_tokens)
-        found = HorizonRows([horizon for horizon in horizons for _ in range(particles)])
-    else:
-        if length == "exact":
-            finite = [a for a in each if isinstance(a, TokenAutomaton) and not a._native.is_pushdown]
-            _horizons(finite, max_tokens)
-        rows = ConstraintRows.start(
-            [automaton for automaton in each for _ in range(particles)],
-            prompts=len(prompts) * particles,
-            max_tokens=max_tokens if proposal == "gcd" else None,
-            width=width,
-            device=device,
+        products = _products(hmm, each, max_tokens, length, budget)
+        found = ProductRows(
+            [product for product in products for _ in range(particles)],
+            width,
+            corrected=corrected,
+            potentials=potentials,
         )
-        found = MaskedRows(rows, ends if length == "exact" else ())
+    elif proposal == "lcd":
+        found = MaskedRows(ConstraintRows(shared, None, width, device), ends if length == "exact" else ())
+    elif length == "exact" or any(isinstance(a, TokenAutomaton) and a.is_pushdown for a in each):
+        # Distances of stacks are upper bounds: masks by them would leave texts of the target out.
+        found = MaskedRows(ReachRows(shared, max_tokens, width, device, exact=length == "exact"))
+    else:
+        found = MaskedRows(ConstraintRows(shared, max_tokens, width, device))
     run = _Run(language_model.start(prompts), found, len(prompts), particles, max_tokens, ends)
     for left in range(max_tokens, 0, -1):
         going = run.draw(left, generator)
@@ -283,12 +274,6 @@ class _Run:
                 )
             )
         return found
-
-
-def _horizons(automata: Sequence[AnyAutomaton], max_tokens: int) -> list[Horizon]:
-    """A horizon of exactly so many tokens for each; equal automata share it."""
-    made = {number: Horizon(automaton, max_tokens, "exact") for number, automaton in _different(automata)}
-    return [made[id(automaton)] for automaton in automata]
 
 
 def _different(automata: Sequence[AnyAutomaton]) -> Iterable[tuple[int, AnyAutomaton]]:
