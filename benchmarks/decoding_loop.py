@@ -1,7 +1,8 @@
-"""Whole decodings by the small model of examples/: what a constraint costs a token, and what jump-forward saves."""
+"""Whole decodings by the small model of examples/: what a constraint costs a token, what can be saved."""
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,7 +19,7 @@ from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
 SCHEMA = {
     "type": "object",
     "properties": {
-        "name": {"type": "string", "minLength": 3, "maxLength": 20},
+        "name": {"type": "string", "pattern": "^[A-Z][a-z]{2,11}( [a-z]{3,12})?$"},
         "kind": {"enum": ["fruit", "vegetable", "grain"]},
         "origin": {"enum": ["Italy", "France", "Spain", "Portugal"]},
         "ripe": {"type": "boolean"},
@@ -31,6 +32,7 @@ PROMPT = "A plum as JSON: "
 RUNS = 15
 MOST = 96
 DRAWN = 40
+WORDS = 1500
 WAYS: tuple[tuple[str, Literal["canonical"] | bool], ...] = (
     ("certain bytes appended, cut as the tokenizer does", "canonical"),
     ("tokens without an alternative appended", True),
@@ -59,6 +61,11 @@ def decoding(world: World) -> Iterator[Figure]:
     automaton = tokenfst.compile(object_of_five, loaded.vocabulary)
     yield from jumps(loaded.model, prompt, automaton)
     yield from drawn(loaded.model, prompt, automaton)
+    three = tokenfst.json_schema(
+        {"type": "array", "items": SCHEMA, "minItems": 3, "maxItems": 3}, whitespace="compact"
+    ) & tokenfst.regex(r"[^\\]*")
+    yield from speculation(loaded.model, prompt, tokenfst.compile(three, loaded.vocabulary))
+    yield from labels(loaded.model, prompt, loaded.vocabulary)
 
 
 def per_token(
@@ -120,11 +127,61 @@ def drawn(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> 
         )
 
 
-def take_turns(*functions: Callable[[], object]) -> list[list[float]]:
+def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomaton) -> Iterator[Figure]:
+    """Drafts copied from what is there already, against the plain loop."""
+    most = 3 * MOST
+    draft = tokenfst.PromptLookup(ngram=2, length=8)
+    ours = partial(tokenfst.speculative_generate, model, draft, prompt, automaton, max_new_tokens=most)
+    plain = partial(tokenfst.generate, model, [prompt], automaton, max_new_tokens=most)
+    fast, slow = take_turns(ours, plain, runs=min(RUNS, 5))
+    found, same = ours(), plain()
+    what = "an array of 3 such objects, whole text"
+    note = f"{found.target_calls} calls, {len(found.tokens)} tokens, {found.acceptance:.0%} of drafted places accepted"
+    yield figure(what, "speculative_generate by PromptLookup", fast, note=note)
+    note = f"{same.calls} calls; {'the same text' if same.tokens == [found.tokens] else 'ANOTHER TEXT'}"
+    yield figure(what, "generate, tokens without an alternative appended", slow, note=note)
+
+
+def labels(model: Any, prompt: list[int], vocabulary: tokenfst.Vocabulary) -> Iterator[Figure]:
+    """The probabilities of some hundred labels: their trie in one pass, or a row for each."""
+    import torch
+
+    rng = random.Random(0)
+    syllables = ["ka", "lo", "mi", "ner", "tas", "po", "ri", "ven"]
+    words = ["".join(rng.choices(syllables, k=rng.randint(2, 3))) for _ in range(WORDS)]
+    names = sorted({" ".join(words[place : place + 1 + place // 3 % 3]) for place in range(0, WORDS, 3)})
+    encode = byte_pair_tokenizer(vocabulary).encode
+    sequences = [encode(name.encode()) for name in names]
+
+    def row_each() -> object:
+        rows = [prompt + sequence for sequence in sequences]
+        longest = max(map(len, rows))
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        with torch.no_grad():
+            return model(ids).logits.log_softmax(-1)
+
+    trie, rows = take_turns(
+        partial(
+            tokenfst.label_probabilities, model, [prompt], names, vocabulary, encode=dict_of(names, sequences)
+        ),
+        row_each,
+        runs=min(RUNS, 5),
+    )
+    what = f"the probabilities of {len(names)} labels ({sum(map(len, sequences))} tokens), tokens known"
+    yield figure(what, "label_probabilities", trie)
+    yield figure(what, "a row each, scores only", rows, at_least=1)
+
+
+def dict_of(names: list[str], sequences: list[list[int]]) -> Callable[[bytes], list[int]]:
+    """The tokenizer, without its time."""
+    return dict(zip([name.encode() for name in names], sequences, strict=True)).__getitem__
+
+
+def take_turns(*functions: Callable[[], object], runs: int = RUNS) -> list[list[float]]:
     """Seconds of each function, the functions one after the other in every round; one round first that is not timed."""
     seconds: list[list[float]] = [[] for _ in functions]
     with quiet():
-        for run in range(-1, RUNS):
+        for run in range(-1, runs):
             for function, times in zip(functions, seconds, strict=True):
                 begin = perf_counter()
                 function()

@@ -162,25 +162,25 @@ def xgrammars(
         name, "xgrammar: fill on the CPU, copy, apply (wall clock)", sample(filled, runs=9, warm_up=2)
     )
     alone = partial(xgrammar.apply_token_bitmask_inplace, logits, there)
-    yield figure(name, "xgrammar: its kernel alone", gpu_seconds(torch, alone))
+    yield figure(name, "xgrammar: its kernel alone, calls in a row", gpu_seconds(torch, alone, graph=False))
+    ours = partial(automaton.mask_logits_, logits, states)
+    yield figure(name, f"{OURS}: masking alone, calls in a row", gpu_seconds(torch, ours, graph=False))
 
 
-def gpu_seconds(torch: Any, call: Callable[[], object], runs: int = 41) -> list[float]:
-    """Seconds of one call, for each of many replays of a CUDA graph of ``CALLS`` of them."""
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+def gpu_seconds(torch: Any, call: Callable[[], object], runs: int = 41, *, graph: bool = True) -> list[float]:
+    """Seconds of one call by CUDA events around ``CALLS`` of them: in a graph, or one after the other, where starting
+    them may take longer than they do."""
+
+    def calls() -> None:
         for _ in range(CALLS):
             call()
+
+    replay = captured(torch, calls).replay if graph else calls
     seconds = []
     for run in range(-3, runs):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
-        graph.replay()
+        replay()
         end.record()
         torch.cuda.synchronize()
         if run >= 0:
@@ -188,73 +188,91 @@ def gpu_seconds(torch: Any, call: Callable[[], object], runs: int = 41) -> list[
     return seconds
 
 
-def decoding(world: World, torch: Any) -> Iterator[Figure]:
-    """A step of a small model with a static cache as one CUDA graph, greedy, constrained and not."""
+def captured(torch: Any, call: Callable[[], object]) -> Any:
+    """A CUDA graph of a call, warmed up; a wait for the device in it is an error."""
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(3):
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        with torch.cuda.graph(graph):
+            call()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    return graph
+
+
+def decoding(
+    world: World, torch: Any, where: str = "cuda", rows: int = 64, steps: int = 200
+) -> Iterator[Figure]:
+    """A step of a small model with a static cache, greedy, constrained and not: on a GPU as one CUDA graph."""
     if version("transformers") is None:
         return
+    automaton = resident(world, where)
+    what = f"step of a small model, {rows} rows, on {where}"
+    base: float | None = None
+    for constrained in (False, True):
+        step = model_step(world, torch, automaton if constrained else None, where, rows, steps + 8)
+        who = f"{OURS}, constrained" if constrained else "unconstrained"
+        with torch.inference_mode():
+            if where != "cuda":
+                seconds = sample(step, runs=steps)
+            else:
+                try:
+                    graph = captured(torch, step)
+                except RuntimeError as error:
+                    yield Figure(what, who, None, note=f"no CUDA graph of this model: {error}")
+                    return
+                seconds = [gpu_once(torch, graph.replay) for _ in range(steps)]
+        found = figure(what, who, seconds, target=base and 1.02 * base)
+        base = base or found.median
+        yield found
+
+
+def gpu_once(torch: Any, call: Callable[[], object]) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    torch.cuda.synchronize()
+    return float(begin.elapsed_time(end)) / 1e3
+
+
+def model_step(
+    world: World, torch: Any, automaton: Any, where: str, rows: int, length: int
+) -> Callable[[], None]:
+    """A step of a model with random weights, which changes its tensors in place; constrained by ``automaton``, if
+    any."""
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
 
-    rows, width, steps = 64, len(world.vocabulary), 200
     config = LlamaConfig(
-        vocab_size=width,
+        vocab_size=len(world.vocabulary),
         hidden_size=512,
         intermediate_size=1536,
         num_hidden_layers=8,
         num_attention_heads=8,
-        max_position_embeddings=512,
+        max_position_embeddings=length,
     )
-    model = LlamaForCausalLM(config).to("cuda", torch.bfloat16).eval()
-    automaton = resident(world, "cuda")
-    base: float | None = None
-    for constrained in (False, True):
-        cache = StaticCache(config=config, max_cache_len=512)
-        tokens = torch.full((rows, 1), 1, device="cuda")
-        place = torch.zeros(1, dtype=torch.int64, device="cuda")
-        states = automaton.start_states([1] * rows)
+    model = LlamaForCausalLM(config).to(where, torch.bfloat16).eval()
+    cache = StaticCache(config=config, max_cache_len=length)
+    tokens = torch.full((rows, 1), 1, device=where)
+    place = torch.zeros((rows, 1), dtype=torch.int64, device=where)
+    states = automaton.start_states([1] * rows) if automaton else None
 
-        def step(
-            constrained: bool = constrained,
-            cache: Any = cache,
-            tokens: Any = tokens,
-            place: Any = place,
-            states: Any = states,
-        ) -> None:
-            logits = model(
-                tokens, past_key_values=cache, cache_position=place, position_ids=place[None]
-            ).logits[:, -1]
-            if constrained:
-                chosen, reached = automaton.step(logits, states)
-                states.copy_(reached)
-            else:
-                chosen = logits.argmax(1)
-            tokens.copy_(chosen[:, None])
-            place.add_(1)
+    def step() -> None:
+        logits = model(tokens, past_key_values=cache, position_ids=place, use_cache=True).logits[:, -1]
+        if automaton:
+            chosen, reached = automaton.step(logits, states)
+            states.copy_(reached)
+        else:
+            chosen = logits.argmax(1)
+        tokens.copy_(chosen[:, None])
+        place.add_(1)
 
-        with torch.inference_mode():
-            side = torch.cuda.Stream()
-            with torch.cuda.stream(side):
-                for _ in range(3):
-                    step()
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            torch.cuda.set_sync_debug_mode("error")
-            with torch.cuda.graph(graph):
-                step()
-            torch.cuda.set_sync_debug_mode("default")
-        seconds = []
-        for _ in range(steps):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            seconds.append(begin.elapsed_time(end) / 1e3)
-        who = f"{OURS}, constrained" if constrained else "unconstrained"
-        found = figure(
-            f"step of a small model, {rows} rows, CUDA graph", who, seconds, target=base and 1.02 * base
-        )
-        base = base or found.median
-        yield found
+    return step
 
 
 # --- layouts, and masks made on the device ---
@@ -268,7 +286,7 @@ def layouts(world: World, torch: Any) -> Iterator[Figure]:
     automaton = resident(world, where, budgets=False)
     size = len(world.vocabulary)
     texts = (patterns.DIGITS, patterns.STRING, patterns.object_with_20_properties())
-    for index, (name, text) in enumerate(zip(("digits", "strings", "objects"), texts, strict=True)):
+    for name, text in zip(("digits", "strings", "objects"), texts, strict=True):
         compiled = world.ours.compile(text)
         source, token, target, states, _, _ = compiled.arcs()
         keys = torch.from_numpy(np.sort(source * size + token)).to(where)
@@ -295,7 +313,6 @@ def layouts(world: World, torch: Any) -> Iterator[Figure]:
         memory = f"memory of the arcs, {name}: layouts"
         yield Figure(memory, f"{OURS}: class table and states", table, unit="bytes")
         yield Figure(memory, f"explicit edges, 12 bytes each ({len(keys):,})", 12 * len(keys), unit="bytes")
-        assert index < len(automaton)
 
 
 def _cpu_seconds(torch: Any, call: Callable[[], object]) -> list[float]:

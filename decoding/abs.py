@@ -48,9 +48,8 @@ except ImportError as error:
 _MOST_PUSH = 1 - 2**-20
 """Alpha stays below 1, so that of pushed tokens the likelier one wins."""
 
-_NARROW = 64
-"""Where a row has fewer tokens than this many for each beam, the best are looked for in all rows at once: as torch's
-top-k sorts whole rows then (128 of 128 rows of 8,192: 11.5 ms by rows, 3.3 ms at once; of 131,072: 149 and 574 ms)."""
+_BLOCK = 128
+"""Candidates are looked for in blocks of so many scores."""
 
 _IMPOSSIBLE = -1e6
 """The log-probability by which rows are ranked among each other where the model gives every allowed token none."""
@@ -251,20 +250,26 @@ class _Search:
         return going, ending
 
     def _likeliest(self, scores: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The rows and tokens of the k best candidates of each prompt, each of shape (prompts, k)."""
+        """The rows and tokens of the k best candidates of each prompt, each of shape (prompts, k), best first.
+
+        Scores are looked at in blocks. The k best candidates lie in the k blocks with the best maxima: whatever is in
+        another block is beaten by those k maxima. So one pass finds the maxima, and top-k sees few values (128 rows of
+        131,072: 13 ms; by one top-k of all 576 ms, by rows 149).
+        """
         most, prompts, width = self.options.num_beams, len(self.prompts), scores.shape[1]
-        base = self.pushed.view(-1, 1)
-        if most * _NARROW > width:
-            sums = (scores + base.to(scores.dtype)).view(prompts, -1)
-            chosen = sums.topk(min(most, sums.shape[1]), dim=1).indices
-            first = rows.view(prompts, -1)[:, :1]
-            return first + chosen // width, chosen % width
-        values, tokens = scores.topk(most, dim=1)
-        chosen = (values + base).view(prompts, -1).topk(most, dim=1).indices
-        row, token = (
-            each.expand_as(tokens).reshape(prompts, -1).gather(1, chosen) for each in (rows, tokens)
-        )
-        return row, token
+        whole = width // _BLOCK * _BLOCK
+        maxima = scores[:, :whole].unflatten(1, (-1, _BLOCK)).amax(2) if whole else scores[:, :0]
+        if whole < width:
+            maxima = torch.cat([maxima, scores[:, whole:].amax(1, keepdim=True)], dim=1)
+        best = (maxima + self.pushed.view(-1, 1)).view(prompts, -1)
+        chosen = best.topk(min(most, best.shape[1]), dim=1).indices
+        row = rows.view(prompts, -1)[:, :1] + chosen // maxima.shape[1]
+        token = (chosen % maxima.shape[1] * _BLOCK).unsqueeze(2) + torch.arange(_BLOCK, device=scores.device)
+        beyond, token = token >= width, token.clamp(max=width - 1)
+        inside = scores[row.unsqueeze(2), token].masked_fill(beyond, -math.inf)
+        values = (inside + self.pushed.view(-1)[row].unsqueeze(2)).flatten(1)
+        within = values.topk(min(most, values.shape[1]), dim=1).indices
+        return row.gather(1, within // _BLOCK), token.flatten(1).gather(1, within)
 
     def _finish(self, candidates: _Candidates) -> None:
         """Note candidates as complete; of each prompt the best ones are kept."""

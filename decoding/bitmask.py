@@ -29,7 +29,7 @@ from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
 if TYPE_CHECKING:
     import torch
 
-    from tokenfst.decoding.canonical import CanonicalMatcher
+    from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 
 Buffer: TypeAlias = "npt.NDArray[Any] | torch.Tensor"
 

@@ -41,6 +41,8 @@ class DeviceAutomaton(DeviceMasks):
     vocabularies, ``EmptyLanguageError`` where no token sequence spells any text.
     """
 
+    masks = True
+
     def __init__(
         self,
         automata: Source | Iterable[Source],
@@ -133,12 +135,17 @@ class DeviceAutomaton(DeviceMasks):
         """What ``bitmask`` gives without a budget, made anew by running the whole vocabulary from each state through
         the class table: no mask that was made before is looked at. O(nodes of the vocabulary's trie) a row."""
         self._check_states(states)
-        if (triton := self._triton(states)) is not None:
-            found: Tensor = triton.compose(self._tables, states, self._only_end())
-            return found
+        words = self._composed_by_triton(states)
+        return plain.packed(compose(self._tables, states, self._trie())) if words is None else words
+
+    def _composed_by_triton(self, states: Tensor) -> Tensor | None:
+        triton = self._triton(states)
+        return None if triton is None else triton.compose(self._tables, states, self._only_end)
+
+    def _trie(self) -> Levels:
         if self._levels is None:
             self._levels = Levels.of(self.vocabulary, self.device)
-        return plain.packed(compose(self._tables, states, self._levels))
+        return self._levels
 
     def advance_tree(self, states: Tensor, parents: Tensor, tokens: Tensor, depth: int) -> Tensor:
         """The states behind each node of a tree of draft tokens, int32 (nodes,), for speculative decoding.
@@ -199,7 +206,9 @@ class DeviceAutomaton(DeviceMasks):
                 "automata that are resident together must be compiled for one vocabulary; found "
                 f"{self.vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
             )
-        packed = pack(automaton, budgets=self.budgets, dense=self._dense, budget=self._budget)
+        packed = pack(
+            automaton, masks=self.masks, budgets=self.budgets, dense=self._dense, budget=self._budget
+        )
         if packed.start == DEAD:
             raise EmptyLanguageError("no token sequence of this vocabulary spells any string of the language")
         known = dict(self._rows)

@@ -16,18 +16,9 @@ NAN_KEY = tl.constexpr(2**31 - 1)
 
 @triton.jit
 def _mask_at(
-    state,
-    row,
-    each,
-    left,
-    states,
-    layers,
-    masks,
-    num_states,
-    has_left: tl.constexpr,
-    has_each: tl.constexpr,
+    state, row, each, left, states, layers, masks, num_states, has_left: tl.constexpr, has_each: tl.constexpr,
     steps: tl.constexpr,
-):
+):  # fmt: skip
     """The row, and the range of flips, of what a row may take: ``device_torch.mask_of``."""
     at = states + tl.where((state >= 0) & (state < num_states), state, 0).to(tl.int64) * 8
     mask = tl.load(at + 2)
@@ -76,23 +67,13 @@ def _walked(state, token, states, table, classes, text, tokens, num_states, voca
 @triton.jit(do_not_specialize=["left"])
 def mask_kernel(
     logits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words,
-    has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr, block:
-    tl.constexpr,
+    has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
+    block: tl.constexpr,
 ):  # fmt: skip
     row = tl.program_id(0)
     base, flips_begin, flips_end = _mask_at(
-        tl.load(batch + row),
-        row,
-        each,
-        left,
-        states,
-        layers,
-        masks,
-        num_states,
-        has_left,
-        has_each,
-        steps,
-    )
+        tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+    )  # fmt: skip
     at = logits + row.to(tl.int64) * stride
     first = tl.program_id(1) * block
     column = first + tl.arange(0, block)
@@ -132,18 +113,8 @@ def greatest_kernel(
     """The greatest allowed logit of a block of columns, and its first column."""
     row = tl.program_id(0)
     base, flips_begin, flips_end = _mask_at(
-        tl.load(batch + row),
-        row,
-        each,
-        left,
-        states,
-        layers,
-        masks,
-        num_states,
-        has_left,
-        has_each,
-        steps,
-    )
+        tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+    )  # fmt: skip
     at = bits + row.to(tl.int64) * stride
     first = tl.program_id(1) * block
     if flips_begin < flips_end:

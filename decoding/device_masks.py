@@ -23,9 +23,9 @@ import numpy.typing as npt
 
 from tokenfst import _native
 from tokenfst.decoding import device_torch as plain
-from tokenfst.decoding.bitmask import host_threads
+from tokenfst.decoding.bitmask import bitmask_from_ids, host_threads
 from tokenfst.decoding.device_pool import Pool, Tables, Tensor, torch
-from tokenfst.decoding.device_tables import DEAD, DISTANCE, ENDED, FAR, token_table
+from tokenfst.decoding.device_tables import DEAD, ENDED, FAR, MOST_FLIPS, ground
 from tokenfst.errors import (
     MaskBufferError,
     StateError,
@@ -73,10 +73,13 @@ class DeviceMasks:
         self._pool = Pool(torch.empty(0, device=device).device, capacity)
         self._dense = self.device.type != "cpu" if dense is None else dense
         self._rows: dict[bytes, int] = {}
-        self._flips = len(vocabulary.eos_token_ids)
+        self._flips = min(MOST_FLIPS, len(vocabulary.eos_token_ids))
         self._steps = 0
         self._longest = max(1, *map(len, (*vocabulary.tokens, *(vocabulary.initial_tokens or ()))))
-        self._add_ground()
+        self._pool.append(ground(vocabulary), "the vocabulary")
+        end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._only_end = torch.from_numpy(end).to(self.device)
+        """The mask of the end tokens alone, int32 (words,)."""
 
     @property
     def device(self) -> torch.device:
@@ -199,10 +202,6 @@ class DeviceMasks:
 
         return device_triton if device_triton.AVAILABLE and device_triton.takes(logits) else None
 
-    def _only_end(self) -> Tensor:
-        """The mask of the end tokens alone, int32 (words,): mask 0."""
-        return self.bitmask(torch.zeros(1, dtype=torch.int32, device=self.device))[0]
-
     def _allowed(self, states: Tensor, left: Left) -> Tensor:
         masks = plain.mask_of(self._tables, states, left, self._steps)
         return plain.allowed(self._tables, masks, self._flips)
@@ -225,7 +224,7 @@ class DeviceMasks:
                     f"row {row} has state {int(states[row])}, and there are {self.num_states:,} states"
                 )
 
-    def _check_logits(self, logits: Tensor, states: Tensor) -> tuple[int, int, int, int, int] | None:
+    def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
         """The logits as the native kernels see them; ``None`` where others take them."""
         if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
             raise MaskBufferError(
@@ -274,27 +273,6 @@ class DeviceMasks:
 
     # --- packing ------------------------------------------------------------------------------------------
 
-    def _add_ground(self) -> None:
-        """DEAD, ENDED, the mask of the end tokens, the empty row, and the tokens."""
-        text, tokens = token_table(self.vocabulary)
-        ends = np.array(self.vocabulary.eos_token_ids, np.int32)
-        ground = np.zeros((2, 8), np.int32)
-        ground[:, DISTANCE] = FAR, 0
-        self._pool.append(
-            {
-                "states": ground,
-                "table": np.zeros(257, np.int32),
-                "classes": np.zeros(256, np.uint8),
-                "bytes": text if len(text) else np.zeros(1, np.uint8),
-                "tokens": tokens,
-                "masks": np.array([[0, 0, len(ends), len(ends)]], np.int32),
-                "rows": np.zeros((1, -(-len(self.vocabulary) // 32)), np.uint32),
-                "flips": ends,
-                "layers": np.zeros((1, 2), np.int32),
-            },
-            "the vocabulary",
-        )
-
     def _place_rows(
         self, rows: npt.NDArray[np.uint32]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]:
@@ -325,7 +303,7 @@ def _left(left: Tensor | int | None) -> tuple[int, int]:
     return (0, left) if isinstance(left, int) else (left.data_ptr(), NO_LIMIT)
 
 
-def _threads(view: tuple[int, int, int, int, int]) -> int:
+def _threads(view: View) -> int:
     return host_threads(view[2], view[2] * view[3] * _SIZES[view[1]])
 
 

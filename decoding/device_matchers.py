@@ -34,7 +34,7 @@ from tokenfst.errors import BudgetExceeded, TokenIdError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from tokenfst.decoding.canonical import CanonicalMatcher
+    from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 
 Overflow = Literal["grow", "evict", "raise"]
 _FIRST = 2
@@ -126,7 +126,7 @@ class DeviceMatchers(DeviceMasks):
             self._make_room(len(fresh), used)
         if fresh:
             self._page_in(fresh, self._words[[digests.index(digest) for digest in fresh]])
-        return torch.tensor([self._slots[digest] for digest in digests], dtype=torch.int32).to(self.device)
+        return self._sent(torch.tensor([self._slots[digest] for digest in digests], dtype=torch.int32))
 
     # --- on the host --------------------------------------------------------------------------------------
 
@@ -148,12 +148,12 @@ class DeviceMatchers(DeviceMasks):
     # --- the pool -----------------------------------------------------------------------------------------
 
     def _grow(self, count: int) -> None:
-        """Room for so many masks more: slot s has mask s - 1, which is row s - 1."""
-        begin = self._pool.used["masks"]
+        """Room for so many masks more, each a row of its own."""
+        used, places = self._pool.used, np.arange(count)
         masks = np.zeros((count, 4), np.int32)
-        masks[:, 0] = np.arange(begin, begin + count)
+        masks[:, 0] = used["rows"] + places
         states = np.zeros((count, 8), np.int32)
-        states[:, MASK] = np.arange(begin, begin + count)
+        states[:, MASK] = used["masks"] + places
         rows = np.zeros((count, self._words.shape[1]), np.uint32)
         self._pool.append({"states": states, "masks": masks, "rows": rows}, "masks of matchers")
         self._publish()
@@ -178,9 +178,12 @@ class DeviceMatchers(DeviceMasks):
         for digest in digests:
             slots.append(self._free.pop() if self._free else _FIRST + len(self._slots))
             self._slots[digest] = slots[-1]
-        block, place = torch.from_numpy(words), torch.tensor(slots) - 1
-        if self.device.type == "cuda":
-            block, place = block.pin_memory(), place.pin_memory()
-        to = self.device
-        self._tables.rows.index_copy_(0, place.to(to, non_blocking=True), block.to(to, non_blocking=True))
+        rows = torch.tensor(slots) + self._pool.used["rows"] - self._pool.used["states"]
+        self._tables.rows.index_copy_(0, self._sent(rows), self._sent(torch.from_numpy(words)))
         self._counts[2] += len(digests)
+
+    def _sent(self, tensor: Tensor) -> Tensor:
+        """On the device, without waiting for it."""
+        return (
+            tensor.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else tensor
+        )

@@ -51,10 +51,13 @@ class Pool:
         self._tensors: dict[str, torch.Tensor] = {}
 
     def append(self, parts: dict[str, npt.NDArray[Any]], where: str) -> None:
-        """Put rows behind those there are, of several tables at once: all of them, or ``BudgetExceeded`` and none."""
+        """Put rows behind those there are, of several tables at once: all of them, or ``BudgetExceeded`` and none.
+        No table has more than 2³¹ - 1 rows, since they hold places in each other as int32."""
         wanted = {name: self.used.get(name, 0) + len(part) for name, part in parts.items()}
         grown = {name: rows for name, rows in wanted.items() if rows > self._room(name)}
         width = {name: part.nbytes // max(1, len(part)) for name, part in parts.items()}
+        if max(wanted.values()) > FAR:
+            raise BudgetExceeded("entries", FAR, f"one of the device tables, when {where} came")
         extra = sum((rows - self._room(name)) * width[name] for name, rows in grown.items())
         if self.capacity is not None and self.memory() + extra > self.capacity:
             raise BudgetExceeded("bytes", self.capacity, f"the device tables, when {where} came")

@@ -29,7 +29,8 @@ import numpy.typing as npt
 
 from tokenfst import _native
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.bitmask import bitmask_from_ids
+from tokenfst.decoding.token_automaton import UNREACHABLE, TokenAutomaton
 from tokenfst.errors import BudgetExceeded, ConstraintError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -97,31 +98,26 @@ def _moved(values: Ints, first: int, to: int) -> Ints:
     return np.where(values < first, values, values - first + to).astype(np.int32)
 
 
-def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budget) -> Packed:
+def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, budget: Budget) -> Packed:
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
+    ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
 
-    Raises ``ConstraintError`` for a push-down automaton and one that speaks of tokens, ``BudgetExceeded`` where a
-    table does not fit 31 bits or ``budget``.
+    Raises ``ConstraintError`` for a push-down automaton and one that speaks of special tokens, ``BudgetExceeded`` where
+    a table does not fit 31 bits or ``budget``.
     """
-    expanded = automaton.expand()
-    arrays: dict[str, Any] = expanded.arrays()
-    if "stack_states" in arrays:
+    if automaton._native.is_pushdown:
         raise ConstraintError(
             f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
             "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
         )
-    if "token_columns" in arrays:
-        raise ConstraintError(
-            f"{automaton.source} speaks of tokens as such, and device tables read bytes only: page the masks of its "
-            "matchers in with DeviceMatchers"
-        )
     vocabulary = automaton.vocabulary
+    arrays = automaton.arrays() if masks else _without_masks(automaton)
     num_states, num_classes = arrays["table"].shape
-    if num_states * (num_classes + 1) > FAR // 2:
-        raise BudgetExceeded("bytes", FAR * 2, f"the device table of {automaton.source}")
-    masks = dict(arrays)
-    if budgets:
-        masks |= _native.budget_layers(expanded._native, budget.bytes, budget.seconds)
+    if num_states * (num_classes + 1) > FAR:
+        raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
+    by_budget = (
+        _native.budget_layers(automaton.expand()._native, budget.bytes, budget.seconds) if budgets else {}
+    )
     distance = np.minimum(arrays["distance"], FAR).astype(np.int32)
     rests = distance != FAR
     rests[DEAD] = False
@@ -130,7 +126,10 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
     numbers[DEAD] = DEAD
     places = (numbers - 2) * (num_classes + 1) + 1  # of their rows in `table`; 0 is DEAD's
     targets = np.where(arrays["table"] == 0, 0, places[arrays["table"]])
-    table = np.concatenate([np.where(rests, numbers, 0)[:, None], targets], axis=1)[1:].astype(np.int32)
+    ended = _behind_tokens(arrays, automaton.source)
+    table = np.concatenate([np.where(rests[ended], numbers[ended], 0)[:, None], targets], axis=1)[1:].astype(
+        np.int32
+    )
 
     states = np.zeros((num_states, 8), np.int32)
     states[:, ROW] = places
@@ -143,12 +142,12 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
         states[start, FLAGS] |= FIRST
         states[start, AFTER_EMPTY] = numbers[after] if rests[after] else DEAD
     if budgets:
-        offsets = masks["layer_offsets"].astype(np.int32)
+        offsets = by_budget["layer_offsets"].astype(np.int32)
         states[:, LAYERS_BEGIN], states[:, LAYERS_END] = offsets[:-1], offsets[1:]
-        layers = masks["layers"].astype(np.int32)
+        layers = by_budget["layers"].astype(np.int32)
     else:
         layers = np.zeros((0, 2), np.int32)
-    by_mask, rows, flips = _masks(masks, dense)
+    by_mask, rows, flips = _masks(arrays | by_budget, dense)
     # An empty mask stands for the end tokens alone, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
     return Packed(
@@ -163,12 +162,54 @@ def pack(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budge
     )
 
 
+def _behind_tokens(arrays: dict[str, Any], source: str) -> npt.NDArray[np.uint32]:
+    """Where a token leads whose bytes lead to each state: on by the column of the boundary of tokens, if any."""
+    columns = arrays.get("token_columns", np.zeros((0, 2), np.uint32))
+    boundary = columns[:, 0] == UNREACHABLE
+    if not boundary.all():
+        raise ConstraintError(
+            f"{source} speaks of special tokens, and device tables read bytes only: page the masks of its matchers in "
+            "with DeviceMatchers"
+        )
+    table = arrays["table"]
+    return table[:, columns[0, 1]] if len(columns) else np.arange(len(table), dtype=np.uint32)
+
+
+def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
+    """The arrays of an automaton as if no state had a mask. That every live state may end a token holds only where
+    each byte is one: ``ConstraintError`` elsewhere."""
+    if not automaton.vocabulary.native.complete:
+        raise ConstraintError(
+            f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
+            "so that whether tokens lead on must be searched for. Use DeviceAutomaton"
+        )
+    if automaton._native.speaks_of_tokens:
+        raise ConstraintError(
+            f"masks of {automaton.source} cannot be composed on a device: it speaks of tokens as such, which bytes do "
+            "not tell. Use DeviceAutomaton"
+        )
+    arrays = _native.byte_tables(automaton._native)
+    if not automaton._native.spellable:  # initial forms may spell nothing
+        arrays["start"] = DEAD
+    states = len(arrays["accepting"])
+    distance = np.zeros(states, np.uint32)
+    distance[DEAD] = FAR
+    return arrays | {
+        "distance": distance,
+        "mask": np.zeros(states, np.uint32),
+        "mask_row": np.zeros(1, np.uint32),
+        "flip_offsets": np.zeros(2, np.uint32),
+        "flips": np.zeros(0, np.uint32),
+        "rows": np.zeros((0, -(-len(automaton.vocabulary) // 32)), np.uint32),
+    }
+
+
 def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.uint32], Ints]:
     """Masks as (row, begin of flips, end, count), rows and flips."""
     rows, flips = arrays["rows"], arrays["flips"]
     offsets = arrays["flip_offsets"].astype(np.int64)
-    if len(flips) > FAR or (len(rows) + 1) * max(1, rows.shape[1]) > 2**40:
-        raise BudgetExceeded("bytes", FAR, "the masks for the device")
+    if len(flips) > FAR:
+        raise BudgetExceeded("entries", FAR, "the masks for the device")
     row_counts = np.concatenate([[0], _ONES[rows.view(np.uint8)].sum(axis=1, dtype=np.int64)])
     by_mask = np.zeros((len(arrays["mask_row"]), 4), np.int32)
     by_mask[:, 0] = arrays["mask_row"]
@@ -189,6 +230,30 @@ def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.ui
     by_mask[long, 0] = len(rows) + 1 + np.arange(len(long))
     by_mask[long, 2] = by_mask[long, 1]
     return by_mask, np.concatenate([rows, made]), flips.astype(np.int32)
+
+
+def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
+    """All tables without any automaton: DEAD and ENDED, mask 0 of the end tokens, the empty row, and the tokens."""
+    text, tokens = token_table(vocabulary)
+    ends = np.array(vocabulary.eos_token_ids, np.int32)
+    states = np.zeros((2, 8), np.int32)
+    states[:, DISTANCE] = FAR, 0
+    rows = np.zeros((1, -(-len(vocabulary) // 32)), np.uint32)
+    masks = np.array([[0, 0, len(ends), len(ends)]], np.int32)
+    if len(ends) > MOST_FLIPS:
+        rows = np.concatenate([rows, bitmask_from_ids(ends, len(vocabulary)).view(np.uint32)[None]])
+        masks = np.array([[1, 0, 0, len(ends)]], np.int32)
+    return {
+        "states": states,
+        "table": np.zeros(257, np.int32),
+        "classes": np.zeros(256, np.uint8),
+        "bytes": text if len(text) else np.zeros(1, np.uint8),
+        "tokens": tokens,
+        "masks": masks,
+        "rows": rows,
+        "flips": ends[:MOST_FLIPS],
+        "layers": np.zeros((1, 2), np.int32),
+    }
 
 
 def token_table(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint8], Ints]:

@@ -19,7 +19,6 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Matcher
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.language_model import LanguageModel
@@ -27,7 +26,7 @@ from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.sampling import Sampling
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.decoding.tree_session import tree_session
-from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError, ModelError
+from tokenfst.errors import DecodingError, MissingDependencyError, ModelError
 
 try:
     import torch
@@ -110,14 +109,9 @@ class DraftTree:
         return found
 
     def propose(self, sequences: Iterable[Sequence[int]]) -> None:
-        """Grow the allowed beginnings of some token sequences from the root, and fill the masks along them, in one
-        native walk of the tree."""
+        """Grow the allowed beginnings of some token sequences from the root, and fill the masks along them, in one walk
+        of their tree."""
         root = self._matchers[-1]
-        if not isinstance(root, Matcher):
-            raise ConstraintError(
-                'proposals without a model need a constraint compiled with tokenization="all": canonical '
-                "matchers walk no draft trees"
-            )
         tree, _ = TokenTree.of_sequences(
             takewhile(lambda token: 0 <= token < self._vocab_size, sequence) for sequence in sequences
         )

@@ -12,7 +12,7 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 
 class ForcedRuns:
-    """Takes them. ``limit``: how many tokens a text may have, which matchers with a budget know themselves."""
+    """Takes them, from matchers whose budget is ``limit`` tokens."""
 
     def __init__(self, vocabulary: Vocabulary, limit: int) -> None:
         self._limit = limit

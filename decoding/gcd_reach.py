@@ -52,8 +52,8 @@ class Reach:
     """What a token automaton's configurations can be completed with. ``exact``: by exactly so many tokens, not at most.
 
     Made by ``TokenAutomaton.reach``; shared by threads, which wait for each other. Grows by what it is asked, within
-    ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question, an eighth of ``bytes`` of
-    masks (then made anew).
+    ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question, ``bytes`` of what they
+    hold; beyond an eighth of that, masks are made anew.
     """
 
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
@@ -64,6 +64,7 @@ class Reach:
         self._yes: dict[int, int] = {}
         self._no: dict[int, int] = {}
         self._answers = 0
+        self._held = 0
         self._masks: dict[tuple[int, bytes], Bits] = {}
         self._mask_at: dict[tuple[int, int], Bits] = {}
         self._ends = bitmask_from_ids(automaton.vocabulary.eos_token_ids, len(automaton.vocabulary))
@@ -91,12 +92,8 @@ class Reach:
             near = [n for n in range(max(0, tokens - _NEAR), tokens + _NEAR + 1) if self.can(START, n)]
         name, least = self.automaton.source, self.distance(START)
         if self.exact:
-            fewer, more = [n for n in near if n < tokens][-1:], [n for n in near if n > tokens][:1]
-            advice = " and ".join(str(n) for n in fewer + more)
-            raise TokenBudgetError(
-                f"no text of {name} has exactly {tokens} tokens: "
-                + (f"{advice} work" if advice else f"none within {_NEAR} of that does; {least} tokens work")
-            )
+            advice = nearest(tokens, near or [least])
+            raise TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
         raise TokenBudgetError(
             f"no accepted text of {name} fits into {tokens} tokens: the least number is {near[0] if near else least}"
         )
@@ -126,7 +123,7 @@ class Reach:
                 self._learn(here, rest, False)
                 path.pop()
             if time.monotonic() > deadline:
-                raise BudgetExceeded("seconds", self.automaton.budget.seconds, self._where(left))
+                raise BudgetExceeded("seconds", self.automaton.budget.seconds, self._where())
         return False
 
     def mask(self, at: int, left: int) -> Bits:
@@ -138,6 +135,8 @@ class Reach:
                 targets = self._reached(at)[0].tolist()
                 chosen = np.array([left > 0 and self.can(target, left - 1) for target in targets], bool)
                 known = self._mask_of(at, chosen, left > 0 and not self.exact)
+                if len(self._mask_at) > self.automaton.budget.states:
+                    self._mask_at.clear()
                 self._mask_at[at, left] = known
             return known
 
@@ -172,6 +171,7 @@ class Reach:
             targets = self._configurations.arcs(at)[0].astype(np.int64)
             distances = np.array([self.distance(target) for target in targets.tolist()], np.int64)
             found = self._successors[at] = (targets, distances)
+            self._held += targets.nbytes + distances.nbytes
             self._check_size()
         return found
 
@@ -209,12 +209,19 @@ class Reach:
             self._no[at] = max(left, self._no.get(at, left))
 
     def _check_size(self) -> None:
-        most = self.automaton.budget.states
-        if max(self._answers, len(self._configurations)) > most:
-            raise BudgetExceeded("states", most, self._where(None))
+        budget = self.automaton.budget
+        if max(self._answers, len(self._configurations)) > budget.states:
+            raise BudgetExceeded("states", budget.states, self._where())
+        if self._held + self._configurations.memory > budget.bytes:
+            raise BudgetExceeded("bytes", budget.bytes, self._where())
 
-    def _where(self, left: int | None) -> str:
-        question = (
-            "exact numbers of tokens" if left is None else f"the question whether {left} tokens suffice"
-        )
-        return f"{question} of {self.automaton.source}"
+    def _where(self) -> str:
+        return f"the search for numbers of tokens that complete texts of {self.automaton.source}"
+
+
+def nearest(tokens: int, numbers: list[int]) -> str:
+    """Which of the ascending ``numbers`` of tokens that work are next to one that does not."""
+    near = [n for n in numbers if n < tokens][-1:] + [n for n in numbers if n > tokens][:1]
+    if not near:
+        return "no number works"
+    return f"{' and '.join(map(str, near))} {'works' if len(near) == 1 else 'work'}"

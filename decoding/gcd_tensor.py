@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.decoding.gcd_edges import TokenEdges
+from tokenfst.decoding.gcd_reach import nearest
 from tokenfst.decoding.gcd_rows import Length
 from tokenfst.decoding.rows import Rows, as_lists, not_allowed
 from tokenfst.errors import DecodingError, MissingDependencyError, TokenBudgetError, VocabularyMismatchError
@@ -159,11 +160,12 @@ class TensorRows(Rows):
         if self._left:
             inside = (token >= 0) & (token < self.edges.num_tokens)
             moved = alpha[:, self._source] & self._bearing(token.where(inside, 0))[:, self._label]
-            moved &= self._beta[self._left - 1, self._target] & inside.unsqueeze(1)
+            moved &= inside.unsqueeze(1)
+            completed = (moved & self._beta[self._left - 1, self._target]).any(1)
             after = torch.zeros(alpha.shape, device=self.device).index_add_(
                 1, self._target, moved.to(torch.float32)
             )
-            stuck = (~(after > 0).any(1) & ~ended).nonzero()
+            stuck = (~completed & ~ended).nonzero()
             if len(stuck):
                 row = int(stuck[0, 0])
                 raise not_allowed(chosen[row], taken[row])
@@ -195,10 +197,8 @@ def _check(edges: TokenEdges, tokens: int, length: Length) -> None:
     """Raise ``TokenBudgetError`` where no text fits, naming numbers that work."""
     works = edges.reachability(tokens + edges.num_states)[:, edges.start]
     numbers = np.flatnonzero(works.any(axis=1)).tolist()
-    if tokens in numbers:
-        return
-    near = [n for n in numbers if n < tokens][-1:] + [n for n in numbers if n > tokens][:1]
-    advice = f"{' and '.join(map(str, near))} work" if near else "none near that does"
-    raise TokenBudgetError(
-        f"no accepted text of the edges has {'exactly' if length == 'exact' else 'at most'} {tokens} tokens: {advice}"
-    )
+    if tokens not in numbers:
+        raise TokenBudgetError(
+            f"no accepted text of the edges has {'exactly' if length == 'exact' else 'at most'} {tokens} tokens: "
+            + nearest(tokens, numbers)
+        )

@@ -35,7 +35,6 @@ logical control for large language models" (Ctrl-G, 2024), for the form that div
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -44,10 +43,8 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.hmm import Belief, Hmm, unit_maximum
 from tokenfst.decoding.horizon import Horizon, Length
+from tokenfst.decoding.rows import AnyAutomaton
 from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automaton import TokenAutomaton
 
 FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""
@@ -71,7 +68,7 @@ class HmmProduct:
     def __init__(
         self,
         hmm: Hmm,
-        automaton: TokenAutomaton | TokenEdges,
+        automaton: AnyAutomaton | TokenEdges,
         max_tokens: int,
         length: Length = "at_most",
         *,

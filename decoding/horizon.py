@@ -14,16 +14,15 @@ Source: "Mitigating bias in locally constrained decoding via tractable proposals
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.decoding.gcd_edges import TokenEdges
-from tokenfst.errors import MatcherError, NondeterministicError, TokenBudgetError
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.rows import AnyAutomaton
+from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.errors import ConstraintError, MatcherError, NondeterministicError, TokenBudgetError
 
 Length = Literal["exact", "at_most"]
 
@@ -41,7 +40,7 @@ class Horizon:
 
     def __init__(
         self,
-        automaton: TokenAutomaton | TokenEdges,
+        automaton: AnyAutomaton | TokenEdges,
         max_tokens: int,
         length: Length,
         end_tokens: Sequence[int] | None = None,
@@ -57,6 +56,11 @@ class Horizon:
                     "the edges are not deterministic, so sums over them would count runs, not texts: determinize the "
                     "automaton"
                 )
+        elif not isinstance(automaton, TokenAutomaton):
+            raise ConstraintError(
+                f"{automaton!r} has no edges: what canonical tokenizations can be completed with is not known ahead. "
+                'Compile with tokenization="all"'
+            )
         else:
             edges, self.name = TokenEdges.from_automaton(automaton), automaton.source
             end_tokens = automaton.vocabulary.eos_token_ids

@@ -11,10 +11,10 @@ run are left to the model where one token could span them and what comes. This d
 tokenizations of a certain text the canonical one is taken, on which the model was trained. A constraint compiled with
 ``tokenization="canonical"`` has it exactly, by ``jump_forward=True``.
 
-Invariant: every row is accepted by its matcher token by token, and is complete where ``max_new_tokens`` ends it
-(canonical automata know no budget: theirs may be cut off). Rows that are finished leave the batch. Cost per step: one
-call of the model over what the rows took (in a batch, padded to the longest run), a mask and an advance a row.
-Rejected: going back behind the last choice, which would throw calls of the model away.
+Invariant: every row is accepted by its matcher token by token, and is complete where ``max_new_tokens`` ends it. Rows
+that are finished leave the batch. Cost per step: one call of the model over what the rows took (in a batch, padded to
+the longest run), a mask and an advance a row. Rejected: going back behind the last choice, which would throw calls of
+the model away.
 
 Source: Zheng et al., "SGLang: Efficient execution of structured language model programs" (2024), section 4, and its
 "jump-forward decoding", which tokenizes anew as well.
@@ -22,6 +22,7 @@ Source: Zheng et al., "SGLang: Efficient execution of structured language model 
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -30,7 +31,6 @@ import numpy as np
 
 from tokenfst._native import Matcher
 from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
-from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, prompt_rows
 from tokenfst.decoding.prefixes import AnyMatcher
@@ -56,15 +56,13 @@ _CONTEXT = 4
 class Generation:
     """What ``generate`` made, a row for each prompt.
 
-    ``tokens``: the new tokens, a chosen end token included. ``texts``: what they spell. ``complete``: whether the text
-    is in the language; false only where a limit cut it off that the constraint does not know. ``calls``: how often the
-    model was called, prompts included. ``chosen``, ``forced``, ``replaced``: how many tokens of all rows were chosen by
-    the model, appended without it, and chosen but then cut anew.
+    ``tokens``: the new tokens, an end token included. ``texts``: what they spell; all are in the language. ``calls``:
+    how often the model was called, prompts included. ``chosen``, ``forced``, ``replaced``: how many tokens of all rows
+    were chosen by the model, appended without it, and chosen but then cut anew.
     """
 
     tokens: list[list[int]]
     texts: list[bytes]
-    complete: list[bool]
     calls: int
     chosen: int
     forced: int
@@ -103,11 +101,10 @@ def generate(
     if max_new_tokens < 1:
         raise DecodingError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
     begun = prompt_rows(prompts)
-    automata = list(automaton) if isinstance(automaton, Sequence) else [automaton]
     rows = ConstraintRows.start(
         automaton,
         prompts=len(begun),
-        max_tokens=None if isinstance(automata[0], CanonicalAutomaton) else max_new_tokens,
+        max_tokens=max_new_tokens,
         width=language_model.width,
         device=language_model.device,
     )
@@ -142,7 +139,6 @@ def generate(
     return Generation(
         tokens=[matcher.tokens for matcher in matchers],
         texts=[vocabulary.decode(matcher.tokens) for matcher in matchers],
-        complete=[matcher.is_terminated() or matcher.is_accepting() for matcher in matchers],
         calls=calls,
         chosen=chosen,
         forced=jumper.forced,
@@ -217,16 +213,14 @@ class _Jumper:
 
     def _run(self, before: list[int], recent: list[int], certain: bytes, encode: Encode) -> list[int] | None:
         """The tokens of ``recent`` and ``certain`` after ``before``, or as a text of their own where the tokenizer
-        would merge them with what is before; None where that is not UTF-8."""
+        would merge them with what is before, or does not know that; None where it does not know them either: they begin
+        or end in the midst of a character, or hold one that is not assigned."""
         for context in (before[-_CONTEXT:], before[:0]):
             text = self._spelled([*context, *recent]) + certain
             try:
-                text = text.decode("utf-8", "strict").encode()
-            except UnicodeDecodeError as error:
-                if error.reason != "unexpected end of data":
-                    continue
-                text = text[: error.start]
-            found = list(encode(text)) if text else []
+                found = list(encode(_whole_characters(text)))
+            except (UnicodeDecodeError, TokenizationError):
+                continue
             if found[: len(context)] == context:
                 return found[len(context) :]
         return None
@@ -248,3 +242,8 @@ class _Jumper:
 
     def _spelled(self, tokens: Sequence[int]) -> bytes:
         return b"".join(self._vocabulary.tokens[token] for token in tokens)
+
+
+def _whole_characters(text: bytes) -> bytes:
+    """The text without a character that is not complete at its end. Raises ``UnicodeDecodeError``."""
+    return codecs.getincrementaldecoder("utf-8")().decode(text).encode()

@@ -28,7 +28,8 @@ from tokenfst.decoding.bitmask import (
     bitmask_from_ids,
     fill_bitmasks,
 )
-from tokenfst.decoding.canonical import CanonicalAutomaton, CanonicalMatcher
+from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
@@ -156,7 +157,7 @@ class PackedRows(Rows):
 
 
 class ConstraintRows(PackedRows):
-    """One matcher per row of a batch. Those of canonical automata have neither budgets nor distances."""
+    """One matcher per row of a batch. Those of canonical automata have no ``mask_nearer_``."""
 
     def __init__(
         self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
@@ -196,22 +197,23 @@ class ConstraintRows(PackedRows):
 
     def distances(self) -> torch.Tensor:
         return torch.tensor(
-            [0 if m.is_terminated() else _with_distances(m).distance() for m in self.matchers],
-            device=self.device,
+            [0 if m.is_terminated() else m.distance() for m in self.matchers], device=self.device
         )
 
     def _fill_nearer(self) -> None:
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
-            if isinstance(automaton, CanonicalAutomaton):
-                raise _no_distances(automaton)
-            known = _with_distances(matcher)
-            self._bitmask[row] = 0 if known.is_terminated() else automaton.nearer_mask(known)
+            if isinstance(automaton, CanonicalAutomaton) or isinstance(matcher, CanonicalMatcher):
+                raise ConstraintError(
+                    f"{automaton!r} does not know which tokens lead nearer to its end: compile the constraint with "
+                    'tokenization="all"'
+                )
+            self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
 
     def _fill(self, left: Sequence[int] | None) -> None:
         if left is not None:
             for row, matcher in enumerate(self.matchers):
                 if not self.is_finished(row):
-                    self._fill_within(row, _with_distances(matcher), left[row])
+                    self._fill_within(row, matcher, left[row])
         elif all(matcher.max_tokens_left is None for matcher in self.matchers):
             fill_bitmasks(self.matchers, self._bitmask)
         else:
@@ -231,7 +233,7 @@ class ConstraintRows(PackedRows):
             else:
                 matcher.fill_next_token_bitmask(self._bitmask, row)
 
-    def _fill_within(self, row: int, matcher: Matcher, left: int) -> None:
+    def _fill_within(self, row: int, matcher: AnyMatcher, left: int) -> None:
         before = matcher.max_tokens_left
         try:
             matcher.max_tokens_left = left
@@ -303,15 +305,3 @@ def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) 
                 f"{each[0].vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
             )
     return each
-
-
-def _with_distances(matcher: AnyMatcher) -> Matcher:
-    if isinstance(matcher, CanonicalMatcher):
-        raise _no_distances(matcher.automaton)
-    return matcher
-
-
-def _no_distances(automaton: CanonicalAutomaton) -> ConstraintError:
-    return ConstraintError(
-        f'{automaton!r} knows no distances: compile the constraint with tokenization="all"'
-    )

@@ -40,7 +40,7 @@ from tokenfst.decoding.horizon import Horizon, Length
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.proposals import HorizonRows, MaskedRows, ProductRows, Proposal
 from tokenfst.decoding.resampling import SCHEMES, Resampling, draw_one, resample
-from tokenfst.decoding.rows import ConstraintRows
+from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import HmmError, ModelError, ParticleError
 
@@ -95,7 +95,7 @@ class Particles:
 def smc(
     model: Any,
     prompts: Prompts,
-    automata: TokenAutomaton | Sequence[TokenAutomaton],
+    automata: AnyAutomaton | Sequence[AnyAutomaton],
     *,
     particles: int,
     max_tokens: int,
@@ -111,7 +111,8 @@ def smc(
 ) -> list[Particles]:
     """``particles`` weighted samples for each prompt, of texts of ``max_tokens`` tokens at most, or exactly so many.
 
-    ``model``: what ``as_language_model`` takes. ``automata``: one for all prompts, or one for each. ``proposal``:
+    ``model``: what ``as_language_model`` takes. ``automata``: one for all prompts, or one for each; with stacks for
+    "lcd" and for "gcd" of texts of at most so many tokens; of canonical tokenizations for "lcd" only. ``proposal``:
     "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what the model
     writes after its prompts; or finished products of the automata with it, to be used again and again. ``corrected``,
     ``potentials``: of P-GCD; see ``HmmProduct.log_weights`` and above. ``ess_threshold``: particles of a prompt are
@@ -120,8 +121,8 @@ def smc(
 
     Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
     works (a local mask of a push-down automaton is not asked about exact lengths); ``VocabularyMismatchError``;
-    ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd" lacks its model. Later, ``LogitsError``
-    where the model's scores are no distribution.
+    ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd" lacks its model. Later,
+    ``LogitsError`` where the model's scores are no distribution.
     """
     if particles < 1 or max_tokens < 0 or not 0 <= ess_threshold <= 1:
         raise ParticleError(
@@ -138,11 +139,12 @@ def smc(
     language_model = as_language_model(model)
     each = list(automata) if isinstance(automata, Sequence) else [automata] * len(prompts)
     width, device = language_model.width, language_model.device
+    budgeted = all(isinstance(automaton, TokenAutomaton) for automaton in each)
     # One row a prompt checks what every proposal needs: vocabularies, and the budget.
     checked = ConstraintRows.start(
         each,
         prompts=len(prompts),
-        max_tokens=max_tokens if length == "at_most" else None,
+        max_tokens=max_tokens if length == "at_most" and (budgeted or proposal != "lcd") else None,
         width=width,
         device=device,
     )
@@ -158,7 +160,8 @@ def smc(
         found = HorizonRows([horizon for horizon in horizons for _ in range(particles)])
     else:
         if length == "exact":
-            _horizons([automaton for automaton in each if not automaton._native.is_pushdown], max_tokens)
+            finite = [a for a in each if isinstance(a, TokenAutomaton) and not a._native.is_pushdown]
+            _horizons(finite, max_tokens)
         rows = ConstraintRows.start(
             [automaton for automaton in each for _ in range(particles)],
             prompts=len(prompts) * particles,
@@ -204,7 +207,9 @@ class _Run:
     def draw(self, left: int, generator: torch.Generator | None) -> torch.Tensor:
         """A token for every live row, weights and potentials brought up to date. Returns which of all rows go on:
         neither ended nor without a token."""
-        log_probs = next_log_probs(self._session.logits)[self._place]
+        log_probs = next_log_probs(self._session.logits)
+        if len(log_probs) < len(self._place):  # one row a prompt, before the first token
+            log_probs = log_probs[self._place]
         scores = self._proposal.weigh(log_probs, left)
         total = scores.logsumexp(1)
         stuck = total == -torch.inf
@@ -219,7 +224,6 @@ class _Run:
         self._lengths[live] += (~stuck).long()
         going = torch.zeros(len(self._weights), dtype=torch.bool, device=tokens.device)
         going[live] = ~(stuck | torch.isin(tokens, self._ends))
-        self._potentials[~going] = 0.0
         return going
 
     def resample(
@@ -281,19 +285,19 @@ class _Run:
         return found
 
 
-def _horizons(automata: Sequence[TokenAutomaton], max_tokens: int) -> list[Horizon]:
+def _horizons(automata: Sequence[AnyAutomaton], max_tokens: int) -> list[Horizon]:
     """A horizon of exactly so many tokens for each; equal automata share it."""
     made = {number: Horizon(automaton, max_tokens, "exact") for number, automaton in _different(automata)}
     return [made[id(automaton)] for automaton in automata]
 
 
-def _different(automata: Sequence[TokenAutomaton]) -> Iterable[tuple[int, TokenAutomaton]]:
+def _different(automata: Sequence[AnyAutomaton]) -> Iterable[tuple[int, AnyAutomaton]]:
     return {id(automaton): automaton for automaton in automata}.items()
 
 
 def _products(
     hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None,
-    automata: Sequence[TokenAutomaton],
+    automata: Sequence[AnyAutomaton],
     max_tokens: int,
     length: Length,
     budget: Budget | None,
@@ -308,13 +312,13 @@ def _products(
         }
         return [made[id(automaton)] for automaton in automata]
     products = [hmm] * len(automata) if isinstance(hmm, HmmProduct) else list(hmm)
-    for product, automaton in zip(products, automata, strict=len(products) == len(automata)):
+    if len(products) != len(automata) or any(product.hmm is not products[0].hmm for product in products):
+        raise HmmError("give one product for each prompt, all of one hidden Markov model")
+    for product, automaton in zip(products, automata, strict=True):
         horizon = product.horizon
         if product.automaton is not automaton or (horizon.max_tokens, horizon.length) != (max_tokens, length):
             raise HmmError(
                 f"a product was made of {horizon.name} for {horizon.length} {horizon.max_tokens} tokens, and is asked "
                 f"about {automaton.source} for {length} {max_tokens}"
             )
-    if len(products) != len(automata) or len({id(product.hmm) for product in products}) > 1:
-        raise HmmError("give one product for each prompt, all of one hidden Markov model")
     return products

@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.drafts import DraftTree, LaggingSession, Proposer, draw_tree
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.language_model import as_language_model
@@ -41,15 +40,14 @@ except ImportError as error:
 class Speculation:
     """What ``speculative_generate`` made.
 
-    ``tokens``: the new tokens, the end token included; ``text``: what they spell; ``complete``: whether it is in the
-    language. ``target_calls``, ``draft_calls``: of the models, the prompt's included. ``tried``, ``accepted``: by depth
-    in the draft, how often a drafted choice was judged, and how often one was accepted. ``forced``: tokens that had no
+    ``tokens``: the new tokens, an end token included; ``text``: what they spell, which is in the language.
+    ``target_calls``, ``draft_calls``: of the models, the prompt's included. ``tried``, ``accepted``: by depth in the
+    draft, how often a drafted choice was judged, and how often one was accepted. ``forced``: tokens that had no
     alternative.
     """
 
     tokens: list[int]
     text: bytes
-    complete: bool
     target_calls: int
     draft_calls: int
     tried: list[int]
@@ -106,7 +104,7 @@ def speculative_generate(
         raise DecodingError(f"branching={tuple(branching)}: each place needs 1 child or more")
     if max_new_tokens < 1:
         raise DecodingError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
-    matcher = automaton.matcher(None if isinstance(automaton, CanonicalAutomaton) else max_new_tokens)
+    matcher = automaton.matcher(max_new_tokens)
     runs = ForcedRuns(vocabulary, max_new_tokens)
     forced = len(runs.take(matcher))
     tried, accepted = [0] * len(branching), [0] * len(branching)
@@ -142,7 +140,6 @@ def speculative_generate(
     return Speculation(
         tokens=matcher.tokens,
         text=vocabulary.decode(matcher.tokens),
-        complete=matcher.is_terminated() or matcher.is_accepting(),
         target_calls=large.calls if large is not None else 0,
         draft_calls=small.calls if small is not None else 0,
         tried=tried,

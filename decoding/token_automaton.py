@@ -226,7 +226,8 @@ class TokenAutomaton:
         once and kept."""
         from tokenfst.decoding.gcd_reach import Reach
 
-        return self._reaches.setdefault(exact, Reach(self, exact=exact))
+        known = self._reaches.get(exact)
+        return known or self._reaches.setdefault(exact, Reach(self, exact=exact))
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

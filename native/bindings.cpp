@@ -350,6 +350,7 @@ void bind_automata(nb::module_& m) {
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
       .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
+      .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
         nb::gil_scoped_release nogil;
         Stacks stacks;

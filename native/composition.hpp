@@ -116,7 +116,7 @@ class Composition {
         }
         if (at) fragment = make_fragment(at, top);
       }
-      if (fragment && fragment->usable && gather_split(walk, place, at, *fragment, out)) {
+      if (fragment && fragment->usable && fits(at, *fragment) && gather_split(walk, place, at, *fragment, out)) {
         if (exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
       } else {
         gather_below(walk, place, out, pending);
@@ -200,6 +200,7 @@ class Composition {
       return;
     }
     Split at = split_of(node);
+    if (at.widened != kUnbounded) at = {};  // its places are too many to be represented
     auto fragment = at ? known_fragment(at, 0) : nullptr;
     if (at && !fragment) fragment = make_fragment(at, 0);
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
@@ -350,7 +351,12 @@ class Composition {
   }
 
   Split split_of(NodeId node) {
-    return bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
+    Split found = bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
+    return found.widened < vocabulary_.trie().max_depth() ? Split{} : found;
+  }
+  // Whether bounds that the fragment leaves out do not matter to any token.
+  bool fits(const Split& at, const Fragment& fragment) const {
+    return at.widened == kUnbounded || at.widened - vocabulary_.trie().max_depth() >= fragment.completion;
   }
   // Where an expression begins with one token of a class: what that is, and what follows; else empty.
   std::pair<NodeId, NodeId> begun(NodeId node) {
@@ -433,11 +439,13 @@ class Composition {
     return slot;
   }
   using Slot = std::pair<uint64_t, uint32_t>;
-  static Slot slot_of(const Split& at, uint32_t top) { return {uint64_t{at.fragment} << 1 | at.counted, top}; }
+  static Slot slot_of(const Split& at, uint32_t top) {
+    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, top};
+  }
   std::string fragment_key(const Split& at, uint32_t top) {
     return bytes_.with_arena([&](const Arena& arena) {
       std::string key = canonical_key(arena, at.fragment);
-      if (!key.empty()) key.append(1, at.counted ? 'c' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
+      if (!key.empty()) key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
       return key;
     });
   }

@@ -6,6 +6,9 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 
+#include <array>
+#include <optional>
+
 #include "budget_layers.hpp"
 #include "device_kernels.hpp"
 #include "numpy_arrays.hpp"
@@ -36,6 +39,28 @@ inline void bind_device(nanobind::module_& m) {
       },
       "automaton"_a, "bytes"_a, "seconds"_a, "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
 
+  m.def(
+      "byte_tables",
+      [](TokenAutomaton& automaton) {
+        Tables tables;
+        uint32_t inner_start;
+        {
+          nb::gil_scoped_release nogil;
+          ByteAutomaton& bytes = automaton.bytes();
+          tables = bytes.determinize();
+          inner_start = bytes.numbering(bytes.reachable())[bytes.inner_start()];
+        }
+        const size_t states = tables.accepting.size(), width = tables.num_classes;
+        nb::dict result;
+        result["classes"] = to_numpy(std::vector<uint8_t>(tables.classes.begin(), tables.classes.end()), {256});
+        result["table"] = to_numpy(std::move(tables.table), {states, width});
+        result["accepting"] = to_numpy(std::move(tables.accepting), {states});
+        result["start"] = tables.start;
+        result["inner_start"] = inner_start;
+        return result;
+      },
+      "automaton"_a, "The byte automaton of a token automaton without a stack, every state made but no mask.");
+
   auto table = []<class T>(uintptr_t address) { return reinterpret_cast<T*>(address); };
   auto logits_view = [](uintptr_t address, int type, size_t rows, size_t width, std::ptrdiff_t stride) {
     return LogitsView{reinterpret_cast<std::byte*>(address), static_cast<LogitsType>(type), rows, width, stride};
@@ -59,7 +84,9 @@ inline void bind_device(nanobind::module_& m) {
       .def(
           "advance",
           [table](const DeviceTables& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
-            // Short: waking another thread would cost more than it takes.
+            // Few rows take less time than to hand the GIL over and back.
+            std::optional<nb::gil_scoped_release> nogil;
+            if (rows > 1024) nogil.emplace();
             const auto* from = table.template operator()<const int32_t>(states);
             const auto* token = table.template operator()<const int64_t>(tokens);
             auto* to = table.template operator()<int32_t>(out);

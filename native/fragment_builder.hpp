@@ -119,6 +119,7 @@ class FragmentBuilder {
     };
     for (const Inside& inside : inside_) represent(inside.token, {inside.state, inside.iterations});
     for (const Span& span : spans_) represent(trie_.string_at(span.first), {span.state, uint16_t{0}});
+    if (split_.widened != kUnbounded) fragment.completion = longest_completion(met);
     if (!split_.counted) return true;
     sort_by_iterations();
     size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
@@ -137,6 +138,30 @@ class FragmentBuilder {
       fragment.nested.push_back(row);
     }
     return true;
+  }
+
+  // The most bytes that a shortest way from one of these places to acceptance has; UINT32_MAX if that takes a long search.
+  uint32_t longest_completion(const std::set<std::pair<State, uint16_t>>& places) {
+    constexpr size_t kMostStates = 1'000;
+    uint32_t longest = 0;
+    std::vector<std::pair<State, uint32_t>> queue;
+    std::set<State> seen;
+    for (auto& [place, iterations] : places) {
+      queue.assign(1, {place, 0});
+      seen = {kDead, place};
+      size_t at = 0;
+      for (; at < queue.size() && !automaton_.accepting(queue[at].first); ++at) {
+        if (queue.size() > kMostStates) return UINT32_MAX;
+        const auto [state, length] = queue[at];
+        for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {
+          const State next = automaton_.row(state)[c];
+          if (seen.insert(next).second) queue.emplace_back(next, length + 1);
+        }
+      }
+      if (at == queue.size()) return UINT32_MAX;
+      longest = std::max(longest, queue[at].second);
+    }
+    return longest;
   }
 
   // Most iterations first, and as before among equals: a counting sort.

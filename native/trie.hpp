@@ -136,7 +136,7 @@ class Trie {
   }
 
  private:
-  static constexpr uint32_t kWorthAsking = 8;  // nodes
+  static constexpr uint32_t kWorthAsking = 1;  // nodes
 
   void list_children() {
     const uint32_t count = static_cast<uint32_t>(num_nodes());

@@ -95,11 +95,11 @@ def accepted(automaton: TokenAutomaton, length: int, kind: str = "at_most") -> l
     return found
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(6000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [250, pytest.param(6000, marks=pytest.mark.soak)])
 def test_something_accepted_is_found_if_there_is_anything(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The masks keep every row alive, for any number of beams; both ways to find the best candidates."""
+    """The masks keep every row alive, for any number of beams; with blocks of any width."""
     rng = random.Random(count)
     seen = {True: 0, False: 0}
     while sum(seen.values()) < count:
@@ -112,7 +112,7 @@ def test_something_accepted_is_found_if_there_is_anything(
         if kind == "counted" and length == 0:
             continue
         texts = accepted(automaton, length, kind)
-        monkeypatch.setattr(search, "_NARROW", rng.choice([64, 0]) if beams <= 4 else 64)
+        monkeypatch.setattr(search, "_BLOCK", rng.choice([1, 2, 3, 4, 128]))
         options = KINDS[kind] | {
             "num_beams": beams,
             "max_length": length,
@@ -138,7 +138,7 @@ def test_something_accepted_is_found_if_there_is_anything(
     assert min(seen.values()) > count // 40
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(3000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [80, pytest.param(3000, marks=pytest.mark.soak)])
 def test_a_beam_wide_enough_finds_the_best_sequences_in_order(count: int) -> None:
     rng = random.Random(count + 1)
     done = 0
@@ -170,7 +170,7 @@ def test_a_beam_wide_enough_finds_the_best_sequences_in_order(count: int) -> Non
 def test_viterbi_is_the_oracle_on_markov_chains() -> None:
     """MAP of a Markov chain with a unary constraint takes O(T * S²): the paper's theorem 2 says NP-hard."""
     rng = random.Random(5)
-    for _ in range(60):
+    for _ in range(25):
         states, length = 3, rng.randint(2, 6)
         chain = torch.log_softmax(torch.tensor([[rng.gauss(0, 2) for _ in range(4)] for _ in range(4)]), -1)
         place, wanted = rng.randrange(length), rng.randrange(states)

@@ -13,7 +13,7 @@ import pytest
 from support.device_worlds import Row, ids, random_automata
 from test_engine_tokens import random_vocabulary
 
-from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex
+from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex, special_token
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -30,7 +30,9 @@ torch = pytest.importorskip("torch")
 device_automaton = pytest.importorskip("tokenfst.decoding.device_automaton")
 plain = pytest.importorskip("tokenfst.decoding.device_torch")
 DeviceAutomaton = device_automaton.DeviceAutomaton
+ComposingDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device_composing").ComposingDeviceAutomaton
 
+EVERY_BYTE = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 ABC = Vocabulary([b"a", b"b", b"ab", b"c", b"", b""], 4)
 
 
@@ -179,6 +181,27 @@ def test_implementations_agree_on_anything(tekken: Vocabulary) -> None:
         assert ours.dtype == reference.dtype and torch.equal(ours, reference)
 
 
+def test_an_object_over_a_real_vocabulary(tekken: Vocabulary) -> None:
+    """Texts of JSON objects to their ends, under budgets, against matchers: every mask, every state."""
+    pattern = (
+        r'\{"name": "[^"\\]{0,20}"(, "age": (0|[1-9][0-9]{0,2}))?(, "tags": \["[a-z]+"(, "[a-z]+")*\])?\}'
+    )
+    made = automaton(pattern, tekken).expand()
+    device = DeviceAutomaton(made)
+    rows = [Row(made, tekken, left) for left in (made.distance(), made.distance() + 1, 18, 30)]
+    states = device.start_states([0] * 4)
+    torch.manual_seed(0)
+    for _ in range(30):
+        budget = torch.tensor([-1 if row.over else row.left for row in rows], dtype=torch.int32)
+        masks = device.bitmask(states, budget).numpy()
+        assert [ids(words, len(tekken)) for words in masks] == [row.allowed() for row in rows]
+        tokens, states = device.step(torch.randn(4, len(tekken)), states, budget)
+        for row, token in zip(rows, tokens.tolist(), strict=True):
+            row.accept(token)
+        assert not device.is_dead(states).any()
+    assert all(row.matcher.is_accepting() or row.over for row in rows)
+
+
 def test_many_rows_are_shared_by_threads(tekken: Vocabulary) -> None:
     device = DeviceAutomaton(automaton("[0-9]+", tekken))
     logits = torch.randn(40, len(tekken))
@@ -186,6 +209,43 @@ def test_many_rows_are_shared_by_threads(tekken: Vocabulary) -> None:
     device.mask_logits_(whole, states)
     for row in range(40):
         assert torch.equal(device.mask_logits_(logits[row : row + 1].clone(), states[:1])[0], whole[row])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_masks_composed_at_each_step(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(6):
+        vocabulary = random_vocabulary(rng)
+        automata = random_automata(rng, vocabulary, 2)
+        if not vocabulary.native.complete:
+            with pytest.raises(ConstraintError, match="not every byte"):
+                ComposingDeviceAutomaton(automata)
+            continue
+        device = ComposingDeviceAutomaton(automata)
+        rows = [Row(automaton, vocabulary, None) for automaton in automata]
+        states = device.start_states([0, 1])
+        for _ in range(7):
+            wanted = [row.allowed() for row in rows]
+            assert [ids(words, len(vocabulary)) for words in device.bitmask(states).numpy()] == wanted
+            logits = torch.randn(2, len(vocabulary) + 3)
+            tokens, reached = device.step(logits, states, temperature=rng.choice([0.0, 1.0]))
+            assert all(token in wanted[row] for row, token in enumerate(tokens.tolist()))
+            masked = device.mask_logits_(logits, states).isfinite()
+            assert [set(row.nonzero()[:, 0].tolist()) for row in masked] == wanted
+            states = device.advance(states, tokens)
+            assert torch.equal(states, reached)
+            for row, token in zip(rows, tokens.tolist(), strict=True):
+                row.accept(token)
+            assert device.is_accepting(states).tolist() == [
+                row.over or row.matcher.is_accepting() for row in rows
+            ]
+        for refused in (
+            lambda device=device, states=states: device.bitmask(states, 3),
+            lambda device=device, states=states: device.distance(states),
+            lambda device=device: device.start(0, 3),
+        ):
+            with pytest.raises(TokenBudgetError):
+                refused()
 
 
 # --- forks, beams, drafts: gathers ---
@@ -254,6 +314,33 @@ def test_out_of_range_is_dead_or_told(make: Any) -> None:
         checked.advance(states[:1], tokens[:1])
 
 
+@pytest.mark.parametrize(
+    "pattern", ["(?P<TEXT_TOKEN>){2,3}", "a(?P<TEXT_TOKEN>)b?", "ac|(?P<TEXT_TOKEN>){2}b"]
+)
+def test_languages_that_speak_of_tokens(make: Any, pattern: str) -> None:
+    made = automaton(pattern, EVERY_BYTE)
+    device, rng = make(made), random.Random(0)
+    for left in (None, None, 4):
+        row, states = Row(made, EVERY_BYTE, left), device.start_states(1)
+        for _ in range(5):
+            budget = -1 if row.over or row.left is None else row.left
+            assert ids(device.bitmask(states, budget).numpy()[0], len(EVERY_BYTE)) == row.allowed()
+            token = rng.choice(sorted(row.allowed() & set(b"abc") | {256, 257}))
+            row.accept(token)
+            states = device.advance(states, torch.tensor([token]))
+            assert bool(device.is_dead(states)) == row.dead or budget >= 0
+            if bool(device.is_dead(states)) or row.dead:
+                break
+
+
+def test_special_tokens_in_a_language_are_refused() -> None:
+    special = Vocabulary([*EVERY_BYTE.tokens, b""], 257, {"<tool>": 258})
+    with pytest.raises(ConstraintError, match="special tokens"):
+        DeviceAutomaton(compile(special_token("<tool>") + regex("a"), special))
+    with pytest.raises(ConstraintError, match="speaks of tokens"):
+        ComposingDeviceAutomaton(automaton("(?P<TEXT_TOKEN>)", EVERY_BYTE))
+
+
 def test_bad_automata(tmp_path: Path) -> None:
     other = Vocabulary([b"a", b"b", b""], 2)
     with pytest.raises(VocabularyMismatchError, match="one vocabulary"):
@@ -320,6 +407,16 @@ def test_equal_rows_are_kept_once(tekken: Vocabulary) -> None:
     automata = [automaton(f'"([^"\\\\]|\\\\.)*"{suffix}', tekken) for suffix in ("", "!", "[0-9]")]
     rows = [DeviceAutomaton(automata[:count], budgets=False).tables.rows.shape[0] for count in (1, 2, 3)]
     assert all(later - earlier < rows[0] - 1 for earlier, later in pairwise(rows))
+
+
+def test_many_end_tokens(make: Any) -> None:
+    vocabulary = Vocabulary([b"a", *[b""] * 600, b"b"], list(range(1, 601)))
+    device = make(automaton("ab", vocabulary))
+    states = torch.tensor([0, 1, 2], dtype=torch.int32)
+    assert device.mask_logits_(torch.zeros(3, 602), states).isfinite().sum(1).tolist() == [600, 600, 1]
+    states = device.advance(device.start_states(3), torch.tensor([0, 0, 300]))
+    states = device.advance(states, torch.tensor([601, 600, 0]))
+    assert device.advance(states, torch.tensor([300, 300, 300])).tolist() == [1, 0, 0]
 
 
 def test_long_lists_of_flips_become_rows() -> None:

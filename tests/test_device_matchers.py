@@ -62,6 +62,20 @@ def test_stacks_stay_on_the_host_and_masks_recur() -> None:
     assert paged.memory().total > 0
 
 
+def test_canonical_tokenizations_and_many_end_tokens() -> None:
+    vocabulary = Vocabulary([b"a", *[b""] * 600, b"b"], list(range(1, 601)))
+    paged = DeviceMatchers([compile(regex("ab"), vocabulary).matcher() for _ in range(2)], vocabulary)
+    for tokens, allowed in (([0, 601], [1, 1]), ([601, 601], [1, 600]), ([5, 5], [600, 600])):
+        logits = paged.mask_logits_(torch.zeros(2, 602), paged.states())
+        assert logits.isfinite().sum(1).tolist() == allowed
+        paged.follow(torch.tensor(tokens))
+    tiktoken = Vocabulary([*(bytes([b]) for b in range(256)), b"ab", b""], 257, split_pattern=r"\p{L}+")
+    canonical = compile(regex("ab+"), tiktoken, tokenization="canonical")
+    paged = DeviceMatchers([canonical.matcher()], tiktoken)
+    logits = paged.mask_logits_(torch.zeros(1, 258), paged.states())
+    assert logits.isfinite().nonzero()[:, 1].tolist() == [256]
+
+
 def test_a_full_pool() -> None:
     automaton = compile(regex("abcdefgh"), VOCABULARY)
     raising = DeviceMatchers([automaton.matcher()], VOCABULARY, slots=2, overflow="raise")

@@ -15,6 +15,7 @@ from test_hmm import seeded, small, split, tables
 
 from reference.probability import accepted_sequences, path_probability, posterior
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile, regex
+from tokenfst.decoding import hmm_product
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.hmm import Hmm
 from tokenfst.decoding.hmm_product import HmmProduct
@@ -116,6 +117,19 @@ def test_100_steps_and_4096_states_do_not_underflow_in_float32() -> None:
     expected = exact.log_accepted(hmm.start(), start, 100)
     assert float(expected) < 1.5 * math.log(1e-38), "the probability would underflow"
     assert found.log_accepted(wide.start(), start, 100).tolist() == pytest.approx(expected.tolist(), rel=1e-5)
+
+
+def test_temporary_arrays_are_cut_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Vocabulary([bytes([byte]) for byte in range(97, 107)] + [b""], 10)
+    hmm, constraint = small(6, vocab=11), automaton("[a-c]*[d-f]{2}|b[c-j]*a", words)
+    found = []
+    for chunk in (1, 7, 1 << 20):
+        monkeypatch.setattr(hmm_product, "_CHUNK", chunk)
+        product = HmmProduct(hmm, constraint, 5)
+        found.append(product.log_weights(hmm.start(), torch.tensor([product.start]), 5))
+    for weights, joint in found[:2]:
+        assert torch.allclose(weights, found[2][0], rtol=1e-12)
+        assert torch.allclose(joint, found[2][1], rtol=1e-12)
 
 
 def test_tokens_that_the_model_rules_out_stay_possible() -> None:

@@ -77,10 +77,8 @@ def llama(vocabulary: Vocabulary) -> LlamaForCausalLM:
 
 
 def check(found: Generation, patterns: list[str], max_new_tokens: int) -> None:
-    for tokens, text, complete, pattern in zip(
-        found.tokens, found.texts, found.complete, patterns, strict=True
-    ):
-        assert complete and re.fullmatch(pattern, text.decode()), (pattern, text)
+    for tokens, text, pattern in zip(found.tokens, found.texts, patterns, strict=True):
+        assert re.fullmatch(pattern, text.decode()), (pattern, text)
         assert len(tokens) <= max_new_tokens
     assert found.chosen - found.replaced + found.forced == sum(map(len, found.tokens))
 
@@ -116,7 +114,7 @@ def test_a_forced_text_needs_no_model(vocabulary: Vocabulary) -> None:
     found = generate(CallbackModel(scores, 4), [[]], compile(regex("abcab"), small), max_new_tokens=6)
     assert found.tokens == [[0, 1, 2, 0, 1, 3]] and (found.calls, found.forced) == (0, 6)
     found = generate(CallbackModel(scores, 4), [[]], compile(regex("abcab"), small), max_new_tokens=5)
-    assert found.tokens == [[0, 1, 2, 0, 1]] and found.complete == [True]
+    assert found.tokens == [[0, 1, 2, 0, 1]]
     whole = generate(
         CallbackModel(scores, len(vocabulary)),
         [[1]],
@@ -198,16 +196,30 @@ def test_a_chosen_token_is_cut_anew_with_what_follows() -> None:
     assert found.tokens == [[258, 259]] and (found.calls, found.replaced) == (1, 1)
 
 
+def test_characters_that_the_tokenizer_does_not_know(vocabulary: Vocabulary) -> None:
+    """An unassigned character before a certain text: the text is cut by itself. One inside: it is left to the model."""
+    unassigned = "\U00015a84"
+    wanted = torch.zeros(len(vocabulary))
+    model = CallbackModel(lambda ids: wanted.repeat(len(ids), 1), len(vocabulary))
+    for pattern in (f"[x{unassigned}]abc", f"[xy]{unassigned}abc"):
+        automaton = compile(regex(pattern), vocabulary)
+        wanted.zero_()[unassigned.encode()[0]] = 1.0
+        found = generate(model, [[]], automaton, max_new_tokens=12, jump_forward="canonical")
+        assert re.fullmatch(pattern, found.texts[0].decode()) and found.forced > 0
+        with pytest.raises(TokenizationError):
+            byte_pair_tokenizer(vocabulary).encode(unassigned.encode())
+
+
 def test_canonical_automata_are_followed_exactly(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
     encode = byte_pair_tokenizer(vocabulary).encode
     automaton = compile(regex(PATTERNS[1]), vocabulary, tokenization="canonical")
     plain = generate(llama, [[1, 2], [3]], automaton, max_new_tokens=30, jump_forward=False)
     found = generate(llama, [[1, 2], [3]], automaton, max_new_tokens=30)
-    assert found.tokens == plain.tokens and found.forced > 0 and found.complete == [True, True]
+    assert found.tokens == plain.tokens and found.forced > 0
     for tokens, text in zip(found.tokens, found.texts, strict=True):
         assert tokens == [*encode(text), vocabulary.eos_token_ids[0]]
-    cut = generate(llama, [[1, 2]], automaton, max_new_tokens=2)
-    assert cut.complete == [False] and len(cut.tokens[0]) == 2
+    with pytest.raises(TokenBudgetError):
+        generate(llama, [[1, 2]], automaton, max_new_tokens=2)
 
 
 def test_encoding_is_the_tokenizers_own(vocabulary: Vocabulary) -> None:

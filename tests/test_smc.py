@@ -19,6 +19,7 @@ from tokenfst.decoding.language_model import CallbackModel, as_language_model
 from tokenfst.decoding.resampling import SCHEMES
 from tokenfst.decoding.smc import PROPOSALS, Particles, smc
 from tokenfst.errors import (
+    ConstraintError,
     HmmError,
     LogitsError,
     ModelError,
@@ -105,7 +106,7 @@ def test_the_posterior_is_approached_as_particles_grow(
 
 @pytest.mark.parametrize(("proposal", "options"), VARIANTS)
 @pytest.mark.parametrize("length", ["exact", "at_most"])
-@pytest.mark.parametrize("ess_threshold", [0.0, 0.8, 1.0])
+@pytest.mark.parametrize("ess_threshold", [0.8, 1.0])
 def test_every_text_has_its_probability_on_average(
     proposal: str, options: dict[str, Any], length: str, ess_threshold: float
 ) -> None:
@@ -113,7 +114,7 @@ def test_every_text_has_its_probability_on_average(
     exact, evidence = truth(length)
     runs = 1000
     found = run(runs, 4, proposal, length, ess_threshold=ess_threshold, **options)
-    assert any(one.resampled for one in found) == (ess_threshold > 0)
+    assert any(one.resampled for one in found)
     mass: dict[tuple[int, ...], list[float]] = {tokens: [] for tokens in exact}
     for one in found:
         of_text = dict.fromkeys(exact, 0.0)
@@ -137,6 +138,23 @@ def test_every_scheme_leaves_the_evidence_unbiased(scheme: str) -> None:
     evidences = torch.tensor([math.exp(one.log_evidence) for one in found])
     error = float(evidences.std()) / math.sqrt(len(found))
     assert abs(float(evidences.mean()) - truth("at_most")[1]) < 4 * error
+
+
+def test_a_model_with_zeros_breaks_nothing() -> None:
+    """Its tokens 1 and 2 come in state 1 only, which it never reaches, so it holds every text impossible. What it says
+    nothing about stays possible; where it says nothing at all, P-GCD is GCD."""
+    zeros = Hmm(
+        torch.tensor([1.0, 0.0]),
+        torch.tensor([[1.0, 0.0], [0.5, 0.5]]),
+        torch.tensor([[0.7, 0.0, 0.0, 0.3], [0.0, 0.5, 0.5, 0.0]]),
+    )
+    exact, evidence = truth("at_most")
+    for one in run(50, 4, "p-gcd", hmm=zeros, ess_threshold=1.0):
+        assert {tuple(tokens) for tokens in one.tokens} <= set(exact)
+        assert math.isfinite(one.log_evidence)
+    found = run(1500, 4, "p-gcd", hmm=zeros, ess_threshold=1.0, corrected=False, potentials=False)
+    evidences = torch.tensor([math.exp(one.log_evidence) for one in found])
+    assert abs(float(evidences.mean()) - evidence) < 4 * float(evidences.std()) / math.sqrt(len(found))
 
 
 def test_a_perfect_look_ahead_needs_one_particle() -> None:
@@ -277,6 +295,19 @@ def test_grammars_with_a_stack_are_sampled_too() -> None:
         error = float(evidences.std()) / math.sqrt(len(found))
         assert abs(float(evidences.mean()) - evidence) < 4 * error
         assert {tuple(tokens) for one in found for tokens in one.distribution()} <= set(exact)
+
+
+def test_canonical_tokenizations_are_for_local_masks(tekken: Vocabulary) -> None:
+    canonical = compile(regex("(hello|world)+"), tekken, tokenization="canonical")
+    model = CallbackModel(lambda ids: torch.zeros(len(ids), len(tekken)), len(tekken))
+    found = smc(model, [[]], canonical, particles=3, max_tokens=4, proposal="lcd", generator=seeded(1))[0]
+    assert all(canonical.matcher().accept_tokens(tokens) for tokens in found.tokens)
+    for proposal, length in (("gcd", "at_most"), ("gcd", "exact"), ("p-gcd", "exact")):
+        with pytest.raises(ConstraintError, match="tokenization"):
+            smc(
+                model, [[]], canonical, particles=3, max_tokens=4, proposal=proposal, length=length,
+                hmm=Hmm.random(2, len(tekken)),
+            )  # fmt: skip
 
 
 def test_more_particles_than_texts_are_shared_out() -> None:

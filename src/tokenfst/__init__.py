@@ -55,9 +55,14 @@ if TYPE_CHECKING:
     from tokenfst.decoding.abs import abs_beam_search
     from tokenfst.decoding.abs_generate import abs_generate
     from tokenfst.decoding.device_automaton import DeviceAutomaton
+    from tokenfst.decoding.device_composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device_generate import DeviceGenerate
     from tokenfst.decoding.device_matchers import DeviceMatchers
     from tokenfst.decoding.drafts import PromptLookup
+    from tokenfst.decoding.gcd_edges import TokenEdges
+    from tokenfst.decoding.gcd_rows import start_rows
+    from tokenfst.decoding.gcd_sample import gcd_sample
+    from tokenfst.decoding.gcd_tensor import TensorRows
     from tokenfst.decoding.hmm import Hmm
     from tokenfst.decoding.hmm_product import HmmProduct
     from tokenfst.decoding.hmm_training import distil_hmm, train_hmm
@@ -72,6 +77,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "ComposingDeviceAutomaton",
     "Concepts",
     "ConstraintLogitsProcessor",
     "DeviceAutomaton",
@@ -86,7 +92,9 @@ __all__ = [
     "PromptLookup",
     "SchemaError",
     "SymbolAutomaton",
+    "TensorRows",
     "TokenAutomaton",
+    "TokenEdges",
     "TokenfstError",
     "UnsupportedSchemaError",
     "Vocabulary",
@@ -110,6 +118,7 @@ __all__ = [
     "ebnf",
     "fill_bitmasks",
     "gbnf",
+    "gcd_sample",
     "generate",
     "hierarchy",
     "hierarchy_labels",
@@ -133,6 +142,7 @@ __all__ = [
     "smc",
     "special_token",
     "speculative_generate",
+    "start_rows",
     "substring_of",
     "template",
     "text_until",
@@ -153,12 +163,16 @@ _LAZY = {
     "Hmm": "tokenfst.decoding.hmm",
     "HmmProduct": "tokenfst.decoding.hmm_product",
     "PromptLookup": "tokenfst.decoding.drafts",
+    "TensorRows": "tokenfst.decoding.gcd_tensor",
+    "TokenEdges": "tokenfst.decoding.gcd_edges",
     "abs_beam_search": "tokenfst.decoding.abs",
     "abs_generate": "tokenfst.decoding.abs_generate",
     "classify": "tokenfst.decoding.label_scoring",
     "distil_hmm": "tokenfst.decoding.hmm_training",
+    "gcd_sample": "tokenfst.decoding.gcd_sample",
     "generate": "tokenfst.decoding.jump_forward",
-    "DeviceAutomaton": "tokenfst.decoding.device_automaton",  # needs torch
+    "ComposingDeviceAutomaton": "tokenfst.decoding.device_composing",  # needs torch
+    "DeviceAutomaton": "tokenfst.decoding.device_automaton",
     "DeviceGenerate": "tokenfst.decoding.device_generate",
     "DeviceMatchers": "tokenfst.decoding.device_matchers",
     "json_object": "tokenfst.automata.json_schema",
@@ -168,6 +182,7 @@ _LAZY = {
     "multi_label": "tokenfst.decoding.label_scoring",
     "smc": "tokenfst.decoding.smc",
     "speculative_generate": "tokenfst.decoding.speculation",
+    "start_rows": "tokenfst.decoding.gcd_rows",
     "top_labels": "tokenfst.decoding.label_search",
     "train_hmm": "tokenfst.decoding.hmm_training",
 }

@@ -9,7 +9,7 @@ from test_engine_tokens import BUDGET, compose
 
 from reference.random_expressions import random_expression
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary
-from tokenfst.automata import expression as ex
+from tokenfst.automata.program import linearize
 from tokenfst.decoding.token_automaton import UNREACHABLE
 
 
@@ -23,7 +23,7 @@ def random_automata(
         native = compose(expr, vocabulary, rng.choice([0, 192]))
         if native.is_empty or not native.spellable or native.distance(native.start) == UNREACHABLE:
             continue
-        made = TokenAutomaton(native, vocabulary, "random", Budget(*BUDGET[:2]), program=ex.linearize(expr))
+        made = TokenAutomaton(native, vocabulary, "random", Budget(*BUDGET[:2]), program=linearize(expr))
         found.append(made.expand() if rng.random() < 0.5 else made)
     return found
 

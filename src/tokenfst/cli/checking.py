@@ -32,7 +32,8 @@ from tokenfst.cli.terminal import (
     say_json,
 )
 from tokenfst.decoding.bitmask import allocate_token_bitmask
-from tokenfst.decoding.canonical import CanonicalAutomaton, CanonicalMatcher
+from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
