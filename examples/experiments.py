@@ -67,12 +67,9 @@ class Experiment:
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown. Numbers with a fraction get three significant digits, but at least one decimal."""
-    lines = [
-        heading,
-        ["---"] + ["---:"] * (len(heading) - 1),
-        *([cell(item) for item in row] for row in rows),
-    ]
+    """A table in Markdown, numbers on the right; those with a fraction get three digits, or one behind the point."""
+    aligned = ["---:" if isinstance(item, int | float) else "---" for item in rows[0]]
+    lines = [heading, aligned, *([cell(item) for item in row] for row in rows)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 

@@ -85,8 +85,8 @@ def plot(axes: Any, results: dict[str, Sequence[Sequence[float]]]) -> None:
             places = [place + (index - 2) * 0.16 for place in range(len(SHARES))]
             axis.bar(places, [row[column] for row in rows], 0.15, label=name)
         axis.set_xticks(range(len(SHARES)), [f"{share:.0%}" for share in SHARES])
-        axis.set(xlabel="words left out", title=title, ylim=(0, 105))
-    axes[1].legend(fontsize=8, loc="lower left")
+        axis.set(xlabel="words left out", title=title, ylim=(0, 130))
+        axis.legend(fontsize=8, loc="upper center", ncols=3)
 
 
 if __name__ == "__main__":

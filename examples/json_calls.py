@@ -74,10 +74,10 @@ def main() -> None:
             rows.append((name, count, every, *judged(loaded, chosen, calls), each, each / base))
             run.note(str(rows[-1]))
     settings = (
-        f"{len(requests)} requests, at most {TOKENS} tokens, all requests in one batch. *Particles*: those that satisfy the "
-        "constraint; *satisfied*, *tool*, *right*: of the ones drawn in the end; *ms*: processor time for a "
-        "token of a particle; *slowdown*: against sampling as many texts without a constraint. For P-GCD the hidden "
-        f"Markov model was distilled, and its product made, before ({'; '.join(learned)})."
+        f"{len(requests)} requests, at most {TOKENS} tokens, all requests in one batch. *Particles*: those that "
+        "satisfy the constraint; *satisfied*, *tool*, *right*: of the ones drawn in the end; *ms*: processor time "
+        "for a token of a particle; *slowdown*: against sampling as many texts without a constraint. For P-GCD the "
+        f"hidden Markov model was distilled, and its product made, before ({'; '.join(learned)})."
     )
     heading = ("proposal", "k", "particles %", "satisfied %", "tool %", "right %", "ms", "slowdown")
     run.write(settings, [table(heading, rows)], lambda axes: plot(axes, rows))
@@ -208,8 +208,13 @@ def satisfied(value: Any) -> bool:
         return False
     given = value["arguments"]
     return any(tuple(given) == keys for keys in ARGUMENTS[value["name"]]) and all(
-        type(item) is (int if key in INTEGERS else str) for key, item in given.items()
+        is_integer(item) if key in INTEGERS else isinstance(item, str) for key, item in given.items()
     )
+
+
+def is_integer(item: Any) -> bool:
+    """As JSON Schema has it: 2.0 is one."""
+    return type(item) is int or (type(item) is float and item.is_integer())
 
 
 def plot(axes: Any, rows: Sequence[Any]) -> None:

@@ -114,10 +114,11 @@ def plot(axes: Any, rows: Sequence[Any], sweep: dict[str, list[float]]) -> None:
     axes[0].set_yticks(list(places), names)
     axes[0].set(xlim=(0, 105), title=f"{BEAMS} beams")
     axes[0].invert_yaxis()
-    axes[0].legend(loc="center right")
+    axes[0].legend(loc="upper right")
     for name, seconds in sweep.items():
         axes[1].plot(SWEEP, seconds, marker="o", label=name)
-    axes[1].set(xscale="log", yscale="log", xlabel="beams", ylabel="seconds a sentence", title="time")
+    axes[1].set(xscale="log", xlabel="beams", ylabel="processor seconds", title="one sentence")
+    axes[1].set_ylim(bottom=0)
     axes[1].set_xticks(SWEEP, SWEEP)
     axes[1].minorticks_off()
     axes[1].legend()

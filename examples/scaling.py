@@ -50,7 +50,7 @@ def main() -> None:
     ]
     run.write(
         f"Microseconds for a token, the median of each {length // BLOCKS} tokens, the least of three runs; {length} "
-        "tokens of JSON. The model has no more than 2,048 positions.",
+        "tokens of JSON. The model has no more than 2,048 positions; its figures are processor time.",
         [table(("after tokens", *(str(places[block]) for block in shown)), rows)],
         lambda axes: plot(axes, places, series),
         columns=1,

@@ -59,7 +59,7 @@ class Texts:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    arguments.add_argument("--steps", type=int, default=2000, help="batches of 4,096 tokens")
+    arguments.add_argument("--steps", type=int, default=1450, help="batches of 4,096 tokens")
     arguments.add_argument(
         "--resume", type=int, default=0, metavar="STEP", help="go on from the weights of this step"
     )

@@ -12,9 +12,11 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -27,6 +29,15 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 BLOCKS = {page: [match for match in BLOCK.finditer(page.read_text()) if not match["note"]] for page in PAGES}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """The models of the snippets are small: a second thread is of no use, and waits where others compute."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page]], ids=lambda page: page.name)
