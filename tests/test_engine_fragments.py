@@ -130,6 +130,29 @@ def test_fragments_are_shared_between_automata(tekken: Vocabulary) -> None:
     assert other.stats().dense_rows == 1
 
 
+@pytest.mark.parametrize("high", [30, 90, 250])
+def test_masks_of_a_pattern_and_a_length(high: int, tekken: Vocabulary) -> None:
+    """Whether the upper bound is far away, so that the fragment leaves it out, or near: the masks of single steps."""
+    content = tokenfst.regex(r"([a-zé]+[ ,]+){0,40}[a-zé]{2,}!") & tokenfst.regex(rf"(?s:.){{3,{high}}}")
+    language = tokenfst.regex('"') + content + tokenfst.regex('": [0-9]+')
+    program = ex.linearize(language.expr).native_args()
+    walked, split = (
+        _native.TokenAutomaton.compose(*program, tekken.native, 1_000_000, 1 << 31, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, 0)
+    )
+    rng = random.Random(high)
+    for _ in range(2):
+        matchers = [_native.Matcher(walked), _native.Matcher(split)]
+        for _ in range(20):
+            expected = allowed(matchers[0], len(tekken))
+            assert allowed(matchers[1], len(tekken)) == expected
+            if not expected - set(tekken.eos_token_ids):
+                break
+            token = rng.choice(sorted(expected - set(tekken.eos_token_ids)))
+            assert all(matcher.accept_token(token) for matcher in matchers)
+    assert split.stats["fragments"] > 0
+
+
 SMALL_TOKENS = [bytes([byte]) for byte in range(256)]  # shortcuts need all bytes
 SMALL_TOKENS += ["".join(chars).encode() for n in (2, 3) for chars in itertools.product('ab";', repeat=n)]
 SMALL_WHOLES = ['[ab]*"', '"[ab]*"', "[ab]*", '[ab]{0,4}"', '(a|bb?)*"', "[^;]*;", '(?=.*a.*)[ab]*"']
@@ -171,3 +194,25 @@ def test_parts_of_fragments_on_small_worlds(whole: str) -> None:
                     if text not in seen and len(text) <= 6:
                         seen.add(text)
                         pending.append((*path, token))
+
+
+@pytest.mark.parametrize("high", range(3, 10))
+@pytest.mark.parametrize("pattern", ["([ab]+;)*[ab]+", "[ab;]*aab", "(a|b;b)*"])
+def test_upper_bounds_on_small_worlds(pattern: str, high: int) -> None:
+    """A pattern and a length, where tokens have up to three bytes: wherever bytes lead, masks are those of walks."""
+    vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
+    language = (tokenfst.regex(pattern) & tokenfst.regex(f"[ab;]{{0,{high}}}")) + tokenfst.regex('";?')
+    program = ex.linearize(language.expr).native_args()
+    walked, split = (
+        _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+        for narrow in (NO_FRAGMENTS, 0)
+    )
+    pending = [b""]
+    while pending:
+        text = pending.pop()
+        matchers = [_native.Matcher(walked), _native.Matcher(split)]
+        assert all(matcher.accept_tokens(list(text)) for matcher in matchers)
+        expected = allowed(matchers[0], len(vocabulary))
+        assert allowed(matchers[1], len(vocabulary)) == expected, text
+        if len(text) < 6:
+            pending += [text + bytes([byte]) for byte in b'ab";' if byte in expected]

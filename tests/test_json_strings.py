@@ -437,9 +437,8 @@ def test_one_character_is_spelled_as_it_is_in_a_set(escapes: str) -> None:
             state, word = open_words.pop()
             if dfa.accepting[state]:
                 found.add(word)
-            for byte in range(256):
-                if following := int(dfa.table[state, dfa.classes[byte]]):
-                    open_words.append((following, word + bytes([byte])))
+            following = dfa.table[state, dfa.classes]
+            open_words += [(int(following[byte]), word + bytes([byte])) for byte in np.flatnonzero(following)]
         return found
 
     forms = json_strings._CODES[escapes].forms
