@@ -75,7 +75,7 @@ class Arena {
   NodeId token(NodeId text, Kind place = Kind::Token) {
     if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
     const Node& node = nodes_[text];
-    const uint8_t traits = static_cast<uint8_t>(node.traits | kHasToken);
+    const uint8_t traits = static_cast<uint8_t>((node.traits & ~kEndless) | kHasToken);
     return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
   }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
@@ -415,7 +415,7 @@ class Arena {
       pool_.push_back(arg);
     }
     if (conjunction) {
-      node.certain = others == endless && others <= 1;
+      node.certain = others == endless && others <= 1 && (node.traits & kHasToken) == 0;
       node.traits = (node.traits & ~kEndless) | (node.certain ? kEndless : 0);
     }
     return intern_pooled(node);

@@ -135,7 +135,7 @@ def test_masks_of_a_pattern_and_a_length(high: int, tekken: Vocabulary) -> None:
     """Whether the upper bound is far away, so that the fragment leaves it out, or near: the masks of single steps."""
     content = tokenfst.regex(r"([a-zé]+[ ,]+){0,40}[a-zé]{2,}!") & tokenfst.regex(rf"(?s:.){{3,{high}}}")
     language = tokenfst.regex('"') + content + tokenfst.regex('": [0-9]+')
-    program = ex.linearize(language.expr).native_args()
+    program = linearize(language.expr).native_args()
     walked, split = (
         _native.TokenAutomaton.compose(*program, tekken.native, 1_000_000, 1 << 31, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 0)
@@ -202,7 +202,7 @@ def test_upper_bounds_on_small_worlds(pattern: str, high: int) -> None:
     """A pattern and a length, where tokens have up to three bytes: wherever bytes lead, masks are those of walks."""
     vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
     language = (tokenfst.regex(pattern) & tokenfst.regex(f"[ab;]{{0,{high}}}")) + tokenfst.regex('";?')
-    program = ex.linearize(language.expr).native_args()
+    program = linearize(language.expr).native_args()
     walked, split = (
         _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 0)
