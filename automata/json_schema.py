@@ -113,6 +113,7 @@ def json_schema(
     whitespace: str = "flexible",
     property_order: Literal["schema", "any"] = "schema",
     additional_properties: Literal["schema", "forbid"] = "schema",
+    repeated_names: Literal["forbid", "allow"] = "forbid",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
     resolver: Resolver | None = None,
@@ -127,7 +128,9 @@ def json_schema(
     without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
     pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
     memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
-    those that their schema names, unless it says something of others (``schema_closing``). ``formats``: whether
+    those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names``: whether a
+    text may repeat a name that its schema does not list, which makes the constraint one that artifacts can hold (listed
+    names never repeat). ``formats``: whether
     ``format`` constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
     be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
@@ -141,6 +144,8 @@ def json_schema(
         raise ConstraintError(
             f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
         )
+    if repeated_names not in ("forbid", "allow"):
+        raise ConstraintError(f"repeated_names={repeated_names!r} is neither 'forbid' nor 'allow'")
     if formats not in ("assert", "annotate"):
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
     if property_order not in ("schema", "any"):
@@ -160,7 +165,12 @@ def json_schema(
         fractions = typed is None and known.root.draft != 4
         any_order = property_order == "any"
         writer = Writer(
-            meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order
+            meaning,
+            layout(whitespace),
+            budget or Budget(),
+            fractions=fractions,
+            any_order=any_order,
+            distinct=repeated_names == "forbid",
         )
         closed = Evaluated() if additional_properties == "forbid" else None
         rules = writer.write(meaning.formula(known.root.closing(closed)))

@@ -152,6 +152,7 @@ inline Arrays expand_pushdown(TokenAutomaton& automaton) {
 }
 
 inline Arrays expand(TokenAutomaton& automaton) {
+  automaton.bytes().refuse_marks();
   return automaton.bytes().is_pushdown() ? expand_pushdown(automaton) : expand_finite(automaton);
 }
 

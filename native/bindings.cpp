@@ -231,36 +231,28 @@ void bind_automata(nb::module_& m) {
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
-            Stacks stacks;
-            Walker walker(self, stacks);
-            return self.accepting(walker.run(walker.start(), text).state);
+            TextWalk walk(self);
+            return !is_dead(walk.config()) && walk.run(text) == text.size() && walk.accepting();
           }, "data"_a)
       .def(
           "viable_prefix",
           [](ByteAutomaton& self, nb::bytes data) -> int64_t {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
-            Stacks stacks;
-            Walker walker(self, stacks);
-            Config at = walker.start();
-            if (is_dead(at)) return -1;
-            for (size_t i = 0; i < text.size(); ++i) {
-              if (is_dead(at = walker.step(at, static_cast<uint8_t>(text[i])))) return static_cast<int64_t>(i);
-            }
-            return static_cast<int64_t>(text.size());
+            TextWalk walk(self);
+            return is_dead(walk.config()) ? -1 : static_cast<int64_t>(walk.run(text));
           },
           "data"_a)
       .def(
           "next_bytes",
           [](ByteAutomaton& self, nb::bytes prefix) {
-            Stacks stacks;
-            Walker walker(self, stacks);
-            State q = walker.run(walker.start(), from_bytes(prefix)).state;
+            TextWalk walk(self);
+            walk.run(from_bytes(prefix));
             std::string next;
-            for (int byte = 0; q != kDead && byte < 256; ++byte) {
-              if (self.step(q, static_cast<uint8_t>(byte)) != kDead) next += static_cast<char>(byte);
+            for (int byte = 0; !is_dead(walk.config()) && byte < 256; ++byte) {
+              if (walk.can_step(static_cast<uint8_t>(byte))) next += static_cast<char>(byte);
             }
-            return nb::make_tuple(to_bytes(next), self.accepting(q));
+            return nb::make_tuple(to_bytes(next), walk.accepting());
           },
           "prefix"_a)
       .def("rules_around", [](ByteAutomaton& self, nb::bytes prefix) {

@@ -95,6 +95,31 @@ class ByteAutomaton {
     return state;
   }
 
+  // --- marks of what is excluded as the text goes on (see exclusion.hpp) ---
+
+  void refuse_marks() const {
+    if (!has_marks()) return;
+    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) are remembered by a sequence, and no finite "
+                                   "automaton can hold them: make the schema with repeated_names=\"allow\"");
+  }
+  // Whether there are any.
+  bool has_marks() const { return arena_.has_marks(); }
+  // Whether a string that is one of those may have prefixes with few ends.
+  bool has_thin_marks() const { return arena_.has_thin(); }
+  // Of the target of a step: whether marks are ahead, and which.
+  bool is_marked(State raw) const { return states_[raw].marked; }
+  bool is_opened(State raw) { return signs(raw) & 1u << static_cast<int>(Sign::Opened); }
+  bool is_fresh(State raw) { return signs(raw) & 1u << static_cast<int>(Sign::Fresh); }
+  // Where it leads once they are passed: all of them, or those alone that do not say Fresh.
+  State passed(State raw, bool holds) {
+    if (uint32_t known = passed_.find(uint64_t{raw} << 2 | holds)) return known - 1;
+    auto lock = enter();
+    State state = state_of(derivatives_.passed(states_[raw].node, holds));
+    if (state != kDead && !alive(state)) state = kDead;
+    if (!passed_.find(uint64_t{raw} << 2 | holds)) passed_.insert(uint64_t{raw} << 2 | holds, state + 1);
+    return state;
+  }
+
   // --- push-down automata: what a step does to stacks (see walker.hpp) ---
 
   bool is_pushdown() const { return pushdown_ != nullptr; }
@@ -219,6 +244,7 @@ class ByteAutomaton {
 
   // Every state that bytes reach from the start, in breadth-first order, renumbered from 1.
   Tables determinize() {
+    refuse_marks();
     Tables out;
     out.classes = classes_;
     out.num_classes = num_classes_;
@@ -265,6 +291,7 @@ class ByteAutomaton {
     std::atomic<const State*> row{nullptr};
     NodeId node = kEmpty;
     uint8_t accepting = 0;
+    bool marked = false;
     std::atomic<Life> life{Life::Unknown};
     // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
     // and its effect. As a shape: its stacks.
@@ -307,6 +334,7 @@ class ByteAutomaton {
     StateInfo& info = states_[id];
     info.node = node;
     info.accepting = arena_[node].nullable;
+    info.marked = arena_[node].has(kMarkAhead);
     if (node == kEmpty) {
       info.life.store(Life::Dead);
       info.row.store(fresh_row(), std::memory_order_release);
@@ -393,6 +421,15 @@ class ByteAutomaton {
     return state;
   }
 
+  uint32_t signs(State raw) {
+    const uint64_t key = uint64_t{raw} << 2 | 2;
+    if (uint32_t known = passed_.find(key)) return known - 1;
+    auto lock = enter();
+    const uint32_t found = derivatives_.signs_ahead(states_[raw].node);
+    if (!passed_.find(key)) passed_.insert(key, found + 1);
+    return found;
+  }
+
   // Whether a state reaches acceptance: a search over derivatives. Most states are certain to, and cost a look.
   bool alive(State state) {
     auto life = [&](State q) {
@@ -472,6 +509,7 @@ class ByteAutomaton {
   Arena arena_;
   Derivatives derivatives_;
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
+  StableMap passed_;                    // by state and what is asked of its marks: the answer plus one
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};
   uint32_t num_classes_ = 0;

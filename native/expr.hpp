@@ -25,7 +25,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag, Mark };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -38,6 +38,11 @@ constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped n
 constexpr uint8_t kHasCall = 4;    // calls of rules
 constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
 constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
+constexpr uint8_t kHasFresh = 32;  // marks of dynamic exclusion (exclusion.hpp)
+constexpr uint8_t kMarkAhead = 64; // such a mark can be reached before a byte is read
+
+// What a mark says of the byte before it: an opening bracket, or the closing quotation mark of a string that must differ.
+enum class Sign : uint32_t { Opened, Fresh };
 
 struct Node {
   Kind kind;
@@ -158,7 +163,7 @@ class Arena {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar); });
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kMarkAhead); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -297,6 +302,15 @@ class Arena {
     }
     return found;
   }
+  // The empty word, with what `sign` says of the byte before.
+  // `thin`: some prefix of a string that must differ can end in few ways only.
+  NodeId mark(Sign sign, bool thin = false) {
+    has_marks_ = true;
+    has_thin_ |= thin;
+    return intern({Kind::Mark, true, true, kHasFresh | kMarkAhead, 0, static_cast<uint32_t>(sign), 0, 0, 0});
+  }
+  bool has_marks() const { return has_marks_; }
+  bool has_thin() const { return has_thin_; }
   // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
   NodeId node(const Node& made) { return intern(made); }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
@@ -339,8 +353,8 @@ class Arena {
     return it->second;
   }
 
-  // Nullable wherever it stands: no look-behind has a say.
-  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind); }
+  // Nullable wherever it stands: no look-behind and no mark has a say.
+  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind | kMarkAhead); }
 
   static void sort_unique(std::vector<NodeId>& args) {
     std::sort(args.begin(), args.end());
@@ -355,7 +369,8 @@ class Arena {
       Kind next = y.kind == Kind::Concat ? nodes_[y.a].kind : y.kind;
       if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
     }
-    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, static_cast<uint8_t>(x.traits | y.traits),
+    const uint8_t later = x.nullable ? y.traits : y.traits & ~kMarkAhead;
+    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, static_cast<uint8_t>(x.traits | later),
                    std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
@@ -499,6 +514,7 @@ class Arena {
   std::vector<Node> nodes_;
   std::vector<uint32_t> index_, pool_, spine_;
   uint32_t nesting_ = 0, ticks_ = 0;
+  bool has_marks_ = false, has_thin_ = false;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   std::vector<ByteSet> sets_;

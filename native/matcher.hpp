@@ -1,6 +1,8 @@
 // One decoding: a token automaton and the configurations that the accepted tokens led through.
 //
-// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it.
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. Where
+// strings must differ from each other, the sequence carries what it has finished of them (exclusion.hpp), and its
+// history has a checkpoint for each token.
 #pragma once
 
 #include <limits>
@@ -8,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "excluded_tokens.hpp"
 #include "token_automaton.hpp"
 
 namespace tokenfst {
@@ -50,18 +53,25 @@ class Matcher {
     if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
     }
+    if (automaton_->bytes().has_marks()) exclusion_.emplace();
     set_max_tokens_left(max_tokens);
   }
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
-  Config config() const { return trail_.last(automaton_->start()); }
+  Config config() const {
+    if (exclusion_) return steps_.empty() ? automaton_->start() : steps_.back().to;
+    return trail_.last(automaton_->start());
+  }
   size_t num_tokens() const { return tokens_.size(); }
   const std::vector<uint32_t>& tokens() const { return tokens_; }
   bool is_terminated() const { return terminated_; }
   bool is_accepting() const { return automaton_->accepting(config()); }
   uint32_t distance() { return automaton_->distance(config(), stacks_); }
   // Bytes that this sequence holds, the shared automaton apart.
-  size_t memory() const { return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4; }
+  size_t memory() const {
+    const size_t excluded = exclusion_ ? exclusion_->memory() + steps_.capacity() * sizeof(Step) : 0;
+    return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4 + excluded;
+  }
 
   std::optional<uint32_t> max_tokens_left() const {
     if (limit_ == kNoLimit) return std::nullopt;
@@ -106,7 +116,8 @@ class Matcher {
       for (uint32_t token : vocabulary.eos()) out[token >> 5] |= 1u << (token & 31);
       return true;
     }
-    return automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
+    const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
+    return exclusion_ ? ExcludedTokens(*automaton_, stacks_, *exclusion_).remove(config(), out) || some : some;
   }
   bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->known_mask(config(), stacks_)); }
 
@@ -150,7 +161,7 @@ class Matcher {
     Trial trial(*this);
     std::vector<uint32_t> row(automaton_->masks().words());
     while (forced.size() < kMaxForced) {
-      automaton_->fill(config(), left(), row.data(), stacks_);
+      fill(row.data());
       std::optional<uint32_t> only;
       int count = 0;
       for (size_t i = 0; i < row.size() && count < 2; ++i) {
@@ -195,7 +206,12 @@ class Matcher {
     }
     if (count == 0) return;
     tokens_.resize(tokens_.size() - count);
-    trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+    if (exclusion_) {
+      exclusion_->restore(steps_[tokens_.size()].before);
+      steps_.resize(tokens_.size());
+    } else {
+      trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+    }
     terminated_ = false;
     if (tokens_.empty()) stacks_.clear();
   }
@@ -240,22 +256,38 @@ class Matcher {
   bool push(uint32_t token) {
     if (left() == 0) return false;
     Config next = config();
+    const Exclusion::Checkpoint before = exclusion_ ? exclusion_->checkpoint() : Exclusion::Checkpoint{};
     if (automaton_->vocabulary().is_eos(token)) {
       if (!automaton_->accepting(next)) return false;
       terminated_ = true;
     } else {
-      next = automaton_->advance(next, token, stacks_);
-      if (!automaton_->spellable(next, stacks_)) return false;
-      if (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1) return false;
+      next = automaton_->advance(next, token, stacks_, exclusion_ ? &*exclusion_ : nullptr);
+      if (!may_rest(next)) {
+        if (exclusion_) exclusion_->restore(before);
+        return false;
+      }
     }
-    trail_.push(next);
+    if (exclusion_) steps_.push_back({next, before});
+    else trail_.push(next);
     tokens_.push_back(token);
     return true;
+  }
+  // Whether a text can go on from where the next token leads.
+  bool may_rest(Config next) {
+    if (!automaton_->spellable(next, stacks_)) return false;
+    if (exclusion_ && !ExcludedTokens(*automaton_, stacks_, *exclusion_).escapes(next, exclusion_->reading())) return false;
+    return limit_ == kNoLimit || automaton_->distance(next, stacks_) <= left() - 1;
   }
 
   std::shared_ptr<TokenAutomaton> automaton_;
   Stacks stacks_;
   Trail trail_;
+  struct Step {
+    Config to;
+    Exclusion::Checkpoint before;
+  };
+  std::optional<Exclusion> exclusion_;  // where there is one, instead of a trail:
+  std::vector<Step> steps_;             // of each token
   std::vector<uint32_t> tokens_;
   size_t limit_ = kNoLimit;
   bool terminated_ = false;

@@ -13,7 +13,7 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered };
+enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered, Opened, Fresh };
 
 struct Program {
   std::span<const int32_t> code;
@@ -82,16 +82,30 @@ class ProgramReader {
         }
         case Op::Union: made = arena_.any_of(all()); break;
         case Op::Intersect: made = arena_.all_of(all()); break;
-        case Op::Complement: made = arena_.negate(node(0)); break;
+        case Op::Complement:
+          refuse_marks(node(0), "a complement");
+          made = arena_.negate(node(0));
+          break;
         case Op::Repeat: made = arena_.repeat(node(0), operands[1], operands[2] < 0 ? kUnbounded : operands[2]); break;
         case Op::Machine: made = arena_.state_of(machines[operands[0]], program.machines[operands[0]].start); break;
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
+          refuse_marks(past, "a look-behind");
           made = arena_.behind(arena_[past].has(kHasBehind) ? derivatives_.scope(past) : past);
           break;
         }
-        case Op::Scope: made = derivatives_.scope(node(0)); break;
+        case Op::Scope:
+          refuse_marks(node(0), "the scope of a look-behind");
+          made = derivatives_.scope(node(0));
+          break;
+        case Op::Opened:
+        case Op::Fresh: {
+          const Node& part = arena_[node(0)];
+          if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall)) fail("what is marked has the empty word, or needs a context");
+          made = arena_.concat(node(0), arena_.mark(op == Op::Opened ? Sign::Opened : Sign::Fresh, op == Op::Fresh && operands[1] != 0));
+          break;
+        }
         case Op::Call: made = arena_.call(operands[0]); break;
         case Op::Unordered:
           made = unordered(operands, nodes);
@@ -135,6 +149,12 @@ class ProgramReader {
   };
 
   [[noreturn]] static void fail(const char* reason) { throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason); }
+
+  void refuse_marks(NodeId id, const char* where) const {
+    if (!arena_[id].has(kHasFresh)) return;
+    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) stand under " + std::string(where) +
+                                       ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
+  }
 
   static std::vector<Instruction> decode(const Program& program) {
     std::vector<Instruction> found;
@@ -223,9 +243,14 @@ class ProgramReader {
           if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes) fail("unordered members do not exist");
           break;
         }
+        case Op::Fresh:  // and whether some of its prefixes can end in few ways
+          count(2);
+          part(0, false);
+          break;
         case Op::Complement:
         case Op::Behind:
         case Op::Scope:
+        case Op::Opened:
           count(1);
           part(0, false);
           break;

@@ -17,6 +17,7 @@
 
 #include "ask_tree.hpp"
 #include "composition.hpp"
+#include "exclusion.hpp"
 #include "lengths.hpp"
 #include "mask_maker.hpp"
 
@@ -37,8 +38,9 @@ class TokenAutomaton {
   Config start() const { return {bytes_->start()}; }
   bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
-  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
-  Config advance(Config config, uint32_t token, Stacks& stacks) const {
+  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token). With an
+  // `exclusion`, which goes on with it: what is excluded has no arc either.
+  Config advance(Config config, uint32_t token, Stacks& stacks, Exclusion* exclusion = nullptr) const {
     std::string_view text = vocabulary_->tokens()[token];
     if (composition_.is_first(config)) {
       std::string_view first = vocabulary_->initial()[token];
@@ -46,6 +48,10 @@ class TokenAutomaton {
       text = first;
     }
     if (text.empty()) return {};
+    if (exclusion) {
+      Walker walker(*bytes_, stacks);
+      return exclusion->run(*bytes_, walker, config, text);
+    }
     if (!bytes_->is_pushdown()) return {bytes_->run(config.state, text)};
     return Walker(*bytes_, stacks).run(config, text);
   }
@@ -105,7 +111,7 @@ class TokenAutomaton {
     Walker walk(*bytes_, stacks, &asked);
     walk.stop_at(opaque, true);
     {
-      Trial trial(stacks);
+      StacksTrial trial(stacks);
       gather(walk, config, gathered, stacks);
     }
     if (!walk.stuck()) keep_mask(config, stacks, gathered, asked);
@@ -128,6 +134,7 @@ class TokenAutomaton {
 
   // The arcs of a state without stacks: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
   std::vector<std::pair<uint32_t, State>> arcs(State state) {
+    bytes_->refuse_marks();
     std::lock_guard lock(mutex_);
     Stacks stacks;
     std::vector<std::pair<uint32_t, State>> found;
@@ -228,20 +235,12 @@ class TokenAutomaton {
     return infos_[state];
   }
 
-  // Forgets what was put on stacks meanwhile.
-  struct Trial {
-    explicit Trial(Stacks& stacks) : stacks_(stacks), before_(stacks.size()) {}
-    ~Trial() { stacks_.shrink(before_); }
-    Stacks& stacks_;
-    size_t before_;
-  };
-
   MaskId make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
     Gathered gathered;
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
     {
-      Trial trial(stacks);
+      StacksTrial trial(stacks);
       with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
     }
     return keep_mask(config, stacks, gathered, asked);
@@ -271,7 +270,7 @@ class TokenAutomaton {
   template <class Walk>
   std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks) {
     std::vector<uint32_t> tokens;
-    Trial trial(stacks);
+    StacksTrial trial(stacks);
     for (auto& [token, end] : composition_.ends(walk, config)) {
       if (farthest == kAtAll ? complete_ || alive(walk, end) : bound(end, stacks) <= farthest) tokens.push_back(token);
     }
@@ -426,7 +425,7 @@ class TokenAutomaton {
     uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
       Asked asked(config, count, stacks);
-      Trial trial(stacks);
+      StacksTrial trial(stacks);
       Walker walk(*bytes_, stacks, &asked);
       std::vector<Config> pending{config}, next;
       std::set<Config> seen;

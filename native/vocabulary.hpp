@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +77,20 @@ class Vocabulary {
     std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
     return *initial_trie_;
   }
+  // The tokens with quotation marks: those with two or more, which may hold a whole JSON string, and behind them the others.
+  std::span<const uint32_t> quoting(bool all) const {
+    std::call_once(quoting_found_, [this] {
+      std::vector<uint32_t> single;
+      for (uint32_t token = 0; token < size(); ++token) {
+        const std::string_view text = tokens_[token];
+        const auto marks = std::count(text.begin(), text.end(), '"');
+        if (marks > 0) (marks > 1 ? quoting_ : single).push_back(token);
+      }
+      twice_ = quoting_.size();
+      quoting_.insert(quoting_.end(), single.begin(), single.end());
+    });
+    return std::span(quoting_).first(all ? quoting_.size() : twice_);
+  }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
     return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
@@ -87,7 +102,9 @@ class Vocabulary {
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable std::once_flag built_, initial_built_;
+  mutable std::once_flag built_, initial_built_, quoting_found_;
+  mutable std::vector<uint32_t> quoting_;
+  mutable size_t twice_ = 0;
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
   mutable FragmentCache fragments_;
 };
