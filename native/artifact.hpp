@@ -21,9 +21,25 @@ struct Arrays {
   std::vector<uint32_t> flip_offsets;  // masks + 1
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
+  std::vector<uint32_t> marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
 };
+
+// The bit of a mark's signs that says that some prefixes have few ends.
+constexpr uint32_t kThinSign = 4;
+
+template <class Number>
+std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& order, Number&& number) {
+  std::vector<uint32_t> out;
+  for (size_t k = 0; k < order.size(); ++k) {
+    const State q = order[k];
+    if (!bytes.is_marked(q)) continue;
+    const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (bytes.has_thin_marks() ? kThinSign : 0), number(holds), number(fails)});
+  }
+  return out;
+}
 
 // The masks of a finished automaton, numbered as they are asked for. Which rows a running automaton keeps, and which
 // of them a mask differs from, depends on what was walked before and on other automata over the vocabulary; here it
@@ -104,6 +120,7 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
     for (uint32_t c = 0; c < out.num_classes; ++c) out.table[k * out.num_classes + c] = number[row[c]];
   }
   masks.write(out);
+  out.marks = marks_of(bytes, order, [&](State q) { return number[q]; });
   out.start = number[automaton.start().state];
   out.inner_start = number[bytes.inner_start()];
   return out;
@@ -146,13 +163,13 @@ inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   }
   out.stacks = expansion.arrays([&](uint32_t id) { return masks.number(id); });
   masks.write(out);
+  out.marks = marks_of(bytes, order, [&](State q) { return expansion.number_of(q); });
   out.start = expansion.number_of(automaton.start().state);
   out.inner_start = expansion.number_of(bytes.inner_start());
   return out;
 }
 
 inline Arrays expand(TokenAutomaton& automaton) {
-  automaton.bytes().refuse_marks();
   return automaton.bytes().is_pushdown() ? expand_pushdown(automaton) : expand_finite(automaton);
 }
 
@@ -164,6 +181,7 @@ struct View {
   uint32_t num_classes, start, inner_start;
   std::shared_ptr<void> owner;
   StackView stacks{};
+  std::span<const uint32_t> marks{};
 };
 
 class LoadedAutomaton : public TokenAutomaton {
@@ -183,6 +201,10 @@ class LoadedAutomaton : public TokenAutomaton {
       adopt_state(q, view.mask[q] == 0 && !later ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
     }
     if (!view.stacks.empty()) adopt_stacks(view);
+    for (size_t k = 0; k < view.marks.size(); k += 4) {
+      const uint32_t* row = view.marks.data() + k;
+      bytes().adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3], row[1] & kThinSign);
+    }
   }
 
  private:
@@ -288,6 +310,11 @@ class LoadedAutomaton : public TokenAutomaton {
     } else {
       for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
       check_stacks(view.stacks, states, view.mask, view.mask_row.size());
+    }
+    for (size_t k = 0; k < view.marks.size(); k += 4) {
+      const uint32_t* row = view.marks.data() + k;
+      require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
+      require((row[1] & ~kThinSign) >= 1 && row[1] < 8, "a mark has signs that exist");
     }
     require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
     require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");

@@ -109,6 +109,11 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
     seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
                    words("stack_frames"), words("stack_chains"), words("stack_asks")};
   }
+  if (arrays.contains("marks")) {
+    auto marks = borrow<uint32_t>(arrays, "marks");
+    if (marks.ndim() != 2 || marks.shape(1) != 4) throw Error(Fault::Corrupt, "marks have four numbers");
+    seen.marks = view(marks);
+  }
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
 
@@ -144,6 +149,7 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
     add("stack_chains", out.stacks.chains, 3);
     add("stack_asks", out.stacks.asks, 3);
   }
+  if (automaton.bytes().has_marks()) result["marks"] = to_numpy(std::move(out.marks), {out.marks.size() / 4, 4});
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
   return result;

@@ -103,13 +103,38 @@ class ByteAutomaton {
                                    "automaton can hold them: make the schema with repeated_names=\"allow\"");
   }
   // Whether there are any.
-  bool has_marks() const { return arena_.has_marks(); }
+  bool has_marks() const { return arena_.has_marks() || has_adopted_marks_; }
   // Whether a string that is one of those may have prefixes with few ends.
-  bool has_thin_marks() const { return arena_.has_thin(); }
+  bool has_thin_marks() const { return arena_.has_thin() || has_thin_adopted_; }
+  // Of finished tables: `signs` as signs() has them, and where passed() leads.
+  void adopt_marks(State raw, uint32_t signs, State holds, State fails, bool thin) {
+    states_[raw].marked = has_adopted_marks_ = true;
+    has_thin_adopted_ |= thin;
+    passed_.insert(uint64_t{raw} << 2 | 2, signs + 1);
+    passed_.insert(uint64_t{raw} << 2 | 1, holds + 1);
+    passed_.insert(uint64_t{raw} << 2, fails + 1);
+  }
   // Of the target of a step: whether marks are ahead, and which.
   bool is_marked(State raw) const { return states_[raw].marked; }
   bool is_opened(State raw) { return signs(raw) & 1u << static_cast<int>(Sign::Opened); }
   bool is_fresh(State raw) { return signs(raw) & 1u << static_cast<int>(Sign::Fresh); }
+  // The signs of all marks ahead, as bits.
+  uint32_t signs(State raw) {
+    const uint64_t key = uint64_t{raw} << 2 | 2;
+    if (uint32_t known = passed_.find(key)) return known - 1;
+    auto lock = enter();
+    const uint32_t found = derivatives_.signs_ahead(states_[raw].node);
+    if (!passed_.find(key)) passed_.insert(key, found + 1);
+    return found;
+  }
+  // Where the step to `raw` can lead, with its marks passed.
+  std::vector<State> after_marks(State raw) {
+    if (!is_marked(raw)) return {raw};
+    std::vector<State> found{passed(raw, true)};
+    if (State fails = passed(raw, false); fails != found[0]) found.push_back(fails);
+    std::erase(found, kDead);
+    return found;
+  }
   // Where it leads once they are passed: all of them, or those alone that do not say Fresh.
   State passed(State raw, bool holds) {
     if (uint32_t known = passed_.find(uint64_t{raw} << 2 | holds)) return known - 1;
@@ -277,6 +302,7 @@ class ByteAutomaton {
       check(deadline, order[i]);
       const State* next = row(order[i]);
       for (uint32_t c = 0; c < num_classes_; ++c) visit(next[c]);
+      for (State q : is_marked(order[i]) ? after_marks(order[i]) : std::vector<State>{}) visit(q);
     }
     return order;
   }
@@ -421,15 +447,6 @@ class ByteAutomaton {
     return state;
   }
 
-  uint32_t signs(State raw) {
-    const uint64_t key = uint64_t{raw} << 2 | 2;
-    if (uint32_t known = passed_.find(key)) return known - 1;
-    auto lock = enter();
-    const uint32_t found = derivatives_.signs_ahead(states_[raw].node);
-    if (!passed_.find(key)) passed_.insert(key, found + 1);
-    return found;
-  }
-
   // Whether a state reaches acceptance: a search over derivatives. Most states are certain to, and cost a look.
   bool alive(State state) {
     auto life = [&](State q) {
@@ -509,6 +526,7 @@ class ByteAutomaton {
   Arena arena_;
   Derivatives derivatives_;
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
+  bool has_adopted_marks_ = false, has_thin_adopted_ = false;
   StableMap passed_;                    // by state and what is asked of its marks: the answer plus one
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};

@@ -77,8 +77,9 @@ struct Unescaper {
 struct Reading {
   uint32_t scope = 0;  // the innermost open container; 0: none that matters
   uint32_t match = 0;  // in a string: the node of what is read of its value; 0: none begins so
-  uint32_t begin = 0;  // in or behind a string: where it began
+  uint32_t begin = 0;  // in or behind a name or an item: where it began
   Unescaper letters;
+  bool some = false;     // some open container has a finished string
   bool inside = false;   // of a string
   bool sibling = false;  // in a string: a name or an item; outside: whether one may begin here
   auto operator<=>(const Reading&) const = default;
@@ -169,8 +170,8 @@ class Exclusion {
     bool ends = false;
   };
   struct Scope {
-    uint32_t below, root, begin;
-    bool object;
+    uint32_t below, root;
+    bool object, some_below;
   };
   struct Change {  // what a node was
     uint32_t node, child;
@@ -179,21 +180,26 @@ class Exclusion {
 
   Ending read(uint8_t byte) {
     if (now_.scope == 0) return Ending::None;
-    text_ += static_cast<char>(byte);
-    if (now_.inside) return follow(now_, byte);
+    if (now_.inside) {
+      if (now_.sibling) text_ += static_cast<char>(byte);
+      return follow(now_, byte);
+    }
     switch (byte) {
-      case '"': {
+      case '"':
         now_.inside = true;
-        now_.begin = static_cast<uint32_t>(text_.size());
         now_.letters = {};
-        const uint32_t root = scopes_[now_.scope].root;
-        now_.match = now_.sibling && (nodes_[root].child || nodes_[root].ends) ? root : 0;
+        now_.match = 0;
+        if (now_.sibling) {
+          const uint32_t root = scopes_[now_.scope].root;
+          now_.begin = static_cast<uint32_t>(text_.size());
+          if (nodes_[root].child || nodes_[root].ends) now_.match = root;
+        }
         break;
-      }
       case '{':
       case '[': open(byte, now_.scope); break;
       case '}':
       case ']':
+        now_.some = scopes_[now_.scope].some_below;
         now_.scope = scopes_[now_.scope].below;
         now_.sibling = false;
         break;
@@ -206,7 +212,8 @@ class Exclusion {
 
   // Past the marks of a state that the last byte led to.
   State pass(ByteAutomaton& bytes, State raw, uint8_t byte, Ending ending) {
-    if (bytes.is_opened(raw) && (now_.scope == 0 || scopes_[now_.scope].begin != text_.size())) {
+    const bool follows = now_.scope != 0 && !now_.inside;  // the bracket was met as one
+    if (!follows && bytes.is_opened(raw)) {
       now_ = {};
       open(byte, 0);
     }
@@ -215,9 +222,9 @@ class Exclusion {
   }
 
   void open(uint8_t bracket, uint32_t below) {
-    if (scopes_.empty()) scopes_.push_back({0, 0, 0, false});
+    if (scopes_.empty()) scopes_.push_back({0, 0, false, false});
     if (nodes_.empty()) nodes_.push_back({});
-    scopes_.push_back({below, static_cast<uint32_t>(nodes_.size()), static_cast<uint32_t>(text_.size()), bracket == '{'});
+    scopes_.push_back({below, static_cast<uint32_t>(nodes_.size()), bracket == '{', now_.some});
     nodes_.push_back({});
     now_.scope = static_cast<uint32_t>(scopes_.size() - 1);
     now_.sibling = true;
@@ -225,6 +232,7 @@ class Exclusion {
 
   // Puts the string that has just ended into its container's trie.
   void record() {
+    now_.some = true;
     uint32_t at = scopes_[now_.scope].root;
     Unescaper letters;
     for (uint32_t k = now_.begin; k + 1 < text_.size(); ++k) {
@@ -250,7 +258,7 @@ class Exclusion {
   }
 
   Reading now_;
-  std::string text_;  // what was read since the first mark
+  std::string text_;  // names and items, as they are written
   std::vector<Node> nodes_;
   std::vector<Scope> scopes_;
   std::vector<Change> log_;

@@ -4,6 +4,7 @@
 // differently (a stripped space, a missing separator), `initial` holds those forms. Tries are built on first use.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -77,19 +78,20 @@ class Vocabulary {
     std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
     return *initial_trie_;
   }
-  // The tokens with quotation marks: those with two or more, which may hold a whole JSON string, and behind them the others.
-  std::span<const uint32_t> quoting(bool all) const {
+  // The tokens with at least so many quotation marks, 1 to 3.
+  std::span<const uint32_t> quoting(size_t least) const {
     std::call_once(quoting_found_, [this] {
-      std::vector<uint32_t> single;
+      std::array<std::vector<uint32_t>, 3> by_count;
       for (uint32_t token = 0; token < size(); ++token) {
         const std::string_view text = tokens_[token];
-        const auto marks = std::count(text.begin(), text.end(), '"');
-        if (marks > 0) (marks > 1 ? quoting_ : single).push_back(token);
+        if (auto count = std::count(text.begin(), text.end(), '"')) by_count[3 - std::min<size_t>(count, 3)].push_back(token);
       }
-      twice_ = quoting_.size();
-      quoting_.insert(quoting_.end(), single.begin(), single.end());
+      for (size_t k = 0; k < 3; ++k) {
+        quoting_.insert(quoting_.end(), by_count[k].begin(), by_count[k].end());
+        quoting_ends_[k] = quoting_.size();
+      }
     });
-    return std::span(quoting_).first(all ? quoting_.size() : twice_);
+    return std::span(quoting_).first(quoting_ends_[3 - least]);
   }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
@@ -104,7 +106,7 @@ class Vocabulary {
   bool start_absorbs_, complete_ = false;
   mutable std::once_flag built_, initial_built_, quoting_found_;
   mutable std::vector<uint32_t> quoting_;
-  mutable size_t twice_ = 0;
+  mutable std::array<size_t, 3> quoting_ends_{};
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
   mutable FragmentCache fragments_;
 };
