@@ -20,6 +20,7 @@
 #include "machine_bindings.hpp"
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
+#include "shortest_distinct.hpp"
 #include "suffix_bindings.hpp"
 
 namespace nb = nanobind;
@@ -149,7 +150,8 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
     add("stack_chains", out.stacks.chains, 3);
     add("stack_asks", out.stacks.asks, 3);
   }
-  if (automaton.bytes().has_marks()) result["marks"] = to_numpy(std::move(out.marks), {out.marks.size() / 4, 4});
+  const size_t marked = out.marks.size() / 4;
+  if (automaton.bytes().has_marks()) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
   return result;
@@ -281,7 +283,7 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                nb::gil_scoped_release nogil;
-               word = self.shortest();
+               word = self.has_marks() ? ShortestDistinct(self).find() : self.shortest();
              }
              if (!word) return std::nullopt;
              return to_bytes(*word);

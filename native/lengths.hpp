@@ -20,6 +20,18 @@ class Lengths {
     if (!solved_) solve();
     return length(id);
   }
+  // Of what completes a configuration: its top, and each frame below on its own.
+  uint32_t of(Config config, Stacks& stacks) {
+    if (bytes_.num_stacks(config.state) == 0) return of(bytes_.node(config.state));
+    uint32_t least = kUnreachable;
+    for (const Member& member : bytes_.shape(config.state).members) {
+      const StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
+      uint32_t below = 0;
+      for (StackId at = node; at != kBottom && below < kUnreachable; at = stacks.edges(at)[0].below) below = plus(below, of(bytes_.frame(stacks.edges(at)[0].frame).body));
+      least = std::min(least, plus(of(member.top), below));
+    }
+    return least;
+  }
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1;

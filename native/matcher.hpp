@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "completion.hpp"
 #include "excluded_tokens.hpp"
 #include "token_automaton.hpp"
 
@@ -66,7 +67,7 @@ class Matcher {
   const std::vector<uint32_t>& tokens() const { return tokens_; }
   bool is_terminated() const { return terminated_; }
   bool is_accepting() const { return automaton_->accepting(config()); }
-  uint32_t distance() { return automaton_->distance(config(), stacks_); }
+  uint32_t distance() { return exclusion_ ? completion().length(config()) : automaton_->distance(config(), stacks_); }
   // Bytes that this sequence holds, the shared automaton apart.
   size_t memory() const {
     const size_t excluded = exclusion_ ? exclusion_->memory() + steps_.capacity() * sizeof(Step) : 0;
@@ -79,7 +80,8 @@ class Matcher {
   }
   void set_max_tokens_left(std::optional<uint32_t> left) {
     if (left) {
-      if (uint32_t least = distance(); least > *left && !terminated_) {
+      const bool plenty = exclusion_ && Completion::plenty(automaton_->distance(config(), stacks_), *left);
+      if (uint32_t least = plenty ? 0 : distance(); least > *left && !terminated_) {
         throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: the least number from here is " + std::to_string(least));
       }
     }
@@ -117,7 +119,7 @@ class Matcher {
       return true;
     }
     const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
-    return exclusion_ ? ExcludedTokens(*automaton_, stacks_, *exclusion_).remove(config(), out) || some : some;
+    return exclusion_ ? exclude(out) || some : some;
   }
   bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->known_mask(config(), stacks_)); }
 
@@ -276,7 +278,28 @@ class Matcher {
   bool may_rest(Config next) {
     if (!automaton_->spellable(next, stacks_)) return false;
     if (exclusion_ && !ExcludedTokens(*automaton_, stacks_, *exclusion_).escapes(next, exclusion_->reading())) return false;
-    return limit_ == kNoLimit || automaton_->distance(next, stacks_) <= left() - 1;
+    if (limit_ == kNoLimit) return true;
+    return exclusion_ ? completion().fits(next, left() - 1) : automaton_->distance(next, stacks_) <= left() - 1;
+  }
+  Completion completion() { return {*automaton_, stacks_, *exclusion_}; }
+
+  // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
+  bool exclude(uint32_t* mask) {
+    const Config from = config();
+    bool some = ExcludedTokens(*automaton_, stacks_, *exclusion_).remove(from, mask);
+    if (limit_ == kNoLimit || left() == 0 || Completion::plenty(automaton_->worst(from, stacks_), left() - 1)) return some;
+    const Exclusion::Checkpoint before = exclusion_->checkpoint();
+    Completion completion = this->completion();
+    for (size_t word = 0; word < automaton_->masks().words(); ++word) {
+      for (uint32_t bits = mask[word]; bits; bits &= bits - 1) {
+        const uint32_t token = static_cast<uint32_t>(word * 32 + std::countr_zero(bits));
+        if (automaton_->vocabulary().is_eos(token)) continue;
+        const Config end = automaton_->advance(from, token, stacks_, &*exclusion_);
+        if (is_dead(end) || !completion.fits(end, left() - 1)) some = true, mask[word] &= ~(1u << (token & 31));
+        exclusion_->restore(before);
+      }
+    }
+    return some;
   }
 
   std::shared_ptr<TokenAutomaton> automaton_;

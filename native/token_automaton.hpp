@@ -94,6 +94,17 @@ class TokenAutomaton {
     std::lock_guard lock(mutex_);
     return bound(config, stacks);
   }
+  // What guides a search for a completion byte by byte: its least length, or if that is not known, the distance.
+  uint32_t bytes_left(Config config, Stacks& stacks) {
+    if (bytes_->is_lazy()) {
+      std::lock_guard lock(mutex_);
+      return lengths_.of(config, stacks);
+    }
+    if (bytes_->is_pushdown()) return distance(config, stacks);
+    std::lock_guard lock(mutex_);
+    if (byte_lengths_.empty()) find_byte_lengths();
+    return byte_lengths_[config.state];
+  }
   // An upper bound for the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks) {
     distance(config, stacks);
@@ -338,6 +349,26 @@ class TokenAutomaton {
     return out;
   }
 
+  // Of finished tables without stacks, backwards from acceptance.
+  void find_byte_lengths() {
+    const State states = static_cast<State>(bytes_->num_states());
+    std::vector<std::vector<State>> before(states);
+    std::vector<State> queue;
+    byte_lengths_.assign(states, kUnreachable);
+    for (State q = 1; q < states; ++q) {
+      const State* row = bytes_->row(q);
+      for (uint32_t c = 0; c < bytes_->num_classes(); ++c) {
+        for (State to : bytes_->after_marks(row[c])) before[to].push_back(q);
+      }
+      if (bytes_->accepting(q)) byte_lengths_[q] = 0, queue.push_back(q);
+    }
+    for (size_t k = 0; k < queue.size(); ++k) {
+      for (State q : before[queue[k]]) {
+        if (byte_lengths_[q] == kUnreachable) byte_lengths_[q] = byte_lengths_[queue[k]] + 1, queue.push_back(q);
+      }
+    }
+  }
+
   // The bound of a configuration: of its members the least.
   uint32_t bound(Config config, Stacks& stacks) {
     if (bytes_->num_stacks(config.state) == 0) return solve(config.state);
@@ -486,7 +517,7 @@ class TokenAutomaton {
   AskTree mask_tree_, worst_tree_;
   std::vector<std::vector<Rise>> worsts_;
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
-  std::vector<uint32_t> frame_distances_;
+  std::vector<uint32_t> frame_distances_, byte_lengths_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
   std::mutex mutex_, grow_mutex_;
 };
