@@ -30,7 +30,11 @@ class TokenAutomaton {
 
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
-        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {}
+        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {
+    if (!bytes_->has_marks() || vocabulary_->complete()) return;
+    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
+                                   "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
+  }
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -94,13 +98,14 @@ class TokenAutomaton {
     std::lock_guard lock(mutex_);
     return bound(config, stacks);
   }
-  // What guides a search for a completion byte by byte: its least length, or if that is not known, the distance.
+  // What guides a search for a completion byte by byte: its least length, or if that is not known, about
+  // that of its tokens.
   uint32_t bytes_left(Config config, Stacks& stacks) {
     if (bytes_->is_lazy()) {
       std::lock_guard lock(mutex_);
       return lengths_.of(config, stacks);
     }
-    if (bytes_->is_pushdown()) return distance(config, stacks);
+    if (bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
     std::lock_guard lock(mutex_);
     if (byte_lengths_.empty()) find_byte_lengths();
     return byte_lengths_[config.state];
@@ -224,6 +229,7 @@ class TokenAutomaton {
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
+  static constexpr uint32_t kBytesOfToken = 16;  // more than most tokens have
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
 
   // What is known of a state; of its configurations, where they have stacks: roots of ask trees.

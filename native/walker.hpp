@@ -57,9 +57,11 @@ class Walker {
     return config;
   }
 
-  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it.
+  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of what is
+  // excluded (exclusion.hpp) are passed as if nothing were.
   Config arrive(Config from, State raw) {
     blocked_ = false;
+    if (bytes_.is_marked(raw)) raw = bytes_.passed(raw, true);
     if (raw == kDead || bytes_.keeps_stacks(from.state, raw)) return {raw, raw == kDead ? kBottom : from.stack};
     return settle(from, raw);
   }
