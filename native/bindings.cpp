@@ -283,11 +283,23 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                nb::gil_scoped_release nogil;
-               word = self.has_marks() ? ShortestDistinct(self).find() : self.shortest();
+               word = self.has_marks() ? ShortestDistinct(self).find("") : self.shortest();
              }
              if (!word) return std::nullopt;
              return to_bytes(*word);
            })
+      .def("completed",
+           [](ByteAutomaton& self, nb::bytes prefix) -> std::optional<nb::bytes> {
+             std::optional<std::string> word;
+             {
+               std::string begun(from_bytes(prefix));
+               nb::gil_scoped_release nogil;
+               word = ShortestDistinct(self).find(std::move(begun));
+             }
+             if (!word) return std::nullopt;
+             return to_bytes(*word);
+           }, "prefix"_a)
+      .def_prop_ro("has_marks", &ByteAutomaton::has_marks)
       .def("determinize",
            [](ByteAutomaton& self) {
              Tables tables;
@@ -337,6 +349,7 @@ void bind_automata(nb::module_& m) {
       .def("expand", &expand_to_python)
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
       .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
+      .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().has_marks(); })
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
         nb::gil_scoped_release nogil;

@@ -16,20 +16,21 @@ class ShortestDistinct {
  public:
   explicit ShortestDistinct(ByteAutomaton& bytes) : bytes_(bytes), lengths_(bytes), walker_(bytes, stacks_) {}
 
-  // None if there is no word.
-  std::optional<std::string> find() {
+  // The text that begins with `prefix`; none if there is none.
+  std::optional<std::string> find(std::string prefix) {
     if (is_dead(walker_.start())) return std::nullopt;
     const Exclusion::Checkpoint before = exclusion_.checkpoint();
     Deadline deadline(bytes_.budget().seconds);
     std::priority_queue<Place> queue;
     std::set<std::pair<Config, Reading>> seen;
-    queue.push({0, ""});
+    queue.push({0, std::move(prefix)});
     while (!queue.empty()) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_.budget().seconds, "the search for a short word");
       const std::string text = queue.top().text;
       queue.pop();
       exclusion_.restore(before);
       const Config from = exclusion_.run(bytes_, walker_, walker_.start(), text);
+      if (is_dead(from)) return std::nullopt;  // the prefix
       if (bytes_.accepting(from.state)) return text;
       const Exclusion::Checkpoint here = exclusion_.checkpoint();
       for (int byte = 0; byte < 256; ++byte) {
