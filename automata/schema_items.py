@@ -51,7 +51,9 @@ class Items:
 
     def _plain(self) -> Expr:
         """The items in order; like all of these, without the empty sequence."""
-        return self._in_order([self.writer.value(item) for item in self.cell.prefix], self.writer.value(self.cell.rest))
+        return self._in_order(
+            [self.writer.value(item) for item in self.cell.prefix], self.writer.value(self.cell.rest)
+        )
 
     def _in_order(self, prefix: list[Expr], rest: Expr) -> Expr:
         """The same, given the texts of items."""

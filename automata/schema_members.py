@@ -167,7 +167,9 @@ class Members:
         counted = high is not None or low > 1
         members = {name: self._member(_key(name), values[name]) for name in names}
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
-        apart = [members[name] for name in names if name not in required and (self.any_order or name in pending)]
+        apart = [
+            members[name] for name in names if name not in required and (self.any_order or name in pending)
+        ]
         if self.any_order:
             chain = self._any_order(left, witnesses, apart, others, low, high)
         else:

@@ -448,7 +448,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
       .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
       .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
-      .def_prop_ro("state", [](const Matcher& self) { return uint64_t{self.config().stack} << 32 | self.config().state; },
+      .def_prop_ro("state", &Matcher::state,
                    "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
 }

@@ -11,7 +11,7 @@
 // where that container does. Each container has a trie of the values of its finished strings, and while a string is read,
 // `match` is the node of what was read of it: so what is excluded is known at each byte, and no string is compared twice.
 //
-// Invariants: tries only grow; what a step changed in older nodes is in a log, so that a checkpoint is five numbers and
+// Invariants: tries only grow; what a step changed in older nodes is in a log, so that a checkpoint is a few numbers and
 // going back costs what was done since. Copies share nothing. Cost: O(1) a byte, 12 bytes for each byte of a new value
 // that no other begins with. Rejected: the set in the state (states without end); comparing finished strings one by one
 // (quadratic); hashes of values, which do not tell whether a prefix can still become one.
@@ -99,6 +99,25 @@ class Exclusion {
   static bool matches(const Reading& at) { return at.inside && at.match != 0; }
   size_t memory() const {
     return text_.capacity() + nodes_.capacity() * sizeof(Node) + scopes_.capacity() * sizeof(Scope) + log_.capacity() * sizeof(Change);
+  }
+
+  // A hash of all that the future depends on: what is open, what is finished there, and what is being read.
+  uint64_t fingerprint() const {
+    uint64_t hash = mix(uint64_t{now_.letters.unit} << 32 | uint64_t{now_.letters.high} << 16 | now_.letters.phase, now_.inside << 1 | now_.sibling);
+    if (now_.inside && now_.sibling) {
+      for (size_t k = now_.begin; k < text_.size(); ++k) hash = mix(hash, static_cast<uint8_t>(text_[k]));
+    }
+    for (uint32_t scope = now_.scope; scope; scope = scopes_[scope].below) {
+      hash = mix(hash, scopes_[scope].object);
+      std::vector<uint32_t> pending{scopes_[scope].root};
+      while (!pending.empty()) {
+        const Node& node = nodes_[pending.back()];
+        pending.pop_back();
+        hash = mix(hash, uint64_t{node.byte} << 2 | node.ends << 1 | (node.child != 0));
+        for (uint32_t child = node.child; child; child = nodes_[child].next) pending.push_back(child);
+      }
+    }
+    return hash;
   }
 
   Checkpoint checkpoint() const {

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema import SchemaGrammar, SchemaLanguage
 
 _PANEL = "JSON Schema"
-_OPTIONS = ("whitespace", "draft", "additional_properties", "repeated_names", "formats", "on_unsupported", "document")
+_OPTIONS = (
+    "whitespace",
+    "draft",
+    "additional_properties",
+    "repeated_names",
+    "formats",
+    "on_unsupported",
+    "document",
+)
 
 
 class Draft(enum.StrEnum):
