@@ -1,8 +1,8 @@
 """Which strings may be told apart as a text goes on: names that a schema does not list, and items that must differ.
 
-The idea: an automaton reads such a string, and the sequence remembers it (``expression.fresh``). A finite set of strings
-takes away no prefix of a language in which infinitely many words follow each; so only languages with more words than a
-text has room for are marked, and where some prefix has few ends it is said, so that masks look for one that is left.
+The idea: an automaton reads such a string, and the sequence remembers it (``expression.fresh``). A finite set of
+strings takes away no prefix that begins infinitely many words; so only languages with more words than a text has room
+for are marked, and where some prefix begins few it is said, so that masks look for one that is left.
 Few words are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
 
 Cost: one small automaton for each set with a pattern or format, which is kept; those that outgrow ``_GLANCE`` are left

@@ -138,8 +138,8 @@ class Items:
     # --- uniqueItems ----------------------------------------------------------------------------------
 
     def _different_strings(self) -> Expr | None:
-        """Items that differ, most of them strings that are told apart as the text goes on, and at most once each of some
-        listed values; ``None`` if it is no such cell."""
+        """Items that differ, strings that are told apart as the text goes on and, at most once each, some listed
+        values; ``None`` if it is no such cell."""
         cell = self.cell
         if cell.contains or not self.writer.distinct:
             return None

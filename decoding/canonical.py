@@ -91,8 +91,8 @@ class CanonicalAutomaton:
             )
         if self._native.has_marks:
             raise ConstraintError(
-                f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), which "
-                'no finite automaton remembers: make the schema with repeated_names="allow"'
+                f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), "
+                'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
         self._tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
         self._lock = threading.RLock()

@@ -293,6 +293,16 @@ class Matcher {
   }
   Completion completion() { return {*automaton_, stacks_, excluding_->exclusion}; }
 
+  // Whether a completion from where a token leads fits. Of tokens that finish no string and stop in none that must differ,
+  // the answer is `known` for all that lead to the same place.
+  bool fits(Completion& completion, Config end, const Exclusion::Checkpoint& before, std::map<std::pair<Config, Reading>, bool>& known) {
+    Reading reading = excluding_->exclusion.reading();
+    if (excluding_->exclusion.checkpoint().nodes != before.nodes || (reading.inside && reading.sibling)) return completion.fits(end, left() - 1);
+    reading.begin = 0;
+    auto [it, fresh] = known.try_emplace({end, reading}, false);
+    if (fresh) it->second = completion.fits(end, left() - 1);
+    return it->second;
+  }
   // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
   bool exclude(uint32_t* mask) {
     const Config from = config();
@@ -300,12 +310,13 @@ class Matcher {
     if (limit_ == kNoLimit || left() == 0 || Completion::plenty(automaton_->worst(from, stacks_), left() - 1)) return some;
     const Exclusion::Checkpoint before = excluding_->exclusion.checkpoint();
     Completion completion = this->completion();
+    std::map<std::pair<Config, Reading>, bool> known;
     for (size_t word = 0; word < automaton_->masks().words(); ++word) {
       for (uint32_t bits = mask[word]; bits; bits &= bits - 1) {
         const uint32_t token = static_cast<uint32_t>(word * 32 + std::countr_zero(bits));
         if (automaton_->vocabulary().is_eos(token)) continue;
         const Config end = automaton_->advance(from, token, stacks_, &excluding_->exclusion);
-        if (is_dead(end) || !completion.fits(end, left() - 1)) some = true, mask[word] &= ~(1u << (token & 31));
+        if (is_dead(end) || !fits(completion, end, before, known)) some = true, mask[word] &= ~(1u << (token & 31));
         excluding_->exclusion.restore(before);
       }
     }

@@ -110,8 +110,8 @@ class SchemaOptions:
     repeated_names: Annotated[
         Repeated | None,
         typer.Option(
-            help="Whether a text may repeat a name that its schema does not list: forbid (if not given) or allow, which "
-            "makes a finite automaton of schemas that are not recursive.",
+            help="Whether a text may repeat a name that its schema does not list: forbid (if not given) or allow, "
+            "which makes a finite automaton of schemas that are not recursive.",
             rich_help_panel=_PANEL,
         ),
     ] = None
