@@ -28,8 +28,8 @@ Meaning, with a word w of bytes:
 ``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 ``unordered``      members in any order with separators between them, each option at most once
-``opened(x)``      x, the opening bracket of a JSON array or object in which ``fresh`` strings are compared
-``fresh(x)``       x, a JSON string, where no ``fresh`` one before it in the same array or object has the same value
+``opened``         x, the opening bracket of a JSON array or object in which ``fresh`` strings are compared
+``fresh``          x, a JSON string, where no ``fresh`` one before it in the same array or object has the same value
 =================  ======================================================================================
 """
 
@@ -335,26 +335,6 @@ def unordered(
         return concat(other, more) if low else optional(concat(other, more))
     value = Unordered(low, -1 if high is None else high, required, repeats)
     return Expr(Op.UNORDERED, (separator, *kept, *((other,) if repeats else ())), value, source)
-
-
-def opened(bracket: Expr) -> Expr:
-    """``bracket``, which opens a JSON array or object: ``fresh`` strings right inside of it must differ.
-
-    What stands between here and the closing bracket must be JSON. Neither may stand under ``complement``, ``behind``
-    or ``scope``, and finite automata (``Language.determinize``) cannot hold them.
-    """
-    return EMPTY if bracket is EMPTY else Expr(Op.OPENED, (bracket,))
-
-
-def fresh(text: Expr, *, thin: bool = True) -> Expr:
-    """``text``, a JSON string (a member's name, or an item), unless it has the value of a ``fresh`` one before it in
-    the same array or object (docs/decisions/005-dynamic-exclusion.md).
-
-    ``text`` must have more words than an array or object has room for: what is left when all are used is not looked
-    for. ``thin``: whether it has prefixes that only some of them begin with; if there are none, masks are found a
-    little faster.
-    """
-    return EMPTY if text is EMPTY else Expr(Op.FRESH, (text,), int(thin))
 
 
 UNIVERSE = repeat(ANY_BYTE)

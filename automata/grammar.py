@@ -162,7 +162,7 @@ class Grammar:
 
     def witness(self) -> bytes | None:
         """A shortest word, the least of them in byte order; ``None`` if there is none. Where strings must differ
-        (``expression.fresh``), a short one."""
+        (``distinct.fresh``), a short one."""
         if any(node.op is Op.FRESH for name in self._rules for node in self._rules.nodes(name)):
             return self.automaton.shortest()
         return shortest_words(self._rules, self._budget).get(self._start)

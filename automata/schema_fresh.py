@@ -1,6 +1,6 @@
 """Which strings may be told apart as a text goes on: names that a schema does not list, and items that must differ.
 
-The idea: an automaton reads such a string, and the sequence remembers it (``expression.fresh``). A finite set of
+The idea: an automaton reads such a string, and the sequence remembers it (``distinct.fresh``). A finite set of
 strings takes away no prefix that begins infinitely many words; so only languages with more words than a text has room
 for are marked, and where some prefix begins few it is said, so that masks look for one that is left.
 Few words are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
@@ -17,7 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tokenfst.automata.expression import Dfa, Expr, fresh, union
+from tokenfst.automata.distinct import fresh
+from tokenfst.automata.expression import Dfa, Expr, union
 from tokenfst.automata.schema_strings import Strings
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded

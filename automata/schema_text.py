@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, opened, union
+from tokenfst.automata.distinct import opened
+from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, union
 from tokenfst.automata.json_numbers import NumberSet, number_language
 from tokenfst.automata.json_strings import json_string
 from tokenfst.automata.schema_arrays import Array

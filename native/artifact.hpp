@@ -36,7 +36,7 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
     const State q = order[k];
     if (!bytes.is_marked(q)) continue;
     const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
-    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (bytes.has_thin_marks() ? kThinSign : 0), number(holds), number(fails)});
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (bytes.marks().thin ? kThinSign : 0), number(holds), number(fails)});
   }
   return out;
 }

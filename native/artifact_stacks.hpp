@@ -117,7 +117,7 @@ class StackExpansion {
       const State* row = bytes_.row(order_[k]);
       for (uint32_t c = 0; c < bytes_.num_classes(); ++c) {
         number(row[c]);
-        for (State raw : bytes_.after_marks(row[c])) number(raw);
+        for (State raw : after_marks(bytes_, row[c])) number(raw);
       }
     }
     for (size_t k = 0; k < order_.size(); ++k) {

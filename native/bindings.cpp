@@ -151,7 +151,7 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
     add("stack_asks", out.stacks.asks, 3);
   }
   const size_t marked = out.marks.size() / 4;
-  if (automaton.bytes().has_marks()) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
+  if (automaton.bytes().marks().any) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
   return result;
@@ -283,7 +283,7 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                nb::gil_scoped_release nogil;
-               word = self.has_marks() ? ShortestDistinct(self).find("") : self.shortest();
+               word = self.marks().any ? ShortestDistinct(self).find("") : self.shortest();
              }
              if (!word) return std::nullopt;
              return to_bytes(*word);
@@ -299,7 +299,7 @@ void bind_automata(nb::module_& m) {
              if (!word) return std::nullopt;
              return to_bytes(*word);
            }, "prefix"_a)
-      .def_prop_ro("has_marks", &ByteAutomaton::has_marks)
+      .def_prop_ro("has_marks", [](const ByteAutomaton& self) { return self.marks().any; })
       .def("determinize",
            [](ByteAutomaton& self) {
              Tables tables;
@@ -349,7 +349,7 @@ void bind_automata(nb::module_& m) {
       .def("expand", &expand_to_python)
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
       .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
-      .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().has_marks(); })
+      .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().marks().any; })
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
         nb::gil_scoped_release nogil;

@@ -40,6 +40,7 @@ class ByteAutomaton {
     arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
+    marks_.any = loaded.has_marks, marks_.thin = loaded.has_thin_marks;
     if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
     make_classes();
     new_state(kEmpty);
@@ -95,53 +96,29 @@ class ByteAutomaton {
     return state;
   }
 
-  // --- marks of what is excluded as the text goes on (see exclusion.hpp) ---
+  // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
 
-  void refuse_marks() const {
-    if (!has_marks()) return;
-    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) are remembered by a sequence, and no finite "
-                                   "automaton can hold them: make the schema with repeated_names=\"allow\"");
-  }
-  // Whether there are any.
-  bool has_marks() const { return arena_.has_marks() || has_adopted_marks_; }
-  // Whether a string that is one of those may have prefixes with few ends.
-  bool has_thin_marks() const { return arena_.has_thin() || has_thin_adopted_; }
-  // Of finished tables: `signs` as signs() has them, and where passed() leads.
+  const Marks& marks() const { return marks_; }
   void adopt_marks(State raw, uint32_t signs, State holds, State fails, bool thin) {
-    states_[raw].marked = has_adopted_marks_ = true;
-    has_thin_adopted_ |= thin;
-    passed_.insert(uint64_t{raw} << 2 | 2, signs + 1);
-    passed_.insert(uint64_t{raw} << 2 | 1, holds + 1);
-    passed_.insert(uint64_t{raw} << 2, fails + 1);
+    states_[raw].marked = true;
+    marks_.adopt(raw, signs, holds, fails, thin);
   }
   // Of the target of a step: whether marks are ahead, and which.
   bool is_marked(State raw) const { return states_[raw].marked; }
-  bool is_opened(State raw) { return signs(raw) & 1u << static_cast<int>(Sign::Opened); }
-  bool is_fresh(State raw) { return signs(raw) & 1u << static_cast<int>(Sign::Fresh); }
-  // The signs of all marks ahead, as bits.
   uint32_t signs(State raw) {
-    const uint64_t key = uint64_t{raw} << 2 | 2;
-    if (uint32_t known = passed_.find(key)) return known - 1;
+    if (uint32_t known = marks_.signs(raw)) return known - 1;
     auto lock = enter();
     const uint32_t found = derivatives_.signs_ahead(states_[raw].node);
-    if (!passed_.find(key)) passed_.insert(key, found + 1);
-    return found;
-  }
-  // Where the step to `raw` can lead, with its marks passed.
-  std::vector<State> after_marks(State raw) {
-    if (!is_marked(raw)) return {raw};
-    std::vector<State> found{passed(raw, true)};
-    if (State fails = passed(raw, false); fails != found[0]) found.push_back(fails);
-    std::erase(found, kDead);
+    marks_.keep_signs(raw, found);
     return found;
   }
   // Where it leads once they are passed: all of them, or those alone that do not say Fresh.
   State passed(State raw, bool holds) {
-    if (uint32_t known = passed_.find(uint64_t{raw} << 2 | holds)) return known - 1;
+    if (uint32_t known = marks_.passed(raw, holds)) return known - 1;
     auto lock = enter();
     State state = state_of(derivatives_.passed(states_[raw].node, holds));
     if (state != kDead && !alive(state)) state = kDead;
-    if (!passed_.find(uint64_t{raw} << 2 | holds)) passed_.insert(uint64_t{raw} << 2 | holds, state + 1);
+    marks_.keep_passed(raw, holds, state);
     return state;
   }
 
@@ -269,7 +246,7 @@ class ByteAutomaton {
 
   // Every state that bytes reach from the start, in breadth-first order, renumbered from 1.
   Tables determinize() {
-    refuse_marks();
+    marks_.refuse();
     Tables out;
     out.classes = classes_;
     out.num_classes = num_classes_;
@@ -302,7 +279,7 @@ class ByteAutomaton {
       check(deadline, order[i]);
       const State* next = row(order[i]);
       for (uint32_t c = 0; c < num_classes_; ++c) visit(next[c]);
-      for (State q : is_marked(order[i]) ? after_marks(order[i]) : std::vector<State>{}) visit(q);
+      for (State q : after_marks(*this, order[i])) visit(q);
     }
     return order;
   }
@@ -526,8 +503,7 @@ class ByteAutomaton {
   Arena arena_;
   Derivatives derivatives_;
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
-  bool has_adopted_marks_ = false, has_thin_adopted_ = false;
-  StableMap passed_;                    // by state and what is asked of its marks: the answer plus one
+  Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};
   uint32_t num_classes_ = 0;

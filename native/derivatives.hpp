@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "marks.hpp"
 #include "selections.hpp"
 #include "unordered.hpp"
 
@@ -76,7 +77,7 @@ class Derivatives {
       stack.pop_back();
       const Node& node = arena_[at];
       if (!node.has(kMarkAhead) || !seen.insert(at).second) continue;
-      if (node.kind == Kind::Mark) found |= 1u << node.a;
+      if (node.kind == Kind::Mark) found |= bit(static_cast<Sign>(node.a));
       else if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(at).begin(), arena_.list(at).end());
       else stack.push_back(node.a);
       if (node.kind == Kind::Concat && arena_[node.a].nullable) stack.push_back(node.b);

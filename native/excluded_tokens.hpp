@@ -26,7 +26,7 @@ class ExcludedTokens {
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
     // With nothing finished, two strings have to end in one token; else one that begins in it, or, if thin, one begins.
     const Reading& at = exclusion_.reading();
-    const bool thin = bytes_.has_thin_marks();
+    const bool thin = bytes_.marks().thin;
     const size_t least = !at.some ? (thin ? 2 : 3) : at.inside || !thin ? 2 : 1;
     for (uint32_t token : automaton_.vocabulary().quoting(least)) {
       if (has(mask, token) && !may_take(config, token)) some = true, take(mask, token);

@@ -232,11 +232,11 @@ class Exclusion {
   // Past the marks of a state that the last byte led to.
   State pass(ByteAutomaton& bytes, State raw, uint8_t byte, Ending ending) {
     const bool follows = now_.scope != 0 && !now_.inside;  // the bracket was met as one
-    if (!follows && bytes.is_opened(raw)) {
+    if (!follows && (bytes.signs(raw) & bit(Sign::Opened))) {
       now_ = {};
       open(byte, 0);
     }
-    if (ending == Ending::New && bytes.is_fresh(raw)) record();
+    if (ending == Ending::New && (bytes.signs(raw) & bit(Sign::Fresh))) record();
     return bytes.passed(raw, ending != Ending::Known);
   }
 
@@ -293,7 +293,7 @@ class TextWalk {
   // Reads on; false, and the walk is over, where no word goes on so.
   bool step(uint8_t byte) {
     const char text[] = {static_cast<char>(byte)};
-    at_ = bytes_.has_marks() ? exclusion_.run(bytes_, walker_, at_, {text, 1}) : walker_.step(at_, byte);
+    at_ = bytes_.marks().any ? exclusion_.run(bytes_, walker_, at_, {text, 1}) : walker_.step(at_, byte);
     if (!is_dead(at_) && !exclusion_.escapes(bytes_, walker_, stacks_, at_, exclusion_.reading())) at_ = {};
     return !is_dead(at_);
   }

@@ -41,9 +41,6 @@ constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it
 constexpr uint8_t kHasFresh = 32;  // marks of dynamic exclusion (exclusion.hpp)
 constexpr uint8_t kMarkAhead = 64; // such a mark can be reached before a byte is read
 
-// What a mark says of the byte before it: an opening bracket, or the closing quotation mark of a string that must differ.
-enum class Sign : uint32_t { Opened, Fresh };
-
 struct Node {
   Kind kind;
   bool nullable;   // without regard to look-behind; see Derivatives::nullable
@@ -302,15 +299,6 @@ class Arena {
     }
     return found;
   }
-  // The empty word, with what `sign` says of the byte before.
-  // `thin`: some prefix of a string that must differ can end in few ways only.
-  NodeId mark(Sign sign, bool thin = false) {
-    has_marks_ = true;
-    has_thin_ |= thin;
-    return intern({Kind::Mark, true, true, kHasFresh | kMarkAhead, 0, static_cast<uint32_t>(sign), 0, 0, 0});
-  }
-  bool has_marks() const { return has_marks_; }
-  bool has_thin() const { return has_thin_; }
   // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
   NodeId node(const Node& made) { return intern(made); }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
@@ -514,7 +502,6 @@ class Arena {
   std::vector<Node> nodes_;
   std::vector<uint32_t> index_, pool_, spine_;
   uint32_t nesting_ = 0, ticks_ = 0;
-  bool has_marks_ = false, has_thin_ = false;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   std::vector<ByteSet> sets_;

@@ -191,4 +191,25 @@ class Lengths {
   std::unordered_map<NodeId, uint32_t> memo_, searched_;
 };
 
+// The least lengths in bytes from the states of finished tables without stacks, backwards from acceptance.
+inline std::vector<uint32_t> lengths_of_tables(ByteAutomaton& bytes) {
+  const State states = static_cast<State>(bytes.num_states());
+  std::vector<std::vector<State>> before(states);
+  std::vector<State> queue;
+  std::vector<uint32_t> lengths(states, kUnreachable);
+  for (State q = 1; q < states; ++q) {
+    const State* row = bytes.row(q);
+    for (uint32_t c = 0; c < bytes.num_classes(); ++c) {
+      for (State to : after_marks(bytes, row[c])) before[to].push_back(q);
+    }
+    if (bytes.accepting(q)) lengths[q] = 0, queue.push_back(q);
+  }
+  for (size_t k = 0; k < queue.size(); ++k) {
+    for (State q : before[queue[k]]) {
+      if (lengths[q] == kUnreachable) lengths[q] = lengths[queue[k]] + 1, queue.push_back(q);
+    }
+  }
+  return lengths;
+}
+
 }  // namespace tokenfst

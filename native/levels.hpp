@@ -91,7 +91,7 @@ class Levels {
     const Place place = places_[index];
     for (auto [byte_class, byte] : byte_of_) {
       const std::string text = place.text + static_cast<char>(byte);
-      for (State raw : bytes_.after_marks(bytes_.row(place.state)[byte_class])) {
+      for (State raw : after_marks(bytes_, bytes_.row(place.state)[byte_class])) {
         Config to = walker_.arrive({place.state, bytes_.num_stacks(place.state) ? below(place.level) : kBottom}, raw);
         if (walker_.blocked()) end(place.level, {text, place.state, raw});
         else arrive(place.level, text, to);

@@ -55,7 +55,7 @@ class Matcher {
     if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
     }
-    if (automaton_->bytes().has_marks()) excluding_.emplace();
+    if (automaton_->bytes().marks().any) excluding_.emplace();
     set_max_tokens_left(max_tokens);
   }
 

@@ -32,6 +32,7 @@ struct Program {
 struct Loaded {
   NodeId root = kEmpty;
   std::vector<std::pair<NodeId, std::string>> labels;
+  bool has_marks = false, has_thin_marks = false;  // see marks.hpp
 };
 
 class ProgramReader {
@@ -46,6 +47,7 @@ class ProgramReader {
     const std::vector<Instruction> instructions = decode(program);
     check(program, instructions);
     for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
+    Loaded loaded;
     std::vector<NodeId> nodes;
     std::unordered_map<size_t, NodeId> options;  // of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
@@ -103,7 +105,9 @@ class ProgramReader {
         case Op::Fresh: {
           const Node& part = arena_[node(0)];
           if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall)) fail("what is marked has the empty word, or needs a context");
-          made = arena_.concat(node(0), arena_.mark(op == Op::Opened ? Sign::Opened : Sign::Fresh, op == Op::Fresh && operands[1] != 0));
+          made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
+          loaded.has_marks = true;
+          loaded.has_thin_marks |= op == Op::Fresh && operands[1] != 0;
           break;
         }
         case Op::Call: made = arena_.call(operands[0]); break;
@@ -130,7 +134,7 @@ class ProgramReader {
       if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable) fail("a rule has no body, or one that is not what is said of it");
       arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
-    Loaded loaded{nodes.empty() ? kEmpty : nodes.back(), {}};
+    loaded.root = nodes.empty() ? kEmpty : nodes.back();
     if (arena_[loaded.root].has(kHasBehind)) fail("a look-behind stands in no scope");
     for (auto& [k, text] : program.labels) {
       if (k >= nodes.size()) fail("a label belongs to no instruction");

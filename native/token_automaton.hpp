@@ -31,7 +31,7 @@ class TokenAutomaton {
   TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
         composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {
-    if (!bytes_->has_marks() || vocabulary_->complete()) return;
+    if (!bytes_->marks().any || vocabulary_->complete()) return;
     throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
                                    "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
   }
@@ -107,7 +107,7 @@ class TokenAutomaton {
     }
     if (bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
     std::lock_guard lock(mutex_);
-    if (byte_lengths_.empty()) find_byte_lengths();
+    if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
     return byte_lengths_[config.state];
   }
   // An upper bound for the distance after any allowed token.
@@ -150,7 +150,7 @@ class TokenAutomaton {
 
   // The arcs of a state without stacks: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
   std::vector<std::pair<uint32_t, State>> arcs(State state) {
-    bytes_->refuse_marks();
+    bytes_->marks().refuse();
     std::lock_guard lock(mutex_);
     Stacks stacks;
     std::vector<std::pair<uint32_t, State>> found;
@@ -353,26 +353,6 @@ class TokenAutomaton {
     for (Config config : onward.next) add(config, out.next, 1);
     for (Config config : onward.same) add(config, out.same, 0);
     return out;
-  }
-
-  // Of finished tables without stacks, backwards from acceptance.
-  void find_byte_lengths() {
-    const State states = static_cast<State>(bytes_->num_states());
-    std::vector<std::vector<State>> before(states);
-    std::vector<State> queue;
-    byte_lengths_.assign(states, kUnreachable);
-    for (State q = 1; q < states; ++q) {
-      const State* row = bytes_->row(q);
-      for (uint32_t c = 0; c < bytes_->num_classes(); ++c) {
-        for (State to : bytes_->after_marks(row[c])) before[to].push_back(q);
-      }
-      if (bytes_->accepting(q)) byte_lengths_[q] = 0, queue.push_back(q);
-    }
-    for (size_t k = 0; k < queue.size(); ++k) {
-      for (State q : before[queue[k]]) {
-        if (byte_lengths_[q] == kUnreachable) byte_lengths_[q] = byte_lengths_[queue[k]] + 1, queue.push_back(q);
-      }
-    }
   }
 
   // The bound of a configuration: of its members the least.

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reference.distinct import repeats, scan
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata import expression as ex
+from tokenfst.automata.distinct import fresh, opened
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.json_schema import json_object, json_schema, json_value
 from tokenfst.automata.language import Language
@@ -121,11 +122,9 @@ def test_masks_are_those_of_texts_read_again(number: int) -> None:
 def listed(content: str, *, thin: bool = True) -> Language:
     """A JSON array of different strings out of a language."""
     quote = ex.literal(b'"')
-    item = ex.fresh(ex.concat(quote, regex(content).expr, quote), thin=thin)
+    item = fresh(ex.concat(quote, regex(content).expr, quote), thin=thin)
     more = ex.repeat(ex.concat(ex.literal(b","), item))
-    return Language(
-        ex.concat(ex.opened(ex.literal(b"[")), ex.optional(ex.concat(item, more)), ex.literal(b"]"))
-    )
+    return Language(ex.concat(opened(ex.literal(b"[")), ex.optional(ex.concat(item, more)), ex.literal(b"]")))
 
 
 NARROW = ["a|b[ab]*", "(a|aa|ab)b*|c{2}"]
