@@ -40,6 +40,11 @@ class Assembly:
             known = self._starts[id(part)] = part, call(prefix + part.start)
         return known[1]
 
+    @property
+    def rules(self) -> dict[str, Expr]:
+        """The rules taken over so far, for whoever makes the grammar itself."""
+        return self._rules
+
     def finish(self, expr: Expr, source: str) -> Constraint:
         """The constraint whose words are those of ``expr``."""
         if not self._rules:

@@ -1,7 +1,7 @@
 """Extended regular expressions over bytes: the value that front ends build and the native core determinizes.
 
 An ``Expr`` is an immutable node of a directed acyclic graph. Front ends combine nodes with the functions below;
-``linearize`` writes the graph as a compact program for the native core, which hash-conses it and takes
+``program.linearize`` writes the graph as a compact program for the native core, which hash-conses it and takes
 derivatives on demand. So ``&`` and ``~`` cost nothing until they are walked (Brzozowski, "Derivatives of
 Regular Expressions", JACM 1964; Moseley et al., "Derivative Based Nonbacktracking Real-World Regex Matching
 with Backtracking Semantics", PLDI 2023).
@@ -30,23 +30,25 @@ Meaning, with a word w of bytes:
 ``unordered``      members in any order with separators between them, each option at most once
 ``opened``         x, the opening bracket of a JSON array or object in which ``fresh`` strings are compared
 ``fresh``          x, a JSON string, where no ``fresh`` one before it in the same array or object has the same value
+``one_token(x)``   a word of x that is one token: it begins and ends where tokens do, and not in between
+``tokens(n)``      one token of the class that the vocabulary has under the name n
 =================  ======================================================================================
+
+The last two speak of tokens, which only a vocabulary has: languages with them are sets of token sequences. All others
+hold whatever tokens their text is cut into.
 """
 
 from __future__ import annotations
 
 import enum
-from array import array
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon, Machine
-from tokenfst.errors import ConstraintError
+from tokenfst._native import Lexicon
 
 ALL_BYTES = (1 << 256) - 1
 _DENSE = np.empty(0, np.uint32)
@@ -72,8 +74,10 @@ class Op(enum.IntEnum):
     WORDS = 14
     SELECTION = 15
     UNORDERED = 16
-    OPENED = 17
-    FRESH = 18
+    ONE_TOKEN = 17
+    TOKENS = 18
+    OPENED = 19
+    FRESH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -113,6 +117,17 @@ class Unordered:
         return iter((self.low, self.high, self.required, self.repeats))
 
 
+@dataclass(frozen=True, slots=True)
+class TokenName:
+    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it."""
+
+    name: str
+    special: bool
+
+    def __str__(self) -> str:
+        return f"the special token {self.name!r}" if self.special else f"the token class {self.name!r}"
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Expr:
     """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table or words).
@@ -124,7 +139,7 @@ class Expr:
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     op: Final[Op]
     args: Final[tuple[Expr, ...]] = ()
-    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | None] = None
+    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | TokenName | None] = None
     source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
     size: Final[int] = 0
@@ -161,7 +176,8 @@ def below(*roots: Expr, inner: Callable[[Expr], bool] | None = None) -> list[Exp
     return found
 
 
-_MAX_SIZE = 1 << 62
+MOST_POSITIONS = 1 << 62
+"""What `Expr.size` is at most."""
 EMPTY = Expr(Op.EMPTY)
 EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
 ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
@@ -196,7 +212,7 @@ def concat(*parts: Expr) -> Expr:
             return Expr(Op.CONCAT, parts)
         size += part.size
         nullable = nullable and part.nullable
-    return Expr(Op.CONCAT, parts, None, None, min(size, _MAX_SIZE), nullable)
+    return Expr(Op.CONCAT, parts, None, None, min(size, MOST_POSITIONS), nullable)
 
 
 def union(*parts: Expr) -> Expr:
@@ -211,7 +227,7 @@ def union(*parts: Expr) -> Expr:
             return Expr(Op.UNION, parts)
         size += part.size
         nullable = nullable or part.nullable
-    return Expr(Op.UNION, parts, None, None, min(size, _MAX_SIZE), nullable)
+    return Expr(Op.UNION, parts, None, None, min(size, MOST_POSITIONS), nullable)
 
 
 def intersect(*parts: Expr) -> Expr:
@@ -233,7 +249,7 @@ def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None
     if high == 0 or part is EPSILON:
         return EPSILON
     bounds = (low, -1 if high is None else high)
-    size = min(part.size * copies(bounds), _MAX_SIZE)
+    size = min(part.size * copies(bounds), MOST_POSITIONS)
     return Expr(Op.REPEAT, (part,), bounds, source, size, size > 0 and (low == 0 or part.nullable))
 
 
@@ -337,6 +353,17 @@ def unordered(
     return Expr(Op.UNORDERED, (separator, *kept, *((other,) if repeats else ())), value, source)
 
 
+def one_token(text: Expr) -> Expr:
+    """One token whose bytes are a word of ``text``, which has a word that is not empty, and no calls, recursion or
+    look-behind."""
+    return Expr(Op.ONE_TOKEN, (text,), None, None, 1)
+
+
+def tokens(name: TokenName) -> Expr:
+    """One token of a class; which it is, the vocabulary says."""
+    return Expr(Op.TOKENS, (), name, None, 1)
+
+
 UNIVERSE = repeat(ANY_BYTE)
 """Every word of bytes."""
 
@@ -344,170 +371,3 @@ UNIVERSE = repeat(ANY_BYTE)
 NativeMachine = tuple[
     npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.bool_], int, npt.NDArray[np.uint32]
 ]
-_machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
-"""Of each automaton, how the native core holds it: front ends share theirs among many programs."""
-
-
-def _native_machine(dfa: Dfa) -> Machine:
-    found = _machines.get(dfa)
-    if found is None:
-        found = _machines[dfa] = Machine(*dfa.native_tables())
-    return found
-
-
-NativeArgs = tuple[
-    npt.NDArray[np.int32],
-    npt.NDArray[np.uint8],
-    bytes,
-    list[Machine],
-    list[tuple[int, str]],
-    list[tuple[int, bool]],
-    npt.NDArray[np.int32],
-    bool,
-    list[Lexicon],
-]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """An expression graph in the form that the native core reads.
-
-    ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
-    k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
-    after its body, which names it. Other operands index the side tables. The last instruction is the root.
-    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels``
-    pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
-    the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
-    surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
-    ``lexicons``: the finite sets of words.
-    """
-
-    code: npt.NDArray[np.int32]
-    sets: npt.NDArray[np.uint8]
-    blob: bytes
-    machines: tuple[Dfa, ...]
-    labels: tuple[tuple[int, str], ...]
-    rules: tuple[tuple[int, bool], ...] = ()
-    rule_names: tuple[str, ...] = ()
-    assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    labelled: bool = False
-    lexicons: tuple[Lexicon, ...] = ()
-
-    def native_args(self) -> NativeArgs:
-        """The leading arguments of the native constructors."""
-        machines = [_native_machine(dfa) for dfa in self.machines]
-        labels, rules = list(self.labels), list(self.rules)
-        lexicons = list(self.lexicons)
-        return self.code, self.sets, self.blob, machines, labels, rules, self.assured, self.labelled, lexicons
-
-
-def linearize(
-    root: Expr,
-    rules: Mapping[str, tuple[Expr, bool]] | None = None,
-    *,
-    assured: Container[int] = (),
-    labelled: bool = False,
-) -> Program:
-    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
-
-    ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
-    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
-    """
-    roots = [body for body, _ in (rules or {}).values()]
-    nodes = below(*roots, root)
-    order = {id(node): number for number, node in enumerate(nodes)}
-    rule_numbers = {name: number for number, name in enumerate(rules or {})}
-    code = ProgramCode()
-    for node in nodes:
-        operands = [order[id(arg)] for arg in node.args]
-        if node.op is Op.CALL:
-            value = node.value
-            if value not in rule_numbers:
-                raise ConstraintError(
-                    f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
-                )
-            operands.append(rule_numbers[value])
-        code.add(node, operands)
-    bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
-    found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
-    return code.program(bodies, tuple(rule_numbers), found, labelled=labelled)
-
-
-class ProgramCode:
-    """The instructions of a program, one after another, and their side tables."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        """How many instructions there are: the number of the next."""
-        self.code: list[int] = []
-        self.labels: list[tuple[int, str]] = []
-        self._sets: dict[int, int] = {}
-        self._machines: dict[int, tuple[int, Dfa]] = {}
-        self._lexicons: dict[int, tuple[int, Lexicon]] = {}
-        self._blob = bytearray()
-
-    def copy(self) -> ProgramCode:
-        """The same instructions, to be continued."""
-        made = ProgramCode()
-        made.length, made.code, made.labels = self.length, list(self.code), list(self.labels)
-        made._sets, made._machines = dict(self._sets), dict(self._machines)
-        made._lexicons = dict(self._lexicons)
-        made._blob = bytearray(self._blob)
-        return made
-
-    def add(self, node: Expr, operands: list[int]) -> int:
-        """The number of a new instruction for ``node``. ``operands``: those that are nodes or rules; made longer by
-        what else the node has."""
-        op, value, number = node.op, node.value, self.length
-        if value is None:
-            if node.source is None:
-                self.code += (op, len(operands))
-                self.code += operands
-                self.length = number + 1
-                return number
-        elif op is Op.LITERAL:
-            assert isinstance(value, bytes)
-            operands += (len(self._blob), len(value))
-            self._blob += value
-        elif isinstance(value, tuple | Unordered):
-            operands += value
-        elif op is Op.FRESH:
-            assert isinstance(value, int)
-            operands.append(value)
-        elif op is Op.BYTES:
-            assert isinstance(value, int)
-            operands.append(self._sets.setdefault(value, len(self._sets)))
-        elif op is Op.MACHINE:
-            assert isinstance(value, Dfa)
-            operands.append(self._machines.setdefault(id(value), (len(self._machines), value))[0])
-        elif op is Op.WORDS:
-            assert isinstance(value, Lexicon)
-            operands.append(self._lexicons.setdefault(id(value), (len(self._lexicons), value))[0])
-        if node.source is not None:
-            self.labels.append((number, node.source))
-        self.code += (op, len(operands), *operands)
-        self.length = number + 1
-        return number
-
-    def program(
-        self,
-        rules: tuple[tuple[int, bool], ...] = (),
-        rule_names: tuple[str, ...] = (),
-        assured: Sequence[int] = (),
-        *,
-        labelled: bool = False,
-    ) -> Program:
-        """The program of these instructions; the last is its root."""
-        rows = b"".join(bits.to_bytes(32, "little") for bits in self._sets)
-        return Program(
-            code=np.array(array("i", self.code), np.int32),  # a list is read item by item, twice
-            sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
-            blob=bytes(self._blob),
-            machines=tuple(dfa for _, dfa in self._machines.values()),
-            labels=tuple(self.labels),
-            rules=rules,
-            rule_names=rule_names,
-            assured=np.array(assured, np.int32),
-            labelled=labelled,
-            lexicons=tuple(lexicon for _, lexicon in self._lexicons.values()),
-        )

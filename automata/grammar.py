@@ -22,7 +22,7 @@ from types import MappingProxyType
 from tokenfst import _native
 from tokenfst.automata.conflict import Conflict, make_conflict
 from tokenfst.automata.drawing import Drawing
-from tokenfst.automata.expression import EMPTY, Expr, Op, Program, below, call, linearize
+from tokenfst.automata.expression import EMPTY, Expr, Op, below, call
 from tokenfst.automata.grammar_lint import Finding, lint, nullable, productive
 from tokenfst.automata.inlining import rebuild
 from tokenfst.automata.language import Language, encode, widest
@@ -31,6 +31,7 @@ from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.network import draw_rules
 from tokenfst.automata.notation import place
 from tokenfst.automata.product import intersect
+from tokenfst.automata.program import Program, linearize
 from tokenfst.automata.pushdown import pushdown_rules
 from tokenfst.automata.readable import shorten
 from tokenfst.automata.rule_graph import COMPOSED, Rules, cycles, reachable, shortest_cycle

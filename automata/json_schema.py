@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.automata.expression import EMPTY, Expr, Program
+from tokenfst.automata.expression import EMPTY, Expr
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.program import Program
 from tokenfst.automata.python_types import read_type
 from tokenfst.automata.schema_conflict import contradiction
 from tokenfst.automata.schema_layout import layout

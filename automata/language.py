@@ -32,6 +32,7 @@ from tokenfst.automata.answer import Answer, Side
 from tokenfst.automata.expression import Dfa, Expr
 from tokenfst.automata.labels import BYTE_ZERO_LABEL
 from tokenfst.automata.lazy import find_witness, make_automaton, make_tables
+from tokenfst.automata.program import Program, linearize
 from tokenfst.automata.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
@@ -170,9 +171,9 @@ class Language:
             automaton = self._automaton = make_automaton(self._expr, self.budget)
         return automaton
 
-    def program(self) -> expression.Program:
+    def program(self) -> Program:
         """The expression as the native core reads it."""
-        return expression.linearize(self._expr)
+        return linearize(self._expr)
 
     def determinize(self) -> Dfa:
         """All states as tables, trim (convention 3); made once."""

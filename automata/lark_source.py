@@ -10,6 +10,7 @@ Rejected: lark's own loader. It tells no places, and it turns repetitions into r
 from __future__ import annotations
 
 import importlib.resources
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,7 +44,8 @@ quantified: _repeated OP
 counted: _repeated _TILDE NUMBER (_DOTDOT NUMBER)?
 _repeated: _LPAR expansions _RPAR | maybe | _value
 maybe: _LBRA expansions _RBRA
-_value: TERMINAL | RULE | STRING | REGEXP | range | usage
+_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | special | range | usage
+special: _SPECIAL STRING
 range: STRING _DOTDOT STRING
 usage: RULE _LBRACE _value (_COMMA _value)* _RBRACE
 _LPAR: "("
@@ -63,6 +65,9 @@ _RULE_MODIFIERS: /(!|![?]?|[?]!?)(?=[_a-z])/
 RULE: /_?[a-z][_a-z0-9]*/
 TERMINAL: /_?[A-Z][_A-Z0-9]*/
 STRING: /"(\\[^\n]|[^"\\\n])*"i?/
+SPECIAL: /<[^<>\s]+>/
+JSON: "%json"
+_SPECIAL: "%special"
 REGEXP: /\/(?!\/)(\\\/|\\\\|[^\/])*?\/[imslux]*/
 _NL: /(\r?\n)+\s*/
 _NL_OR: /(\r?\n)+\s*\|/
@@ -86,7 +91,9 @@ _TOKENS = {
     "NUMBER": "a number",
     "OP": "a repetition",
     "_NL": "a line break",
-    **dict.fromkeys(("_NL_OR", "_TO", "_RULE_MODIFIERS", "$END", "COMMENT"), ""),
+    **dict.fromkeys(
+        ("_NL_OR", "_TO", "_RULE_MODIFIERS", "$END", "COMMENT", "SPECIAL", "_SPECIAL", "JSON"), ""
+    ),
     "_LPAR": "'('",
     "_RPAR": "')'",
     "_LBRA": "'['",
@@ -105,15 +112,26 @@ _TOKENS = {
     "_EXTEND": "%extend",
     "IMPORT": "%import",
 }
-_UNFINISHED = {'"': "this string does not end in its line", "/": "this regular expression does not end"}
+_SCHEMA = re.compile(
+    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%json)(?![\w])'
+)
+"""What a %json may stand in without being one, and a %json."""
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_UNFINISHED = {
+    "%re": "%regex is not known here; a terminal has named groups, such as /(?P<SUBSTRING_OF>...)/",
+    '"': "this string does not end in its line",
+    "/": "this regular expression does not end",
+}
 
 
 @dataclass
 class File:
-    """A text with its own names. Errors in an imported one are shown where it is imported (``at``)."""
+    """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
+    stands behind each %json, by its place."""
 
     text: str
     at: int | None = None
+    schemas: dict[int, Any] = field(default_factory=dict)
     scope: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Any] = field(default_factory=list)
 
@@ -146,7 +164,8 @@ class Source:
 
     def load(self, file: File, library: str) -> File:
         """Read the definitions of a text into its scope: imports first, then all others in order."""
-        statements: list[Any] = list(parse(_NOTATION, file.text + "\n", _TOKENS, _UNFINISHED).children)
+        text = self.take_schemas(file) if not library else file.text
+        statements: list[Any] = list(parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED).children)
         for statement in statements:
             if kind_of(statement) == "import":
                 self.load_import(statement, file)
@@ -162,6 +181,27 @@ class Source:
             elif kind in ("override", "extend"):
                 self.redefine(kind, statement.children[0], file)
         return file
+
+    def take_schemas(self, file: File) -> str:
+        """The text with blanks for the JSON value behind each %json, which no regular notation could find the end of;
+        the values go to ``file.schemas``."""
+        pieces: list[str] = []
+        copied = place = 0
+        while match := _SCHEMA.search(file.text, place):
+            place = match.end()
+            if match["json"] is None:
+                continue
+            begin = place + len(_BLANKS.match(file.text, place)[0])  # type: ignore[index]
+            try:
+                value, end = json.JSONDecoder().raw_decode(file.text, begin)
+            except json.JSONDecodeError as error:
+                self.fail(f"behind %json stands a JSON Schema: {error.msg}", error.pos)
+            except RecursionError:
+                self.fail("this JSON Schema is nested too deeply", begin)
+            file.schemas[match.start()] = value
+            pieces += (file.text[copied:place], " " * (end - place))
+            copied = place = end
+        return "".join([*pieces, file.text[copied:]])
 
     def define(self, statement: Any, file: File, library: str) -> None:
         token, params, body = _unpack(statement)

@@ -20,9 +20,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tokenfst.automata import lark_terminals as terminals
-from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, optional, repeat, union
+from tokenfst.automata.assembly import Assembly
+from tokenfst.automata.expression import (
+    EPSILON,
+    Expr,
+    TokenName,
+    call,
+    concat,
+    literal,
+    optional,
+    repeat,
+    tokens,
+    union,
+)
 from tokenfst.automata.grammar import Grammar, refuse_empty
 from tokenfst.automata.lark_source import Definition, File, Source, is_terminal, terminals_in
+from tokenfst.automata.named_groups import NAMES
 from tokenfst.automata.notation import Token, fold
 from tokenfst.automata.pattern import Pattern
 from tokenfst.automata.rule_graph import called
@@ -67,6 +80,7 @@ class _Builder:
         self.calls: dict[str, Expr] = {}
         self.leaves: dict[str, Expr] = {}
         self.ignore: Expr = EPSILON
+        self.schemas = Assembly(budget)
 
     def build(self, start: str) -> Grammar:
         main = self.source.main
@@ -85,6 +99,7 @@ class _Builder:
             if definition.own and is_terminal(definition.name) and id(definition) not in self.named:
                 self.reference(definition)
         self.translate()
+        self.rules.update(self.schemas.rules)
         if self.ignore is not EPSILON:
             start = self.with_ignored_beginning(first.name)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
@@ -147,6 +162,8 @@ class _Builder:
             return EPSILON, ""
         if kind == "range":
             return self.anonymous(children, file)
+        if kind == "special":
+            return self.special(self.spelled(children[0], file))
         if kind == "usage":
             arguments = [self.value(each, file, bound) for each in children[1:]]
             if children[0] in bound:
@@ -171,7 +188,22 @@ class _Builder:
         if part.type == "TERMINAL":
             definition = self.source.look_up(part, file)
             return concat(self.reference(definition), self.ignore), definition.name
+        if part.type == "SPECIAL":
+            return self.special(str(part))
+        if part.type == "JSON":
+            return self.schema(part, file)
         return self.anonymous([part], file)
+
+    def special(self, name: str) -> _Value:
+        """The special token of a name."""
+        return concat(tokens(TokenName(name, special=True)), self.ignore), name
+
+    def schema(self, token: Token, file: File) -> _Value:
+        """The JSON texts of a schema. Raises what ``json_schema`` does."""
+        from tokenfst.automata.json_schema import json_schema
+
+        found = json_schema(file.schemas[token.start_pos], budget=self.budget)
+        return concat(self.schemas.expr(found), self.ignore), f"%json at {token.start_pos}"
 
     def anonymous(self, tokens: list[Token], file: File) -> _Value:
         """A terminal that is spelled out in a rule."""
@@ -271,6 +303,10 @@ class _Builder:
             return [pattern for part in children for pattern in part]
         if kind == "range":
             return self.range(children, file)
+        if kind == "special":
+            self.source.fail(
+                "special tokens stand in rules only, not in terminals", file.position(children[0])
+            )
         if kind == "alias":
             self.source.fail("a terminal has no aliases", file.position(children[0]))
         if kind == "alternative":
@@ -289,6 +325,8 @@ class _Builder:
             return part
         if part.type == "TERMINAL":
             return self.patterns[id(self.source.look_up(part, file))]
+        if part.type in ("SPECIAL", "JSON"):
+            self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
         if part.type == "RULE":
             message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
             self.source.fail(message, file.position(part))
@@ -322,7 +360,7 @@ class _Builder:
             self.source.fail("a regular expression goes over a line break only under the flag x", position)
         pattern = terminals.with_flags(body, flags)
         try:
-            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget())
+            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget(), reserved=NAMES)
         except PatternError as error:
             shift = len(set(flags)) + 3 if flags else 0
             inside = max(error.position - shift, 0) + 1 if file.at is None else 0

@@ -1,7 +1,8 @@
 r"""Terminals of a Lark grammar as languages.
 
 The idea: as in lark, a terminal is one regular expression, its parts and the terminals it names written into
-it, so that look-around inside of a terminal sees all of the terminal. ``regex`` gives it its meaning.
+it, so that look-around inside of a terminal sees all of the terminal. ``regex`` gives it its meaning,
+named groups included.
 
 One thing is not regular expressions' usual meaning: lazy quantifiers. In ``re.fullmatch`` they mean the same
 as greedy ones, in a lexer they do not: ``/".*?"/`` ends at the first quotation mark. An alternative of a
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokenfst.automata.expression import ANY_BYTE, UNIVERSE, Expr, complement, concat, intersect, union
+from tokenfst.automata.named_groups import NAMES
 from tokenfst.automata.pattern import BRANCH, MAX_REPEAT, MIN_REPEAT, SUBPATTERN, Pattern
 from tokenfst.automata.regex import expression
 from tokenfst.budget import Budget
@@ -66,11 +68,11 @@ def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget
     if any(_LAZY.search(each) and _is_lazy(_parsed(each, parsed, budget)) for each in alternatives):
         return union(*(_shortest(_parsed(each, parsed, budget)) for each in alternatives))
     pattern = alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
-    return expression(parsed.get(pattern, pattern), 0, budget)
+    return expression(parsed.get(pattern, pattern), 0, budget, named_groups=True)
 
 
 def _parsed(pattern: str, parsed: Mapping[str, Pattern], budget: Budget | None) -> Pattern:
-    return parsed.get(pattern) or Pattern(pattern, 0, budget or Budget())
+    return parsed.get(pattern) or Pattern(pattern, 0, budget or Budget(), reserved=NAMES)
 
 
 def _is_lazy(pattern: Pattern) -> bool:

@@ -14,13 +14,12 @@ from tokenfst.automata.expression import (
     ANY_BYTE,
     Dfa,
     Expr,
-    Program,
     byte_set,
     intersect,
-    linearize,
     machine,
     repeat,
 )
+from tokenfst.automata.program import Program, linearize
 from tokenfst.automata.tables import frozen_dfa
 from tokenfst.automata.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.budget import Budget

@@ -5,8 +5,8 @@ separated by ``|`` where there are several. SUBSTRING_OF takes a text, written a
 what ``re.escape`` makes. The parser of ``re`` does not see them (``pattern``); the translator of ``regex`` asks here.
 
 Flags around a group hold for the patterns in it. Look-around among the arguments is refused: it would have to see
-beyond the group. Refused too are the groups that are classes of *tokens*: a language knows bytes, and which tokens
-there are is the vocabulary's affair.
+beyond the group. Three groups are one token of a class (``token_groups``); IMAGE is refused beside look-around, which
+reads on over text only.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tokenfst.automata import text_groups
+from tokenfst.automata import text_groups, token_groups
 from tokenfst.automata.charclass import TEXT, is_cased
-from tokenfst.automata.expression import EPSILON, Expr
+from tokenfst.automata.expression import EPSILON, Expr, TokenName, tokens
 from tokenfst.automata.pattern import LITERAL, Pattern, ReservedGroup
 from tokenfst.automata.substrings import substring_of
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
@@ -32,9 +32,9 @@ _COUNTS = {
     "DELIMITED_SUBSEQUENCE_OF": (2, None, "at least two patterns: item|item|...|separator"),
 }
 _TOKEN_CLASSES = {
-    "TEXT_TOKEN": "(?s:.)+ for text",
-    "PARAGRAPH_TOKEN": ".+ for text without line breaks",
-    "IMAGE": "a constraint for the text around the image",
+    "TEXT_TOKEN": token_groups.TEXT_TOKEN,
+    "PARAGRAPH_TOKEN": token_groups.PARAGRAPH_TOKEN,
+    "IMAGE": tokens(TokenName("IMAGE", special=False)),
 }
 NAMES = (*_COUNTS, *_TOKEN_CLASSES)
 """The names that are kept for these groups."""
@@ -54,15 +54,18 @@ class NamedGroup:
         """Its language. ``translate`` is ``regex.expression``.
 
         Raises PatternSyntaxError for arguments of the wrong number or form, UnsupportedPatternError for look-around in
-        them and for classes of tokens, all at the place in the whole pattern.
+        them and around IMAGE, all at the place in the whole pattern.
         """
         name, parts = self._group.name, self._group.parts()
         if name in _TOKEN_CLASSES:
-            self._fail(
-                f"{name} is one token of a class, and a pattern describes bytes, whatever the tokens are; "
-                f"use {_TOKEN_CLASSES[name]}",
-                UnsupportedPatternError,
-            )
+            if parts:
+                self._fail(f"between its brackets {name} takes nothing")
+            if name == "IMAGE" and self.pattern.asserting[id(self.pattern.tree)]:
+                self._fail(
+                    "look-around and anchors read on over text, and an image is none; leave them out beside IMAGE",
+                    UnsupportedPatternError,
+                )
+            return _TOKEN_CLASSES[name]
         low, high, wanted = _COUNTS[name]
         if len(parts) < low or (high is not None and len(parts) > high):
             self._fail(f"between its brackets {name} takes {wanted}")

@@ -108,6 +108,10 @@ def _text(node: Expr, args: list[_Text], limit: int) -> _Text:
         return _Text("&".join(_inside(arg, _CONCAT) for arg in args), _UNION)
     if node.op is Op.COMPLEMENT:
         return _Text(f"~{_inside(args[0], _ATOM)}")
+    if node.op is Op.ONE_TOKEN:
+        return _Text(f"⟨one token of {args[0].shown}⟩")
+    if node.op is Op.TOKENS:
+        return _Text(f"⟨{value}⟩")
     fixed = {Op.EMPTY: "∅", Op.EPSILON: "()", Op.BEHIND: "(?<=…)", Op.CALL: f"⟨{value}⟩"}
     return _Text(fixed[node.op]) if node.op in fixed else args[0]
 

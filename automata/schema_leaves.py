@@ -180,7 +180,18 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
 
 
 def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -> NumberSet:
-    bounds = {name: keywords[name] for name in _NUMBERS[:4] if name in keywords}
+    given = tuple([(name, type(keywords[name]), keywords[name]) for name in _NUMBERS if name in keywords])
+    try:
+        return _number_set(given, budget)
+    except UnsupportedSchemaError as error:
+        raise UnsupportedSchemaError(place.where(error.pointer), error.reason) from None
+
+
+@lru_cache(maxsize=512)
+def _number_set(given: tuple[tuple[str, type, Any], ...], budget: Budget | None) -> NumberSet:
+    """What keywords, with the types of their values and these, say of numbers. UnsupportedSchemaError with the name of
+    the one that is out of reach."""
+    bounds = {name: value for name, _, value in given}
     for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if isinstance(bounds.get(name), bool) and bounds.pop(name) and plain in bounds:
             bounds[name] = bounds.pop(plain)
@@ -189,12 +200,12 @@ def _numbers(place: Place, keywords: Mapping[str, Any], budget: Budget | None) -
     names |= {"exclusiveMinimum": "exclusive_minimum", "exclusiveMaximum": "exclusive_maximum"}
     for name in _NUMBERS:
         try:
-            if name in bounds:
+            if name in names and name in bounds:
                 result = result & NumberSet.between(**{names[name]: bounds[name]})
-            elif name == "multipleOf" and name in keywords:
-                result = result & NumberSet.multiples_of(keywords[name])
+            elif name == "multipleOf" and name in bounds:
+                result = result & NumberSet.multiples_of(bounds[name])
         except (ConstraintError, BudgetExceeded) as error:
-            raise UnsupportedSchemaError(place.where(name), str(error)) from None
+            raise UnsupportedSchemaError(name, str(error)) from None
     return result
 
 

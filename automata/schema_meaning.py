@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import marshal
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
-from tokenfst.automata.schema_source import MAPPINGS, Place, Source, json_type
+from tokenfst.automata.schema_source import MAPPINGS, Place, Resource, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_unevaluated import Evaluated, Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
@@ -53,6 +53,10 @@ _APPLICATORS = frozenset(
         ),
     )
 )
+_TYPE = frozenset({"type"})
+_SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
+_Link = tuple[Resource, str, tuple[str, ...], object]
+"""What the target of a reference depends on."""
 _FAR_DOWN = 1000
 """Characters of a JSON pointer."""
 
@@ -88,6 +92,7 @@ class Meaning:
         self.relaxes = relax
         self._source, self._leaves = source, leaves
         self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
+        self._targets: dict[_Link, Formula] = {}
         self._active: dict[Formula, None] = {}
         self._empty: dict[tuple[Formula, int], bool] = {}
         self._look = _LOOK
@@ -96,25 +101,42 @@ class Meaning:
 
     def formula(self, place: Place) -> Formula:
         """The formula of a sub-schema: its target's, where it is nothing but a reference."""
-        passed: set[int] = set()
-        while True:
+        passed: dict[int, _Link] = {}
+        made: Formula | None = None
+        while made is None:
             value = place.value
             if not isinstance(value, MAPPINGS):
-                if isinstance(value, bool):
-                    return ANY if value else NONE
-                raise SchemaError(
-                    place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
-                )
-            if KEYWORDS.keys().isdisjoint(value):
-                return ANY
-            if "$ref" not in value or (place.draft >= 2019 and len(KEYWORDS.keys() & value.keys()) > 1):
+                if not isinstance(value, bool):
+                    raise SchemaError(
+                        place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
+                    )
+                made = ANY if value else NONE
                 break
-            if id(value) in passed:
-                raise SchemaError(
-                    place.where("$ref"), "this reference leads back to itself and to nothing else"
-                )
-            passed.add(id(value))
-            place = self._source.resolve(place, known(place)["$ref"], "$ref")
+            keywords = KEYWORDS.keys() & value.keys()
+            if not keywords:
+                made = ANY
+            elif "$ref" not in keywords or (place.draft >= 2019 and len(keywords) > 1):
+                made = self._atom(place, keywords)
+            else:
+                if id(value) in passed:
+                    raise SchemaError(
+                        place.where("$ref"), "this reference leads back to itself and to nothing else"
+                    )
+                reference = known(place)["$ref"]
+                link = passed[id(value)] = place.resource, reference, place.scope, place.closed
+                made = self._targets.get(link)
+                if made is None:
+                    place = self._source.resolve(place, reference, "$ref")
+        for link in passed.values():
+            self._targets[link] = made
+        return made
+
+    def _atom(self, place: Place, keywords: Set[str]) -> Formula:
+        """The atom of a schema with these constraining keywords."""
+        if keywords == _TYPE and place.resource.dialect.vocabularies is None:
+            named = place.value["type"]
+            if isinstance(named, str) and named in _SCALARS:  # whatever else is said of it
+                return self.formulas.atom((_TYPE, named), place)
         place = self._source.scoped(place)
         key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place))
         return self.formulas.atom(key, place)

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
 from tokenfst.automata import schema_strings
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
-from tokenfst.automata.json_strings import json_literal
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_fresh import fresh_text, room
 from tokenfst.automata.schema_objects import Named, Object
-from tokenfst.automata.schema_strings import Strings, has_surrogate
+from tokenfst.automata.schema_strings import Strings, has_surrogate, spelled
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -165,7 +163,7 @@ class Members:
                 f"listed, and a text may repeat such a name, so that only one of these members counts",
             )
         counted = high is not None or low > 1
-        members = {name: self._member(_key(name), values[name]) for name in names}
+        members = {name: self._member(spelled(name), values[name]) for name in names}
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
         apart = [
             members[name] for name in names if name not in required and (self.any_order or name in pending)
@@ -305,8 +303,3 @@ def _partitions(members: tuple[Named, ...]) -> list[_Groups]:
             for k, group in enumerate((*groups, ()))
         ]
     return found
-
-
-@lru_cache(maxsize=4096)
-def _key(name: str) -> Expr:
-    return json_literal(name)

@@ -20,19 +20,20 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from functools import lru_cache
 
+from tokenfst._native import ProgramCode
 from tokenfst.automata.expression import (
     EMPTY,
     EPSILON,
+    MOST_POSITIONS,
     Expr,
     Op,
-    Program,
-    ProgramCode,
     Unordered,
     call,
     copies,
     union,
 )
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
+from tokenfst.automata.program import Program, program_of
 from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -72,12 +73,8 @@ class _Walk:
     def __init__(self, bodies: Mapping[str, Expr], states: Container[str], budget: Budget) -> None:
         self.bodies, self.states, self.budget = bodies, states, budget
         self.code = ProgramCode()
-        self.numbers: dict[int, int] = {}
-        """Of each node, by its id, its instruction."""
         self.smaller: dict[int, Expr] = {}
         """Of members in any order, by the id of their node, those that are left without members that have no word."""
-        self.sizes: list[int] = []
-        """Of each instruction, its positions with counted repetitions written out."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
         """Instructions that have a word if recursions have one; their nodes and operands."""
         self.assured: list[int] = []
@@ -91,81 +88,63 @@ class _Walk:
     def begin_with(self, name: str, done: _Walk) -> None:
         """Take over what a walk of the rule ``name`` has written; nothing may be written yet."""
         self.code = done.code.copy()
-        self.numbers, self.sizes, self.unsure = dict(done.numbers), list(done.sizes), dict(done.unsure)
+        self.unsure = dict(done.unsure)
         self.assured, self.rules, self.calls = list(done.assured), dict(done.rules), dict(done.calls)
         self.finished = dict(done.finished)
         self.begun.add(name)
 
     def run(self, start: str) -> bool:
-        """Write a rule and all that it needs. False if this walk cannot."""
-        numbers, sizes, add = self.numbers, self.sizes, self.code.add
-        known = numbers.get
+        """Write a rule and all that it needs. False if this walk cannot.
+
+        The code goes through what is under a rule by itself, as far as that asks for nothing that is known here."""
+        code = self.code
         open_rules = [start]
         self.begun.add(start)
-        stack: list[Expr | None] = [None, self.bodies[start]]
-        while stack:
-            node = stack[-1]
+        self.enter(start)
+        while code.pending:
+            node = code.advance(bool(self.unsure))
             if node is None:
-                stack.pop()
                 self.finish(open_rules.pop())
-                continue
-            op = node.op
-            if id(node) in numbers:
-                stack.pop()
-            elif op is _CALL:
+            elif node.op is _CALL:
                 name = name_of(node)
                 if name not in self.begun:
                     self.begun.add(name)
                     open_rules.append(name)
-                    stack += (None, self.bodies[name])
+                    self.enter(name)
                     continue
-                stack.pop()
                 number = self.finished.get(name)
-                if number is None or (number >= 0 and (name in self.calls or sizes[number] > _LARGE)):
+                if number is None or (number >= 0 and (name in self.calls or code.size_of(number) > _LARGE)):
                     number = self.call(name)
                     if number is None:
                         return False
-                numbers[id(node)] = number
-            elif op is _VARIABLE:
-                stack.pop()
+                code.give(node, number)
+            elif node.op is _VARIABLE:
+                code.pop()
                 if not self.write_recursion(node):
                     return False
-            elif op is _UNORDERED and (smaller := self.without_dead(node)) is not node:
-                if id(smaller) in numbers:
-                    stack.pop()
-                    numbers[id(node)] = numbers[id(smaller)]
+            elif node.op is _UNORDERED and (smaller := self.without_dead(node)) is not node:
+                number = code.number_of(smaller)
+                if number is None:
+                    code.push(smaller)
                 else:
-                    stack.append(smaller)
-            else:
-                operands: list[int] = []
-                missing = False
-                for arg in node.args:
-                    number = known(id(arg))
-                    if number is None:
-                        if arg.args or not arg.size:
-                            missing = True
-                            stack.append(arg)
-                            continue
-                        sizes.append(arg.size)
-                        number = numbers[id(arg)] = add(arg, [])
-                    operands.append(number)
-                if missing:
-                    continue
-                stack.pop()
-                if node.size:  # plain: all operands have a word, for certain
-                    sizes.append(node.size)
-                    numbers[id(node)] = add(node, operands)
-                else:
-                    numbers[id(node)] = self.write(node, operands)
+                    code.give(node, number)
+            elif (operands := code.operands(node)) is not None:
+                code.give(node, self.write(node, operands))
         return True
+
+    def enter(self, name: str) -> None:
+        """Go on with the body of a rule, and come back when it is done."""
+        self.code.push(None)
+        self.code.push(self.bodies[name])
 
     def without_dead(self, node: Expr) -> Expr:
         """Members in any order without those that have no word; itself where all have, or are not written yet."""
         known = self.smaller.get(id(node))
         if known is not None:
             return known
-        dead = [self.numbers.get(id(arg)) == _NO_WORD for arg in node.args]
-        if not any(dead) or any(id(arg) not in self.numbers for arg in node.args):
+        numbers = [self.code.number_of(arg) for arg in node.args]
+        dead = [number == _NO_WORD for number in numbers]
+        if None in numbers or not any(dead):
             return node
         args = [EMPTY if is_dead else arg for arg, is_dead in zip(node.args, dead, strict=True)]
         made = self.smaller[id(node)] = rebuilt(node, args)
@@ -185,33 +164,27 @@ class _Walk:
             return _NO_WORD
         if self.unsure:
             self.note_unsure(node, operands)
-        sizes = self.sizes
-        if not operands:
-            total = 1
-        elif op is Op.REPEAT:
+        total = sum(map(self.code.size_of, operands)) if operands else 1
+        if op is Op.REPEAT:
             assert isinstance(node.value, tuple)
-            total = sizes[operands[0]] * copies(node.value)
-        else:
-            total = 0
-            for number in operands:
-                total += sizes[number]
-        sizes.append(total)
+            total *= copies(node.value)
         if op in SEARCHED and is_known_to_have_word(node):
             self.assured.append(self.code.length)
-        return self.code.add(node, operands)
+        return self.code.add(node, operands, min(total, MOST_POSITIONS))
 
     def write_recursion(self, root: Expr) -> bool:
         """Write all nodes below a VARIABLE, which call nothing. False if some have no word."""
-        nodes = [node for node in root.walk() if id(node) not in self.numbers]
-        self.numbers.update((id(node), number) for number, node in enumerate(nodes, self.code.length))
+        number_of = self.code.number_of
+        nodes = [node for node in root.walk() if number_of(node) is None]
+        for number, node in enumerate(nodes, self.code.length):
+            self.code.give(node, number)
         for node in nodes:
-            operands = [self.numbers[id(arg)] for arg in node.args]
+            operands = [self.number(arg) for arg in node.args]
             if node.op is Op.EMPTY or _NO_WORD in operands:
                 return False
             self.code.add(node, operands)
-            self.sizes.append(1)
         if is_known_to_have_word(root):
-            self.assured.append(self.numbers[id(root)])
+            self.assured.append(self.number(root))
         return True
 
     def note_unsure(self, node: Expr, operands: list[int]) -> None:
@@ -244,9 +217,15 @@ class _Walk:
                     del self.unsure[number]
 
     def epsilon(self) -> int:
-        if id(EPSILON) not in self.numbers:
-            self.numbers[id(EPSILON)] = self.write(EPSILON, [])
-        return self.numbers[id(EPSILON)]
+        if self.code.number_of(EPSILON) is None:
+            self.code.give(EPSILON, self.write(EPSILON, []))
+        return self.number(EPSILON)
+
+    def number(self, node: Expr) -> int:
+        """The instruction of a node that is written."""
+        found = self.code.number_of(node)
+        assert found is not None
+        return found
 
     def call(self, name: str) -> int | None:
         """The CALL of a rule, which has a number from then on."""
@@ -256,7 +235,6 @@ class _Walk:
             rule = self.rules.setdefault(name, len(self.rules))
             node = call(name)
             number = self.calls[name] = self.code.add(node, [rule])
-            self.sizes.append(1)
             if self.depends(node, []):
                 self.unsure[number] = node, []
         return self.calls[name]
@@ -264,7 +242,7 @@ class _Walk:
     def finish(self, name: str) -> None:
         """Note the instruction of a rule. BudgetExceeded if it is too large."""
         body = self.bodies[name]
-        number = self.finished[name] = self.numbers[id(body)]
+        number = self.finished[name] = self.number(body)
         if number == _NO_WORD:
             return
         if name in self.calls and number not in self.unsure:
@@ -272,7 +250,7 @@ class _Walk:
         if body.source is None and body.op in COMPOSED:
             self.code.labels.append((number, f"the rule {name!r}"))
         if (
-            self.sizes[number] > self.budget.positions
+            self.code.size_of(number) > self.budget.positions
             and Rules({name: body}).size(name) > self.budget.positions
         ):
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
@@ -293,4 +271,4 @@ class _Walk:
         if root != self.code.length - 1:
             self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root
         rules = tuple((self.finished[name], False) for name in self.rules)
-        return self.code.program(rules, tuple(self.rules), self.assured)
+        return program_of(self.code, rules, tuple(self.rules), self.assured)

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tokenfst.automata.expression import EMPTY, Expr, complement, intersect
-from tokenfst.automata.json_strings import json_literals, json_string, json_string_of_length
+from tokenfst.automata.expression import EMPTY, Expr, complement, intersect, union
+from tokenfst.automata.json_strings import json_literal, json_literals, json_string, json_string_of_length
 from tokenfst.automata.known_words import has_a_word, has_word
 from tokenfst.automata.language import Language, widest
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
@@ -24,6 +24,8 @@ from tokenfst.errors import BudgetExceeded
 
 _GLANCE = Budget(states=2_000, seconds=1.0)
 """What a question whether languages overlap may cost before it is left open."""
+_FEW = 64
+"""Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,13 @@ class Strings:
         if self.values is not None:
             return json_literals(sorted(self.values))
         if not self.parts:
-            text = json_string_of_length(self.low, self.high).expr if self._bounded else json_string().expr
+            text = json_string_of_length(self.low, self.high).expr if self._bounded else any_string()
             if self.excluded:
-                text = intersect(text, complement(json_literals(sorted(self.excluded))))
+                words = sorted(self.excluded)
+                few = len(words) <= _FEW
+                text = intersect(
+                    text, complement(union(*map(spelled, words)) if few else json_literals(words))
+                )
             return text
         return json_string(self.content()).expr
 
@@ -112,6 +118,18 @@ StringSet = tuple[Strings, ...]
 
 EVERY_STRING: StringSet = (_EVERY,)
 NO_STRING: StringSet = ()
+
+
+@lru_cache(maxsize=1)
+def any_string() -> Expr:
+    """The JSON texts of all strings."""
+    return json_string().expr
+
+
+@lru_cache(maxsize=4096)
+def spelled(text: str) -> Expr:
+    """The JSON texts of one string: one object for a name wherever it is listed, required or excluded."""
+    return json_literal(text)
 
 
 @lru_cache(maxsize=512)

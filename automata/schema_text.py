@@ -18,7 +18,6 @@ from functools import lru_cache
 from tokenfst.automata.distinct import opened
 from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, union
 from tokenfst.automata.json_numbers import NumberSet, number_language
-from tokenfst.automata.json_strings import json_string
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_items import Items
@@ -28,7 +27,7 @@ from tokenfst.automata.schema_members import Members
 from tokenfst.automata.schema_objects import Object
 from tokenfst.automata.schema_shape import EVERY, Shape
 from tokenfst.automata.schema_source import Place
-from tokenfst.automata.schema_strings import EVERY_STRING
+from tokenfst.automata.schema_strings import EVERY_STRING, any_string
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
@@ -146,7 +145,7 @@ class Writer:
         ]
         if not shape.numbers.is_empty():
             parts.append(self._numbers(shape.numbers, where))
-        parts += [_any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
+        parts += [any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
         return union(*parts)
 
     def _numbers(self, numbers: NumberSet, where: str) -> Expr:
@@ -186,11 +185,6 @@ class Writer:
             self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
             kind = Items(self, Array()) if isinstance(cell, Array) else Members(self, Object())
             return kind.texts()
-
-
-@lru_cache(maxsize=1)
-def _any_string() -> Expr:
-    return json_string().expr
 
 
 @lru_cache(maxsize=256)

@@ -132,3 +132,39 @@ def cut(steps: Steps, size: int) -> list[tuple[int, Steps]]:
             parts += ((block, [(0, size - 1, target)]) for block in range(first + 1, last))
             parts.append((last, [(0, end, target)]))
     return [(block, tuple(part)) for block, part in parts]
+
+
+def spell_one(code: int, forms: Sequence[Form]) -> Dfa:
+    """``spell`` for one character: its spellings as a tree, whose last state is 2. Without the work on ranges."""
+    rows: list[dict[int, int]] = [{}, {}, {}]
+    for form in forms:
+        if not form.least <= code <= form.greatest:
+            continue
+        places, number = [], code - form.base
+        for size, digits in zip(form.sizes, form.digits, strict=True):
+            digit, number = divmod(number, size)
+            places.append(digits[digit])
+        if not all(places):
+            continue
+        state = 1
+        for place, choices in enumerate(places, 1):
+            row = rows[state]
+            known = {row.get(byte, len(rows)) for byte in choices}
+            if len(known) > 1:  # spellings that part in the midst of a digit's bytes
+                return spell((((code, code, 2),), ()), (False, True), forms)
+            following = 2 if place == len(places) else known.pop()
+            if following == len(rows):
+                rows.append({})
+            row.update((byte, following) for byte in choices)
+            state = following
+    columns: dict[int, list[int]] = {}
+    for state, row in enumerate(rows):
+        for byte, following in row.items():
+            columns.setdefault(byte, [0] * len(rows))[state] = following
+    numbers: dict[tuple[int, ...], int] = {(0,) * len(rows): 0}
+    classes = np.zeros(256, np.uint8)
+    for byte in sorted(columns):
+        classes[byte] = numbers.setdefault(tuple(columns[byte]), len(numbers))
+    accepted = np.zeros(len(rows), np.bool_)
+    accepted[2] = True
+    return frozen_dfa(classes, np.array(list(numbers), np.uint32).T.copy(), accepted, 1)

@@ -16,10 +16,14 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import beams
 import compilation
+import decoding_loop
+import device
 import grammars
 import length
 import logits
+import particles
 import schemas
 import steps
 import substrings
@@ -38,11 +42,15 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "interior": steps.unvisited_interior,
     "substrings": substrings.substrings,
     "logits": logits.logits_masking,
+    "device": device.device,
     "length": length.length,
     "grammars": grammars.grammars,
     "grammar-depth": grammars.grammar_depth,
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
+    "decoding": decoding_loop.decoding,
+    "beams": beams.beams,
+    "particles": particles.particles,
 }
 
 

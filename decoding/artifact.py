@@ -70,7 +70,7 @@ def serialize(
             # A lone surrogate has no UTF-8: it becomes its escape, which a pattern reads the same way.
             "source": source.encode("utf-8", "backslashreplace").decode("utf-8"),
             "start": str(arrays["start"]),
-            "version": str(rules.VERSION),
+            "version": str(rules.version_of(arrays)),
             "vocabulary_fingerprint": vocabulary_fingerprint,
             "vocabulary_size": str(vocabulary_size),
         }
@@ -178,7 +178,7 @@ def read(path: str | PathLike[str]) -> Artifact:
         vocabulary_fingerprint=metadata["vocabulary_fingerprint"],
         vocabulary_size=int(metadata["vocabulary_size"]),
         source=metadata["source"],
-        version=rules.VERSION,
+        version=int(metadata["version"]),
         digest=digest,
         size=len(data),
     )

@@ -21,7 +21,10 @@ FORMAT = "tokenfst.token_automaton"
 """The value of ``format`` in the metadata of every artifact, whatever its version."""
 
 VERSION = 1
-"""The version that is written, and the only one that is read."""
+"""The version that is written of automata over bytes alone."""
+
+TOKENS_VERSION = 2
+"""The version of automata that speak of tokens. Both are read."""
 
 MAX_HEADER = 16 << 20
 """The longest header, in bytes."""
@@ -67,9 +70,21 @@ STACK_TENSORS = (
 """What push-down automata have beside: all of them, or none. They stand before ``table``."""
 
 
+TOKEN_COLUMNS = Tensor("token_columns", "U32", ("columns", 2))
+"""What version 2 has beside, before ``worst``; it has no stack."""
+
+
+def version_of(names: Container[str]) -> int:
+    """The version of a file that holds these tensors."""
+    return TOKENS_VERSION if TOKEN_COLUMNS.name in names else VERSION
+
+
 def tensors(names: Container[str]) -> tuple[Tensor, ...]:
     """The tensors of a file, in its order, given what it holds."""
     found = list(TENSORS)
+    if TOKEN_COLUMNS.name in names:
+        place = next(number for number, tensor in enumerate(found) if tensor.name == "worst")
+        found.insert(place, TOKEN_COLUMNS)
     if any(tensor.name in names for tensor in STACK_TENSORS):
         place = next(number for number, tensor in enumerate(found) if tensor.name == "table")
         found[place:place] = STACK_TENSORS
@@ -128,10 +143,11 @@ def check_format(path: object, header: dict[str, Any]) -> None:
             f"{path} is a .safetensors file but not an artifact of tokenfst: {found}, not {FORMAT!r}"
         )
     version = metadata.get("version")
-    if version != str(VERSION):
+    if version not in (str(VERSION), str(TOKENS_VERSION)):
         raise ArtifactVersionError(
             f"{path} is written in version {shown(version)} of the artifact format, and this release of "
-            f"tokenfst reads version {VERSION} only: compile the constraint again with this release"
+            f"tokenfst reads versions {VERSION} and {TOKENS_VERSION} only: compile the constraint again with this "
+            "release"
         )
 
 
@@ -140,6 +156,10 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     metadata = header["__metadata__"]
     _check_keys(path, "its metadata", metadata, METADATA)
     expected = tensors(header)
+    if metadata["version"] != (found := str(version_of(header))):
+        raise corrupt(
+            path, f"it says version {metadata['version']}, and its tensors are those of version {found}"
+        )
     _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in expected)])
     for key, value in metadata.items():
         if not isinstance(value, str):
@@ -230,7 +250,7 @@ def _check_keys(path: object, where: str, found: Iterable[str], expected: Iterab
     if missing := sorted(set(expected) - set(found)):
         raise corrupt(path, f"{where} lacks {missing[0]!r}")
     if unknown := sorted(set(found) - set(expected)):
-        raise corrupt(path, f"{where} holds {shown(unknown[0])}, which version {VERSION} does not have")
+        raise corrupt(path, f"{where} holds {shown(unknown[0])}, which the format does not have")
 
 
 def _are_sizes(value: object, count: int) -> bool:

@@ -29,7 +29,7 @@ from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
 if TYPE_CHECKING:
     import torch
 
-    from tokenfst.decoding.canonical import CanonicalMatcher
+    from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 
 Buffer: TypeAlias = "npt.NDArray[Any] | torch.Tensor"
 
@@ -131,7 +131,7 @@ def apply_token_bitmask_inplace(
         checked_vocab_size(vocab_size, width),
         chosen,
         check_nan,
-        _threads(count, width * _SIZES[kind] * count // _THREAD_BYTES),
+        host_threads(count, width * _SIZES[kind] * count),
         "auto",
     )
     if nan is not None:
@@ -290,6 +290,11 @@ def checked_indices(indices: Any, rows: int) -> list[int]:
     if len(set(chosen)) != len(chosen):
         raise MaskBufferError("`indices` names a row twice")
     return chosen
+
+
+def host_threads(rows: int, size: int) -> int:
+    """How many threads share the masking of ``size`` bytes of logits in so many rows."""
+    return _threads(rows, size // _THREAD_BYTES)
 
 
 def _threads(rows: int, wanted: int) -> int:

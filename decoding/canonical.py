@@ -25,49 +25,34 @@ some ms to seconds for each new pair of states. Rejected: masks of what is allow
 
 from __future__ import annotations
 
-import operator
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import bitmask_from_ids
-from tokenfst.errors import (
-    BudgetExceeded,
-    ConstraintError,
-    EmptyLanguageError,
-    MaskBufferError,
-    RollbackError,
-    TerminatedError,
-    TokenIdError,
-)
+from tokenfst.decoding.canonical_lengths import CanonicalLengths
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.decoding.canonical_nodes import ENDS, NO_TOKEN, Node
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.segmentation import DEAD
 
 if TYPE_CHECKING:
     from tokenfst.decoding.token_automaton import TokenAutomaton
 
-_NO_TOKEN = -1
-_NO_WAY, _ENDS = -1, -2
-"""What is remembered of a dead node, and of an accepting one; of others, the first token of a way to acceptance."""
+_NO_WAY = -1
+"""What is remembered of a dead node; of others, the first token of a way to acceptance, or ``ENDS``."""
 
 _NEAREST = 32
 
 
 _Bits = npt.NDArray[np.int32]
-
-
-class Node(NamedTuple):
-    """A state of the composition: the language's, the segmentation's, and the last token (-1: it does not matter)."""
-
-    state: int
-    cuts: int
-    last: int
 
 
 class CanonicalAutomaton:
@@ -83,18 +68,18 @@ class CanonicalAutomaton:
 
     def __init__(self, automaton: TokenAutomaton, budget: Budget) -> None:
         self.vocabulary, self.source, self.budget = automaton.vocabulary, automaton.source, budget
-        self._native = automaton._native
-        if self._native.is_pushdown:
+        self.native = automaton._native
+        if self.native.is_pushdown:
             raise ConstraintError(
                 f"{self.source} needs a stack; canonical tokenizations are of regular languages. Compile its "
                 "truncate(depth) instead"
             )
-        if self._native.has_marks:
+        if self.native.has_marks:
             raise ConstraintError(
                 f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), "
                 'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
-        self._tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
+        self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
         self._lock = threading.RLock()
         self._words = (len(self.vocabulary) + 31) // 32
         self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
@@ -102,7 +87,8 @@ class CanonicalAutomaton:
         self._arcs_held = 0
         self._masks: dict[tuple[int, int], _Bits] = {}
         self._ways: dict[Node, int] = {}
-        self.start = Node(int(self._native.start), tokenizer.segmentation.start, _NO_TOKEN)
+        self._lengths = CanonicalLengths(self)
+        self.start = Node(int(self.native.start), tokenizer.segmentation.start, NO_TOKEN)
         if not self.alive(self.start):
             raise EmptyLanguageError(
                 f"no string of {self.source} has a canonical token sequence. Texts that are not UTF-8, or hold code "
@@ -113,50 +99,64 @@ class CanonicalAutomaton:
         return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
 
     def matcher(self, max_tokens: int | None = None) -> CanonicalMatcher:
-        """A walk from the start. ``max_tokens`` must be None, or ``ConstraintError``: distances in canonical tokens are
-        not known."""
-        if max_tokens is not None:
-            raise ConstraintError(
-                f"canonical tokenizations of {self.source} have no token budget: leave max_tokens out, or compile with "
-                'tokenization="all"'
-            )
-        return CanonicalMatcher(self)
+        """A walk from the start. With ``max_tokens``, masks admit only tokens after which the text can still be
+        completed in the tokens left; ``TokenBudgetError`` where no text is that short."""
+        return CanonicalMatcher(self, max_tokens)
+
+    def distance(self, node: Node) -> int:
+        """The least number of canonical tokens, the end token not counted, that complete the text of a live node.
+
+        A search, one token deeper each time, within the budget.
+        """
+        with self._lock, self.tokenizer.lock:
+            return self._lengths.distance(node)
+
+    def is_within(self, node: Node, most: int) -> bool:
+        """Whether at most so many canonical tokens complete the text."""
+        with self._lock, self.tokenizer.lock:
+            return self._lengths.is_within(node, most)
+
+    def mask_within(self, node: Node, left: int) -> _Bits:
+        """The tokens after which ``left`` - 1 canonical tokens are enough, end tokens among them where one is left."""
+        with self._lock, self.tokenizer.lock:
+            return self._lengths.mask(node, left)
 
     # --- nodes ----------------------------------------------------------------------------------------------------
 
     def advance(self, node: Node, token: int) -> Node | None:
         """The node after ``token``; None where the sequence is not canonical or leaves the language. It may be dead."""
-        state = int(self._native.advance(node.state, token))
-        with self._tokenizer.lock:
-            borne = node.last == _NO_TOKEN or self._tokenizer.bears(node.last, token)
-            segmentation = self._tokenizer.segmentation
+        state = int(self.native.advance(node.state, token))
+        with self.tokenizer.lock:
+            borne = node.last == NO_TOKEN or self.tokenizer.bears(node.last, token)
+            segmentation = self.tokenizer.segmentation
             cuts = segmentation.next(node.cuts if borne else segmentation.at_cut(node.cuts), token)
-            return self._node(state, cuts, token) if state else None
+            return self.node(state, cuts, token) if state else None
 
     def accepting(self, node: Node) -> bool:
         """Whether the text so far is in the language and its tokens are canonical."""
-        return self._tokenizer.segmentation.accepting(node.cuts) and self._native.distance(node.state) == 0
+        return self.tokenizer.segmentation.accepting(node.cuts) and self.native.distance(node.state) == 0
 
     def alive(self, node: Node) -> bool:
         """Whether some canonical sequence of the language goes through ``node``."""
-        with self._lock, self._tokenizer.lock:
+        with self._lock, self.tokenizer.lock:
             return self._way(node) != _NO_WAY
 
     def mask(self, node: Node) -> _Bits:
         """The tokens that may come next, end tokens among them: int32 (ceil(V / 32),). Not to be written to."""
-        with self._lock, self._tokenizer.lock:
+        with self._lock, self.tokenizer.lock:
             mask = self._mask(node.state, node.cuts)
-            if node.last != _NO_TOKEN:
-                mask = mask & self._tokenizer.followers(node.last)
-                begins = self._tokenizer.segmentation.at_cut(node.cuts)
+            if node.last != NO_TOKEN:
+                mask = mask & self.tokenizer.followers(node.last)
+                begins = self.tokenizer.segmentation.at_cut(node.cuts)
                 if begins != DEAD:
                     mask |= self._mask(node.state, begins)
             return mask | self.end_tokens if self.accepting(node) else mask
 
-    def _node(self, state: int, cuts: int, token: int) -> Node | None:
+    def node(self, state: int, cuts: int, token: int) -> Node | None:
+        """The node behind ``token``, which led to these two states."""
         if cuts == DEAD:
             return None
-        return Node(state, cuts, token if self._tokenizer.segmentation.in_piece(cuts) != DEAD else _NO_TOKEN)
+        return Node(state, cuts, token if self.tokenizer.segmentation.in_piece(cuts) != DEAD else NO_TOKEN)
 
     # --- masks ----------------------------------------------------------------------------------------------------
 
@@ -174,8 +174,8 @@ class CanonicalAutomaton:
         return known
 
     def _find_allowed(self, state: int, cuts: int) -> npt.NDArray[np.int64]:
-        segmentation = self._tokenizer.segmentation
-        tokens, targets = self._arcs_of(state)
+        segmentation = self.tokenizer.segmentation
+        tokens, targets = self.arcs_of(state)
         after = segmentation.after(cuts, tokens).astype(np.int64)
         tokens, targets, after = (part[after != DEAD] for part in (tokens, targets, after))
         groups, group_of = np.unique(targets << 32 | after, return_inverse=True)
@@ -188,24 +188,24 @@ class CanonicalAutomaton:
 
     def _living(self, state: int, cuts: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Those of ``tokens``, which all lead to the same two states, that acceptance can be reached after."""
-        segmentation = self._tokenizer.segmentation
+        segmentation = self.tokenizer.segmentation
         begins, goes_on = segmentation.at_cut(cuts), segmentation.in_piece(cuts)
-        if begins != DEAD and self._way(Node(state, begins, _NO_TOKEN)) != _NO_WAY:
+        if begins != DEAD and self._way(Node(state, begins, NO_TOKEN)) != _NO_WAY:
             return tokens
         if goes_on == DEAD:
             return tokens[:0]
         # Only what the last token bears is left.
-        next_tokens, next_states = self._arcs_of(state)
+        next_tokens, next_states = self.arcs_of(state)
         after = segmentation.after(goes_on, next_tokens)
         sensible = np.flatnonzero(after)
         living = np.zeros(len(tokens), np.bool_)
         if len(sensible) < len(tokens):
             for index in sensible.tolist():
                 token = int(next_tokens[index])
-                borne = self._tokenizer.predecessors(token)[tokens] & ~living
+                borne = self.tokenizer.predecessors(token)[tokens] & ~living
                 if not borne.any():
                     continue
-                node = self._node(int(next_states[index]), int(after[index]), token)
+                node = self.node(int(next_states[index]), int(after[index]), token)
                 if node is not None and self._way(node) != _NO_WAY:
                     living |= borne
                     if living.all():
@@ -217,20 +217,20 @@ class CanonicalAutomaton:
                 way = self._way(Node(state, goes_on, int(tokens[index])))
                 settled[index] = True
                 if way != _NO_WAY:
-                    living |= self._tokenizer.predecessors(way)[tokens]
+                    living |= self.tokenizer.predecessors(way)[tokens]
                     living[index] = True
                     settled |= living
         return tokens[living]
 
-    def _arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The language's tokens and where they lead, nearest to acceptance first."""
         known = self._arcs.get(state)
         if known is not None:
             self._arcs.move_to_end(state)
             return known
-        tokens, targets = (part.astype(np.int64) for part in self._native.arcs(state))
+        tokens, targets = (part.astype(np.int64) for part in self.native.arcs(state))
         distinct, which = np.unique(targets, return_inverse=True)
-        distance = np.array([self._native.distance(target) for target in distinct.tolist()], np.int64)
+        distance = np.array([self.native.distance(target) for target in distinct.tolist()], np.int64)
         order = np.lexsort((tokens, distance[which]))
         known = self._arcs[state] = tokens[order], targets[order]
         self._arcs_held += 16 * len(tokens)
@@ -241,7 +241,7 @@ class CanonicalAutomaton:
     # --- the search -----------------------------------------------------------------------------------------------
 
     def _way(self, start: Node) -> int:
-        """The first token of a way from ``start`` to acceptance, ``_ENDS`` where it accepts, ``_NO_WAY`` if there is
+        """The first token of a way from ``start`` to acceptance, ``ENDS`` where it accepts, ``_NO_WAY`` if there is
         none.
 
         Depth first, nearest to the language's end first. A way found settles the nodes on it; a search that ends
@@ -254,7 +254,7 @@ class CanonicalAutomaton:
             self._ways.clear()
         deadline = time.monotonic() + self.budget.seconds
         seen = {start}
-        path: list[tuple[Node, Iterator[tuple[int, Node]]]] = [(start, self._successors(start))]
+        path: list[tuple[Node, Iterator[tuple[int, Node]]]] = [(start, self.successors(start))]
         taken: list[int] = []
         while path:
             for token, node in path[-1][1]:
@@ -269,8 +269,8 @@ class CanonicalAutomaton:
                         self._ways[passed] = first
                     return taken[0]
                 seen.add(node)
-                self._check(len(seen), deadline)
-                path.append((node, self._successors(node)))
+                self.check(len(seen), deadline)
+                path.append((node, self.successors(node)))
                 break
             else:
                 path.pop()
@@ -279,7 +279,8 @@ class CanonicalAutomaton:
         self._ways.update(dict.fromkeys(seen, _NO_WAY))
         return _NO_WAY
 
-    def _check(self, visited: int, deadline: float) -> None:
+    def check(self, visited: int, deadline: float) -> None:
+        """Raise ``BudgetExceeded`` for a search that has grown too large or too old."""
         where = f"the search for canonical token sequences of {self.source}"
         if visited > self.budget.states:
             raise BudgetExceeded("states", self.budget.states, where)
@@ -289,155 +290,22 @@ class CanonicalAutomaton:
     def _known_way(self, node: Node) -> int | None:
         known = self._ways.get(node)
         if known is None and self.accepting(node):
-            known = self._ways[node] = _ENDS
+            known = self._ways[node] = ENDS
         return known
 
-    def _successors(self, node: Node) -> Iterator[tuple[int, Node]]:
-        segmentation = self._tokenizer.segmentation
-        tokens, targets = self._arcs_of(node.state)
+    def successors(self, node: Node) -> Iterator[tuple[int, Node]]:
+        """Each token that may follow canonically and where it leads, nearest to the language's end first."""
+        segmentation = self.tokenizer.segmentation
+        tokens, targets = self.arcs_of(node.state)
         after = segmentation.after(node.cuts, tokens)
-        if node.last != _NO_TOKEN:
-            bits = self._tokenizer.followers(node.last).view(np.uint8)
+        if node.last != NO_TOKEN:
+            bits = self.tokenizer.followers(node.last).view(np.uint8)
             borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
             after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
         found = np.flatnonzero(after)
         for part in (found[:_NEAREST], found[_NEAREST:]):  # mostly one of the first will do
             for index in part.tolist():
                 token = int(tokens[index])
-                following = self._node(int(targets[index]), int(after[index]), token)
+                following = self.node(int(targets[index]), int(after[index]), token)
                 if following is not None:
                     yield token, following
-
-
-class CanonicalMatcher:
-    """One decoding under a ``CanonicalAutomaton``; its methods mean what those of ``Matcher`` mean."""
-
-    def __init__(self, automaton: CanonicalAutomaton) -> None:
-        self.automaton = automaton
-        self._nodes = [automaton.start]
-        self._tokens: list[int] = []
-        self._terminated = False
-
-    @property
-    def tokens(self) -> list[int]:
-        """The tokens accepted so far."""
-        return list(self._tokens)
-
-    @property
-    def num_tokens(self) -> int:
-        """How many tokens were accepted so far."""
-        return len(self._tokens)
-
-    @property
-    def max_tokens_left(self) -> None:
-        """No token budget."""
-        return None
-
-    def is_accepting(self) -> bool:
-        """Whether an end token is allowed."""
-        return self.automaton.accepting(self._nodes[-1])
-
-    def is_terminated(self) -> bool:
-        """Whether an end token was accepted."""
-        return self._terminated
-
-    def accept_token(self, token_id: int) -> bool:
-        """Go on by one token; False, and nothing changes, where it is not allowed. Raises ``TokenIdError`` and
-        ``TerminatedError``."""
-        token = self._checked(token_id)
-        if self._terminated:
-            raise TerminatedError(
-                f"token {token} was offered after the end token; reset() or rollback() first"
-            )
-        return self._push(token)
-
-    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
-        """Go on by all of the tokens, or by none."""
-        accepted = self._push_all(token_ids)
-        if accepted < len(token_ids):
-            self.rollback(accepted)
-        return accepted == len(token_ids)
-
-    def validate_tokens(self, token_ids: Sequence[int]) -> int:
-        """How many of the tokens would be accepted; the matcher stays where it is."""
-        accepted = self._push_all(token_ids)
-        self.rollback(accepted)
-        return accepted
-
-    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
-        """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
-        automaton = self.automaton
-        mask = automaton.end_tokens if self._terminated else automaton.mask(self._nodes[-1])
-        rows = np.atleast_2d(np.asarray(bitmask))
-        if rows.dtype != np.int32 or rows.shape[1] != len(mask) or not 0 <= index < len(rows):
-            raise MaskBufferError(
-                f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and type "
-                f"{rows.dtype}; make one by allocate_token_bitmask()"
-            )
-        rows[index] = mask
-        return True
-
-    def forced_tokens(self) -> list[int]:
-        """The tokens that have no alternative, up to the next choice or the end."""
-        forced: list[int] = []
-        while not self._terminated:
-            bits = np.unpackbits(self.automaton.mask(self._nodes[-1]).view(np.uint8), bitorder="little")
-            only = np.flatnonzero(bits)
-            if len(only) != 1 or int(only[0]) in self.automaton.vocabulary.eos_token_ids:
-                break
-            self._push(int(only[0]))
-            forced.append(int(only[0]))
-        self.rollback(len(forced))
-        return forced
-
-    def rollback(self, num_tokens: int = 1) -> None:
-        """Take back the last tokens. Raises ``RollbackError``."""
-        if not 0 <= num_tokens <= len(self._tokens):
-            raise RollbackError(
-                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
-            )
-        if num_tokens:
-            del self._tokens[-num_tokens:]
-            del self._nodes[len(self._tokens) + 1 :]
-            self._terminated = False
-
-    def reset(self) -> None:
-        """Back to the start."""
-        self.rollback(len(self._tokens))
-
-    def fork(self) -> CanonicalMatcher:
-        """Another matcher at the same place."""
-        other = CanonicalMatcher(self.automaton)
-        other._nodes, other._tokens = list(self._nodes), list(self._tokens)
-        other._terminated = self._terminated
-        return other
-
-    def _push_all(self, token_ids: Sequence[int]) -> int:
-        accepted = 0
-        for token in [self._checked(token) for token in token_ids]:
-            if self._terminated or not self._push(token):
-                break
-            accepted += 1
-        return accepted
-
-    def _push(self, token: int) -> bool:
-        automaton, node = self.automaton, self._nodes[-1]
-        if token in automaton.vocabulary.eos_token_ids:
-            if not automaton.accepting(node):
-                return False
-            self._terminated = True
-            following: Node | None = node
-        else:
-            following = automaton.advance(node, token)
-            if following is None or not automaton.alive(following):
-                return False
-        assert following is not None
-        self._nodes.append(following)
-        self._tokens.append(token)
-        return True
-
-    def _checked(self, token_id: int) -> int:
-        token, size = operator.index(token_id), len(self.automaton.vocabulary)
-        if not 0 <= token < size:
-            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
-        return token

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
-from tokenfst.decoding.canonical import CanonicalMatcher
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.errors import MaskBufferError
 
 AnyMatcher: TypeAlias = _native.Matcher | CanonicalMatcher

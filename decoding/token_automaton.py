@@ -14,6 +14,7 @@ Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
@@ -26,10 +27,12 @@ from tokenfst._native import Matcher
 from tokenfst.automata import expression as ex
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
+from tokenfst.automata.program import Program
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
 from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.token_classes import TokenClasses, find_classes
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactVocabularyError,
@@ -45,6 +48,8 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pynini
+
+    from tokenfst.decoding.gcd_reach import Reach
 
 
 UNREACHABLE = 0xFFFFFFFF
@@ -89,7 +94,7 @@ class Stats:
 class TokenAutomaton:
     """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
 
-    __slots__ = ("_arrays", "_native", "_program", "budget", "source", "vocabulary")
+    __slots__ = ("_arrays", "_native", "_nearer", "_program", "_reaches", "budget", "source", "vocabulary")
 
     def __init__(
         self,
@@ -98,11 +103,13 @@ class TokenAutomaton:
         source: str,
         budget: Budget,
         arrays: dict[str, Any] | None = None,
-        program: ex.Program | None = None,
+        program: Program | None = None,
     ) -> None:
         self._native = native
         self._program = program
         self._arrays = arrays
+        self._nearer: dict[int, npt.NDArray[np.int32]] = {}
+        self._reaches: dict[bool, Reach] = {}
         self.vocabulary = vocabulary
         self.source = source
         self.budget = budget
@@ -115,6 +122,11 @@ class TokenAutomaton:
     def is_expanded(self) -> bool:
         """Whether all states, masks and distances are made."""
         return self._arrays is not None
+
+    @property
+    def is_pushdown(self) -> bool:
+        """Whether there are stacks: distances are upper bounds then, and states are not all."""
+        return self._native.is_pushdown
 
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A walk from the start.
@@ -135,7 +147,7 @@ class TokenAutomaton:
         if self._arrays is not None:
             return self
         native = self._native
-        if native.is_pushdown and self._program is not None:
+        if native.is_pushdown and self._program is not None and not self._program.speaks_of_tokens:
             # Anew: how states and frames are numbered depends on what was walked before (convention 10).
             native = _compose(self._program, self.vocabulary, self.budget)
         arrays = native.expand()
@@ -182,6 +194,40 @@ class TokenAutomaton:
     def distance(self) -> int:
         """The least number of tokens, the end token not counted, that spell a string of the language."""
         return int(self._native.distance(self._native.start))
+
+    def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:
+        """The mask of the tokens after which a matcher of this automaton is nearer to acceptance; end tokens apart.
+
+        Read only, shape (ceil(V / 32),). Kept by state where there is no stack; the first time, and with stacks each
+        time, a walk of the vocabulary. Nothing reduces a distance of 0.
+        """
+        state, stacked = matcher.state, matcher.state >> 32 != 0
+        known = None if stacked else self._nearer.get(state)
+        if known is not None:
+            return known
+        found = np.zeros((1, -(-len(self.vocabulary) // 32)), np.int32)
+        if least := matcher.distance():
+            before = matcher.max_tokens_left
+            matcher.max_tokens_left = least
+            try:
+                matcher.fill_next_token_bitmask(found, 0)
+            finally:
+                matcher.max_tokens_left = before
+        mask: npt.NDArray[np.int32] = found[0]
+        mask.flags.writeable = False
+        if not stacked:
+            if (len(self._nearer) + 1) * mask.nbytes > self.budget.bytes // 8:
+                self._nearer.clear()
+            self._nearer[state] = mask
+        return mask
+
+    def reach(self, *, exact: bool) -> Reach:
+        """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Made
+        once and kept."""
+        from tokenfst.decoding.gcd_reach import Reach
+
+        known = self._reaches.get(exact)
+        return known or self._reaches.setdefault(exact, Reach(self, exact=exact))
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""
@@ -268,6 +314,7 @@ def compile(
     *,
     deterministic: bool = False,
     tokenization: Literal["all"] = "all",
+    token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> TokenAutomaton: ...
 
 
@@ -279,6 +326,7 @@ def compile(
     *,
     deterministic: bool = False,
     tokenization: Literal["canonical"],
+    token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> CanonicalAutomaton: ...
 
 
@@ -289,11 +337,13 @@ def compile(
     *,
     deterministic: bool = False,
     tokenization: Literal["all", "canonical"] = "all",
+    token_classes: Mapping[str, Iterable[int]] | None = None,
 ) -> TokenAutomaton | CanonicalAutomaton:
     """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
     automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
     ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
-    (``CanonicalAutomaton``, docs/canonical.md).
+    (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
+    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md).
 
     The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
     and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
@@ -315,6 +365,8 @@ def compile(
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
     program = constraint.program()
+    if program.speaks_of_tokens:
+        return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
     if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
         program = _of_single_bytes(constraint, vocabulary).program()
     native = _compose(program, vocabulary, budget)
@@ -327,6 +379,33 @@ def compile(
         _warn_unspellable(constraint, vocabulary, native)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
     return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
+
+
+def _compile_tokens(
+    constraint: Language | Grammar,
+    program: Program,
+    vocabulary: Vocabulary,
+    budget: Budget,
+    tokenization: str,
+    token_classes: Mapping[str, Iterable[int]],
+) -> TokenAutomaton:
+    """The automaton of a constraint that speaks of tokens."""
+    if tokenization != "all":
+        raise ConstraintError(
+            f"{constraint.source} speaks of tokens itself, and what the tokenizer makes of a text is about text alone: "
+            'compile it with tokenization="all"'
+        )
+    if program.rules and not vocabulary.native.complete:
+        raise ConstraintError(
+            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
+            "itself: compile its truncate(depth) instead"
+        )
+    native = _compose(
+        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
+    )
+    if native.is_empty or not native.spellable:
+        raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
+    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
 
 
 def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
@@ -364,9 +443,16 @@ def _holding(bits: int) -> Language:
     return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
 
 
-def _compose(program: ex.Program, vocabulary: Vocabulary, budget: Budget) -> _native.TokenAutomaton:
+def _compose(
+    program: Program, vocabulary: Vocabulary, budget: Budget, classes: TokenClasses | None = None
+) -> _native.TokenAutomaton:
+    if classes is None:
+        return _native.TokenAutomaton.compose(
+            *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
+        )
+    bounds = budget.states, budget.bytes, budget.seconds
     return _native.TokenAutomaton.compose(
-        *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
+        *program.native_args(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
     )
 
 

@@ -1,7 +1,8 @@
 """The whole road, as ``make demo`` runs it: a regex, composed with a real vocabulary, saved, loaded, decoded.
 
-The language model is a GPT-2 with random weights: it knows nothing, so what order there is in its text comes
-from the constraint alone. Nothing is downloaded. The exit status is 1 if any text is not in the language.
+The artifact is for a real vocabulary of 131,072 tokens. The language model that then generates is the small one in
+small_model/, with a vocabulary of its own, and the same constraint compiled for that. Nothing is downloaded. The exit
+status is 1 if any text is not in the language.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
+from small_model import load
 
 import tokenfst
 
@@ -26,7 +27,11 @@ PATTERN = (
 )
 ARTIFACT = Path(__file__).parent.parent / "demo-output" / "weather.safetensors"
 MAX_NEW_TOKENS = 56
-PROMPTS = ("The weather today: ", "Report as JSON. ", "")
+PROMPTS = (
+    "record: city, date, temperature, note\njson:",
+    "request: How will the weather in Zürich be in the next 3 days?\ncall:",
+    "The weather",
+)
 
 
 def main() -> int:
@@ -37,7 +42,7 @@ def main() -> int:
     compile_ahead_of_time(vocabulary)
     automaton = timed("4. Load it in a decoder", lambda: tokenfst.load(ARTIFACT, vocabulary))
     walk_by_hand(automaton)
-    return generate(automaton)
+    return generate()
 
 
 def compile_ahead_of_time(vocabulary: tokenfst.Vocabulary) -> None:
@@ -70,32 +75,31 @@ def walk_by_hand(automaton: tokenfst.TokenAutomaton) -> None:
         print(f"   after {text!r:38} {allowed:>7,} tokens{forced}")
 
 
-def generate(automaton: tokenfst.TokenAutomaton) -> int:
+def generate() -> int:
     """``model.generate`` with and without the constraint."""
-    vocabulary = automaton.vocabulary
-    end = vocabulary.eos_token_ids[0]
+    torch.set_num_threads(1)  # a model this small gains nothing from a second one
+    model, tokenizer, vocabulary = timed("6. Load the small model", load)
+    print(f"   {model.num_parameters():,} parameters, {len(vocabulary):,} tokens")
+    # The prompts end before a space: so a text begins with one, as in the texts that the model has learned from.
+    language = tokenfst.regex(" " + PATTERN)
+    automaton = timed("7. Compile for its tokens", lambda: tokenfst.compile(language, vocabulary))
     torch.manual_seed(0)
-    shape = GPT2Config(vocab_size=len(vocabulary), n_positions=128, n_embd=64, n_layer=2, n_head=2)
-    model = GPT2LMHeadModel(shape).eval()
-    prompts = [[end, *vocabulary.encode_greedy(prompt.encode())] for prompt in PROMPTS]
-    width = max(map(len, prompts))
-    batch = torch.tensor([[end] * (width - len(ids)) + ids for ids in prompts])
-    attention = torch.tensor([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts])
+    batch = tokenizer(list(PROMPTS), padding=True, return_tensors="pt")
     constraint = tokenfst.ConstraintLogitsProcessor(automaton, max_new_tokens=MAX_NEW_TOKENS)
-    print(f"6. Generate at most {MAX_NEW_TOKENS} tokens for a batch of {len(PROMPTS)} prompts")
+    print(f"8. Generate at most {MAX_NEW_TOKENS} tokens for a batch of {len(PROMPTS)} prompts")
 
     def texts(processors: list[Any], **options: Any) -> list[bytes]:
-        options |= {"max_new_tokens": MAX_NEW_TOKENS, "eos_token_id": end, "pad_token_id": end}
-        rows = model.generate(batch, attention_mask=attention, logits_processor=processors, **options)
-        return [vocabulary.decode(row) for row in rows[:, width:].tolist()]
+        rows = model.generate(**batch, logits_processor=processors, max_new_tokens=MAX_NEW_TOKENS, **options)
+        return [vocabulary.decode(row) for row in rows[:, batch.input_ids.shape[1] :].tolist()]
 
     sample = {"do_sample": True, "top_k": 0}
     free = timed("   without a constraint", lambda: texts([], **sample))
-    print(f"      {free[0].decode(errors='replace')[:80]!r}...")
+    for data in free:
+        print(f"      {data.decode(errors='replace')[:100]!r}")
     wrong = 0
     for mode, options in {"greedy": {}, "sampling": sample, "beam search": {"num_beams": 3}}.items():
         for data in timed(f"   {mode}", partial(texts, [constraint], **options)):
-            text = data.decode()
+            text = data.decode().removeprefix(" ")
             matches = re.fullmatch(PATTERN, text) is not None
             wrong += not matches
             print(f"      {'matches' if matches else 'DOES NOT MATCH'}: {text}")

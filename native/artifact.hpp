@@ -22,6 +22,7 @@ struct Arrays {
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
   std::vector<uint32_t> marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not
+  std::vector<uint32_t> columns;  // pairs: a special token, or last kNone for the boundary of tokens, and its column
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
 };
@@ -39,6 +40,20 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
     out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (bytes.marks().thin ? kThinSign : 0), number(holds), number(fails)});
   }
   return out;
+}
+
+// The masks and rows of a pool as flat arrays.
+template <class Out>
+void write_masks(const MaskPool& masks, Out& out) {
+  out.flip_offsets = {0, 0};
+  out.mask_row = {0};
+  for (MaskId id = 1; id < masks.size(); ++id) {
+    const Mask& mask = masks[id];
+    out.mask_row.push_back(mask.base_index);
+    out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
+    out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
+  }
+  for (uint32_t r = 1; r <= masks.num_rows(); ++r) out.rows.insert(out.rows.end(), masks.row(r), masks.row(r) + masks.words());
 }
 
 // The masks of a finished automaton, numbered as they are asked for. Which rows a running automaton keeps, and which
@@ -68,17 +83,7 @@ class CanonicalMasks {
     return it->second;
   }
 
-  void write(Arrays& out) const {
-    out.flip_offsets = {0, 0};
-    out.mask_row = {0};
-    for (MaskId id = 1; id < masks_.size(); ++id) {
-      const Mask& mask = masks_[id];
-      out.mask_row.push_back(mask.base_index);
-      out.flips.insert(out.flips.end(), mask.flips, mask.flips + mask.num_flips);
-      out.flip_offsets.push_back(static_cast<uint32_t>(out.flips.size()));
-    }
-    for (uint32_t r = 1; r <= masks_.num_rows(); ++r) out.rows.insert(out.rows.end(), masks_.row(r), masks_.row(r) + masks_.words());
-  }
+  void write(Arrays& out) const { write_masks(masks_, out); }
 
  private:
   const MaskPool& pool_;
@@ -104,6 +109,8 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
   }
   CanonicalMasks masks(automaton.masks());
   const Budget& budget = bytes.budget();
+  for (auto [token, column] : automaton.specials()) out.columns.insert(out.columns.end(), {token, column});
+  if (bytes.boundary() != kNone) out.columns.insert(out.columns.end(), {kNone, bytes.boundary()});
   if (order.size() * out.num_classes * sizeof(State) > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "the transition table");
   Deadline deadline(budget.seconds);
   out.table.assign(order.size() * out.num_classes, 0);
@@ -129,6 +136,9 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
 // The same with a stack. States that only pass on to others have no row, mask or distance.
 inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
+  if (bytes.speaks_of_tokens()) {
+    throw Error(Fault::Constraint, "a grammar that needs a stack and speaks of tokens as such (TEXT_TOKEN, one_token(), special tokens) cannot be expanded: walk it as it is, or expand its truncate(depth)");
+  }
   StackExpansion expansion(automaton);
   Arrays out;
   std::copy_n(bytes.classes(), 256, out.classes.begin());
@@ -182,13 +192,14 @@ struct View {
   std::shared_ptr<void> owner;
   StackView stacks{};
   std::span<const uint32_t> marks{};
+  std::span<const uint32_t> columns{};
 };
 
 class LoadedAutomaton : public TokenAutomaton {
  public:
   // Checks everything that a walk relies on, then adopts the arrays without a copy. O(size of the arrays).
   LoadedAutomaton(const View& view, std::shared_ptr<const Vocabulary> vocabulary)
-      : TokenAutomaton(make_bytes(view, *vocabulary), vocabulary), owner_(view.owner) {
+      : TokenAutomaton(make_bytes(view, *vocabulary), vocabulary, specials(view)), owner_(view.owner) {
     MaskPool& pool = adopt_masks();
     const size_t words = pool.words();
     for (size_t r = 0; r * words < view.rows.size(); ++r) pool.adopt_row(view.rows.data() + r * words);
@@ -290,13 +301,21 @@ class LoadedAutomaton : public TokenAutomaton {
       return values.empty() || largest < bound;
     };
     const size_t states = view.accepting.size(), words = (vocabulary.size() + 31) / 32;
-    require(view.num_classes >= 1 && view.num_classes <= 256, "there are 1 to 256 byte classes");
+    require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1), "there are 1 to 256 byte classes");
     require(states >= 1, "state 0 is there");
     require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");
     require(view.mask.size() == states && view.distance.size() == states && view.worst.size() == states, "each state has a mask, a distance and a bound");
     require(view.start < states && view.inner_start < states, "start states are states");
     for (int byte = 0; byte < 256; ++byte) require(view.classes[byte] < view.num_classes, "each byte has a class");
     for (uint32_t c = 0; c < view.num_classes; ++c) require(view.table[c] == 0, "state 0 is absorbing");
+    require(view.columns.empty() || view.stacks.empty(), "automata with a stack have no columns of tokens");
+    for (size_t k = 0; k < view.columns.size(); k += 2) {
+      const uint32_t token = view.columns[k], column = view.columns[k + 1];
+      require(k == 0 || view.columns[k - 2] < token, "columns of tokens ascend by token");
+      require(column < view.num_classes && std::find(view.classes, view.classes + 256, column) == view.classes + 256, "columns of tokens are columns of no byte");
+      if (token == kNone) continue;
+      require(token < vocabulary.size() && vocabulary.tokens()[token].empty() && vocabulary.initial()[token].empty(), "tokens with columns have no bytes");
+    }
     require(all_below(view.table, states), "transitions lead to states");
     for (uint8_t accepts : view.accepting) require(accepts <= 1, "a state accepts (1) or not (0)");
     require(!view.accepting[0] && view.mask[0] == 0 && view.distance[0] == kUnreachable, "state 0 does not accept, allows nothing, and leads nowhere");
@@ -331,8 +350,15 @@ class LoadedAutomaton : public TokenAutomaton {
     }
     std::array<uint8_t, 256> classes;
     std::copy_n(view.classes, 256, classes.begin());
+    const bool bounded = !view.columns.empty() && view.columns[view.columns.size() - 2] == kNone;
+    const uint32_t symbols = static_cast<uint32_t>(view.columns.size() / 2 - bounded);
     return std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), static_cast<uint32_t>(states), view.start,
-                                           view.inner_start);
+                                           view.inner_start, symbols, bounded ? view.columns.back() : kNone);
+  }
+  static std::vector<std::pair<uint32_t, uint32_t>> specials(const View& view) {
+    std::vector<std::pair<uint32_t, uint32_t>> found;
+    for (size_t k = 0; k < view.columns.size() && view.columns[k] != kNone; k += 2) found.emplace_back(view.columns[k], view.columns[k + 1]);
+    return found;
   }
 
   std::shared_ptr<void> owner_;

@@ -14,12 +14,15 @@
 
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
+#include "configurations.hpp"
+#include "device_bindings.hpp"
 #include "levels.hpp"
 #include "lexicon_bindings.hpp"
 #include "logits_bindings.hpp"
 #include "machine_bindings.hpp"
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
+#include "program_code_bindings.hpp"
 #include "shortest_distinct.hpp"
 #include "suffix_bindings.hpp"
 
@@ -37,6 +40,7 @@ using Machines = std::vector<std::shared_ptr<SharedMachine>>;
 using Labels = std::vector<std::pair<uint32_t, std::string>>;
 using Rules = std::vector<std::pair<uint32_t, bool>>;
 using Lexicons = std::vector<std::shared_ptr<Lexicon>>;
+using Classes = std::vector<std::pair<uint64_t, int32_t>>;
 
 const char* class_of(Fault fault) {
   switch (fault) {
@@ -66,8 +70,9 @@ std::span<const T> view(const Array<T>& array) {
 }
 
 Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-                     Vector<int32_t> assured, bool labelled, const Lexicons& lexicons) {
+                     Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes) {
   Program program;
+  program.classes = token_classes;
   program.lexicons.assign(lexicons.begin(), lexicons.end());
   program.rules = rules;
   program.assured = {assured.data(), assured.size()};
@@ -115,6 +120,7 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
     if (marks.ndim() != 2 || marks.shape(1) != 4) throw Error(Fault::Corrupt, "marks have four numbers");
     seen.marks = view(marks);
   }
+  if (arrays.contains("token_columns")) seen.columns = words("token_columns");
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
 
@@ -152,6 +158,7 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
   }
   const size_t marked = out.marks.size() / 4;
   if (automaton.bytes().marks().any) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
+  if (size_t columns = out.columns.size() / 2) result["token_columns"] = to_numpy(std::move(out.columns), {columns, 2});
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
   return result;
@@ -225,17 +232,19 @@ std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), byt
 
 void bind_automata(nb::module_& m) {
   bind_lexicon(m);
+  bind_program_code(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
           "__init__",
           [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
-             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, uint64_t states, uint64_t bytes, double seconds) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons);
+             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, uint64_t states, uint64_t bytes,
+             double seconds) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
             nb::gil_scoped_release nogil;
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "states"_a, "bytes"_a, "seconds"_a)
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "states"_a, "bytes"_a, "seconds"_a)
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
@@ -337,20 +346,24 @@ void bind_automata(nb::module_& m) {
       .def_static(
           "compose",
           [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons);
+             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, std::shared_ptr<Vocabulary> vocabulary, uint64_t states,
+             uint64_t bytes, double seconds, uint32_t narrow, const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
+            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
             nb::gil_scoped_release nogil;
             auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
-            return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), narrow);
+            auto specials = symbols;
+            for (auto& [token, symbol] : specials) symbol = automaton->symbol_column(symbol);
+            return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), std::move(specials), narrow);
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
-          "narrow"_a = TokenAutomaton::kNarrowWalk)
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
+          "narrow"_a = TokenAutomaton::kNarrowWalk, "symbols"_a = std::vector<std::pair<uint32_t, uint32_t>>{})
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
       .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
       .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().marks().any; })
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
+      .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
         nb::gil_scoped_release nogil;
         Stacks stacks;
@@ -393,6 +406,40 @@ void bind_automata(nb::module_& m) {
         result["deepest_look"] = stats.deepest_look;
         return result;
       });
+}
+
+void bind_configurations(nb::module_& m) {
+  auto number = [](const Configurations& self, uint64_t number) {
+    if (number >= self.size()) throw nb::index_error(("there is no configuration " + std::to_string(number)).c_str());
+    return static_cast<uint32_t>(number);
+  };
+  nb::class_<Configurations>(m, "Configurations", R"(The configurations of a token automaton that a search visits, by number; 0 is the start.
+
+Equal ones have one number, whatever way led there. Not for use by several threads at once; the automaton below is.)")
+      .def(nb::init<std::shared_ptr<TokenAutomaton>>(), "automaton"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("__len__", &Configurations::size)
+      .def("accepting", [number](const Configurations& self, uint64_t at) { return self.accepting(number(self, at)); }, "number"_a)
+      .def("distance", [number](Configurations& self, uint64_t at) {
+        uint32_t found = number(self, at);
+        nb::gil_scoped_release nogil;
+        return self.distance(found);
+      }, "number"_a)
+      .def_prop_ro("distances_are_least", &Configurations::distances_are_least)
+      .def("advance", [number](Configurations& self, uint64_t at, int64_t token) {
+        if (token < 0 || token >= self.num_tokens()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
+        return self.advance(number(self, at), static_cast<uint32_t>(token));
+      }, "number"_a, "token"_a)
+      .def("arcs", [number](Configurations& self, uint64_t at) {
+        uint32_t found = number(self, at);
+        Configurations::Arcs arcs;
+        {
+          nb::gil_scoped_release nogil;
+          arcs = self.arcs(found);
+        }
+        size_t targets = arcs.targets.size(), tokens = arcs.tokens.size();
+        return nb::make_tuple(to_numpy(std::move(arcs.targets), {targets}), to_numpy(std::move(arcs.offsets), {targets + 1}), to_numpy(std::move(arcs.tokens), {tokens}));
+      }, "number"_a)
+      .def_prop_ro("memory", &Configurations::memory);
 }
 
 void bind_matcher(nb::module_& m) {
@@ -468,7 +515,9 @@ NB_MODULE(_native, m) {
     }
   });
   bind_automata(m);
+  bind_configurations(m);
   bind_matcher(m);
   bind_logits(m);
+  bind_device(m);
   bind_suffix_automaton(m);
 }

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "derivatives.hpp"
+#include "blame.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
@@ -41,8 +41,14 @@ class ByteAutomaton {
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
     marks_.any = loaded.has_marks, marks_.thin = loaded.has_thin_marks;
+    symbols_ = loaded.symbols;
     if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
     make_classes();
+    first_symbol_ = num_classes_;
+    num_classes_ += symbols_;
+    if (loaded.speaks_of_tokens) boundary_ = num_classes_++;
+    tokens_intersected_ = loaded.tokens_intersected;
+    if (boundary_ != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
     new_state(kEmpty);
     start_ = state_of(loaded.root);
     if (start_ != kDead && !alive(start_)) start_ = kDead;
@@ -57,8 +63,8 @@ class ByteAutomaton {
 
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
-                uint32_t num_states, State start, State inner_start)
-      : derivatives_(arena_), classes_(classes), num_classes_(num_classes), start_(start), inner_start_(inner_start) {
+                uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
+      : derivatives_(arena_), classes_(classes), num_classes_(num_classes), symbols_(symbols), boundary_(boundary), start_(start), inner_start_(inner_start) {
     for (uint32_t q = 0; q < num_states; ++q) {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
@@ -68,7 +74,15 @@ class ByteAutomaton {
   }
 
   const uint8_t* classes() const { return classes_.data(); }
+  // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
   uint32_t num_classes() const { return num_classes_; }
+  // Whether tokens as such stand in an intersection: then whether there is one that all parts want takes a search.
+  bool tokens_intersected() const { return tokens_intersected_; }
+  // Whether tokens are more than their bytes.
+  bool speaks_of_tokens() const { return symbols_ > 0 || boundary_ != kNone; }
+  uint32_t symbol_column(uint32_t symbol) const { return first_symbol_ + symbol; }
+  // The column of what a state is where a token ends; kNone: that makes no difference.
+  uint32_t boundary() const { return boundary_; }
   State start() const { return start_; }
   State inner_start() const { return inner_start_; }  // what start() is when text may have come before
   size_t num_states() const { return states_.size(); }
@@ -93,32 +107,6 @@ class ByteAutomaton {
     for (unsigned char byte : bytes) {
       if ((state = step(state, byte)) == kDead) break;
     }
-    return state;
-  }
-
-  // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
-
-  const Marks& marks() const { return marks_; }
-  void adopt_marks(State raw, uint32_t signs, State holds, State fails, bool thin) {
-    states_[raw].marked = true;
-    marks_.adopt(raw, signs, holds, fails, thin);
-  }
-  // Of the target of a step: whether marks are ahead, and which.
-  bool is_marked(State raw) const { return states_[raw].marked; }
-  uint32_t signs(State raw) {
-    if (uint32_t known = marks_.signs(raw)) return known - 1;
-    auto lock = enter();
-    const uint32_t found = derivatives_.signs_ahead(states_[raw].node);
-    marks_.keep_signs(raw, found);
-    return found;
-  }
-  // Where it leads once they are passed: all of them, or those alone that do not say Fresh.
-  State passed(State raw, bool holds) {
-    if (uint32_t known = marks_.passed(raw, holds)) return known - 1;
-    auto lock = enter();
-    State state = state_of(derivatives_.passed(states_[raw].node, holds));
-    if (state != kDead && !alive(state)) state = kDead;
-    marks_.keep_passed(raw, holds, state);
     return state;
   }
 
@@ -188,6 +176,12 @@ class ByteAutomaton {
     return pushdown_->effect(effect);
   }
 
+  // An expression at a boundary of tokens.
+  NodeId at_boundary(NodeId node) {
+    if (boundary_ == kNone) return node;
+    auto lock = enter();
+    return derivatives_.at_boundary(node);
+  }
   // The expression of a state (lazy automata only), and exclusive use of the arena.
   NodeId node(State state) const { return states_[state].node; }
   template <class F>
@@ -205,6 +199,23 @@ class ByteAutomaton {
     auto lock = enter();
     State state = state_of(node);
     return state != kDead && alive(state) ? state : kDead;
+  }
+
+  // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
+  const Marks& marks() const { return marks_; }
+  template <class... Known>
+  void adopt_marks(State raw, Known... known) { states_[raw].marked = true, marks_.adopt(raw, known...); }
+  // Of the target of a step: whether marks are ahead, which, and where it leads once they are passed.
+  bool is_marked(State raw) const { return states_[raw].marked; }
+  uint32_t signs(State raw) {
+    if (!marks_.signs(raw)) with_arena([&](Arena&) { marks_.keep_signs(raw, derivatives_.signs_ahead(states_[raw].node)); });
+    return marks_.signs(raw) - 1;
+  }
+  State passed(State raw, bool holds) {
+    if (uint32_t known = marks_.passed(raw, holds)) return known - 1;
+    const State state = intern(with_arena([&](Arena&) { return derivatives_.passed(states_[raw].node, holds); }));
+    with_arena([&](Arena&) { marks_.keep_passed(raw, holds, state); });
+    return state;
   }
 
   size_t memory() {
@@ -369,14 +380,16 @@ class ByteAutomaton {
     return rows_.back().get() + num_classes_ * rows_used_++;
   }
 
-  // The targets of a state before their emptiness is known.
-  void raw_row(State state, State* row) {
-    for (const Move& move : derivatives_.moves(states_[state].node)) {
-      State target = state_of(move.target);
-      for (uint32_t c = 0; c < num_classes_; ++c) {
-        if (move.set.has(classes_of_byte_[c])) row[c] = target;
-      }
+  // Calls f(target, set) for what leads on from a state, before emptiness is known; with an empty set for the boundary of
+  // tokens.
+  template <class F>
+  void each_target(State state, F&& f) {
+    const NodeId node = states_[state].node;
+    for (size_t k = 0, count = derivatives_.moves(node).size(); k < count; ++k) {
+      const Move move = derivatives_.moves(node)[k];  // f may find others
+      f(state_of(move.target), move.set);
     }
+    if (boundary_ != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
   }
 
   const State* make_row(State state) {
@@ -384,10 +397,20 @@ class ByteAutomaton {
     if (const State* known = states_[state].row.load(std::memory_order_acquire)) return known;
     State* row = fresh_row();
     try {
-      raw_row(state, row);
-      for (uint32_t c = 0; c < num_classes_; ++c) {
-        if (row[c] != kDead && !alive(row[c])) row[c] = kDead;
-      }
+      each_target(state, [&](State target, const ByteSet& set) {
+        if (!alive(target)) return;
+        if (set.size() == 1 && !set.has_symbols()) {
+          row[classes_[set.first()]] = target;
+          return;
+        }
+        for (uint32_t c = 0; c < classes_of_byte_.size(); ++c) {
+          if (set.has(classes_of_byte_[c])) row[c] = target;
+        }
+        for (uint32_t k = 0; k < symbols_; ++k) {
+          if (set.has_symbol(k)) row[first_symbol_ + k] = target;
+        }
+        if (set.empty()) row[boundary_] = target;
+      });
     } catch (...) {
       std::fill_n(row, num_classes_, kDead);
       --rows_used_;
@@ -431,15 +454,12 @@ class ByteAutomaton {
       return known == Life::Unknown && has_word(states_[q].node) ? Life::Alive : known;
     };
     if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
-    std::vector<State> row(num_classes_);
     size_t looked_at = 0;
     return leads_to_acceptance(
         state, life, [&](State q, Life found) { states_[q].life.store(found); },
         [&](State q, auto&& visit) {
           if (++looked_at % 64 == 0) check_budget();
-          std::fill(row.begin(), row.end(), kDead);
-          raw_row(q, row.data());
-          for (State target : row) visit(target);
+          each_target(q, [&](State target, const ByteSet&) { visit(target); });
         });
   }
 
@@ -473,30 +493,9 @@ class ByteAutomaton {
 
   // Names the counted repetition, or other labelled part, that most of the newest states are inside of.
   [[noreturn]] void exceed(const char* resource, double limit) {
-    std::unordered_map<NodeId, size_t> hits;
-    size_t newest = states_.size();
-    for (size_t q = newest > 512 ? newest - 512 : 0; q < newest; ++q) {
-      std::vector<NodeId> stack{states_[q].node};
-      for (size_t steps = 0; !stack.empty() && steps < 64; ++steps) {
-        NodeId id = stack.back();
-        stack.pop_back();
-        const Node& node = arena_[id];
-        NodeId counted = id;  // its name does not change while it is walked
-        if (node.kind == Kind::Repeat) counted = node.a;
-        if (node.kind == Kind::Pick) counted = derivatives_.selections().selection(node.a).first;
-        if (node.kind == Kind::Unordered) counted = derivatives_.unordered().origin(id);
-        ++hits[counted];
-        if (node.kind == Kind::Concat) stack.insert(stack.end(), {node.b, node.a});
-        if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(id).begin(), arena_.list(id).end());
-        if (node.kind == Kind::Repeat || node.kind == Kind::Not) stack.push_back(node.a);
-      }
-    }
-    std::string where;
-    size_t most = 0;
-    for (auto& [node, text] : labels_) {
-      if (auto it = hits.find(node); it != hits.end() && it->second > most) most = it->second, where = text;
-    }
-    throw BudgetExceeded(resource, limit, where);
+    std::vector<NodeId> newest;
+    for (size_t q = states_.size() > 512 ? states_.size() - 512 : 0; q < states_.size(); ++q) newest.push_back(states_[q].node);
+    throw BudgetExceeded(resource, limit, most_around(arena_, derivatives_, newest, labels_));
   }
 
   Budget budget_;
@@ -506,13 +505,14 @@ class ByteAutomaton {
   Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};
-  uint32_t num_classes_ = 0;
+  uint32_t num_classes_ = 0, symbols_ = 0, first_symbol_ = 0, boundary_ = kNone;
   std::vector<uint8_t> classes_of_byte_;  // one byte of each class
   StableVector<StateInfo> states_;
   std::vector<State> state_index_;  // by expression
   std::deque<std::unique_ptr<State[]>> rows_;
   size_t rows_used_ = 0, rows_bytes_ = 0;
   State start_ = kDead, inner_start_ = kDead;
+  bool tokens_intersected_ = false;
   std::mutex mutex_;
   Deadline deadline_{0};
 };

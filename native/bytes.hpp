@@ -1,17 +1,22 @@
-// A set of bytes as 256 bits.
+// A set of bytes as 256 bits, and of up to 64 symbols that are no bytes: special tokens that a language names.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
 
 namespace tokenfst {
 
 struct ByteSet {
-  std::array<uint64_t, 4> words{};
+  static constexpr uint32_t kMaxSymbols = 64;
+  std::array<uint64_t, 5> words{};
 
-  static ByteSet all() { return {{~0ull, ~0ull, ~0ull, ~0ull}}; }
+  // Every byte, and the first `symbols` symbols.
+  static ByteSet all(uint32_t symbols = 0) { return {{~0ull, ~0ull, ~0ull, ~0ull, symbols == 0 ? 0 : ~0ull >> (64 - symbols)}}; }
   static ByteSet single(uint8_t byte) {
     ByteSet set;
     set.add(byte);
@@ -25,9 +30,20 @@ struct ByteSet {
 
   bool has(uint8_t byte) const { return words[byte >> 6] >> (byte & 63) & 1; }
   void add(uint8_t byte) { words[byte >> 6] |= 1ull << (byte & 63); }
-  bool empty() const { return (words[0] | words[1] | words[2] | words[3]) == 0; }
+  bool has_symbol(uint32_t symbol) const { return words[4] >> symbol & 1; }
+  void add_symbol(uint32_t symbol) { words[4] |= 1ull << symbol; }
+  bool has_symbols() const { return words[4] != 0; }
+  bool empty() const { return (words[0] | words[1] | words[2] | words[3] | words[4]) == 0; }
   int size() const {
-    return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
+    int count = 0;
+    for (uint64_t word : words) count += std::popcount(word);
+    return count;
+  }
+  // The least byte of a set that is not empty.
+  uint8_t first() const {
+    int k = 0;
+    while (words[k] == 0) ++k;
+    return static_cast<uint8_t>(k * 64 + std::countr_zero(words[k]));
   }
   bool operator==(const ByteSet&) const = default;
 
@@ -40,7 +56,7 @@ struct ByteSet {
   template <class F>
   ByteSet combine(const ByteSet& other, F f) const {
     ByteSet result;
-    for (int i = 0; i < 4; ++i) result.words[i] = f(words[i], other.words[i]);
+    for (size_t i = 0; i < words.size(); ++i) result.words[i] = f(words[i], other.words[i]);
     return result;
   }
 };
@@ -49,5 +65,29 @@ inline uint64_t mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
   return hash ^ (hash >> 29);
 }
+
+// Sets of bytes, each kept once.
+class ByteSets {
+ public:
+  const ByteSet& operator[](uint32_t index) const { return sets_[index]; }
+  const std::vector<ByteSet>& all() const { return sets_; }
+  size_t memory() const { return sets_.capacity() * sizeof(ByteSet); }
+  uint32_t add(const ByteSet& set) {
+    uint64_t hash = 0;
+    for (uint64_t word : set.words) hash = mix(hash, word);
+    auto [it, fresh] = index_.try_emplace(hash, static_cast<uint32_t>(sets_.size()));
+    while (!fresh && !(sets_[it->second] == set)) std::tie(it, fresh) = index_.try_emplace(++hash, static_cast<uint32_t>(sets_.size()));
+    if (fresh) sets_.push_back(set);
+    return it->second;
+  }
+  void clear() {
+    sets_.clear();
+    index_.clear();
+  }
+
+ private:
+  std::vector<ByteSet> sets_;
+  std::unordered_map<uint64_t, uint32_t> index_;
+};
 
 }  // namespace tokenfst

@@ -6,6 +6,7 @@
 //   3. a union: what its members give;
 //   4. the fragment is built, once for this vocabulary;
 //   5. the whole walk, which goes by 1 to 4 again behind nodes with very many tokens below them.
+// Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
 // All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
@@ -21,6 +22,8 @@ class PlainWalk {
   const uint8_t* classes() const { return bytes_.classes(); }
   Config next(Config from, uint32_t byte_class) { return {bytes_.row(from.state)[byte_class]}; }
   Config arrive(Config, State raw) { return {raw}; }
+  // Where a token ends.
+  Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
   Config run(Config from, std::string_view text) { return {bytes_.run(from.state, text)}; }
 
  private:
@@ -35,6 +38,7 @@ struct Gathered {
   };
   std::vector<Row> rows;
   std::vector<uint32_t> tokens;
+  std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as they stand in the vocabulary's trie
 };
 
 // Where tokens lead: configurations one token away, and parts whose language is part of this one's.
@@ -44,11 +48,20 @@ struct Onward {
 
 class Composition {
  public:
-  // `complete`: every byte that is read is a token.
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow, bool complete)
-      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), complete_(complete) {}
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), loops_(bytes) {}
 
-  size_t memory() const { return fragment_bytes_; }
+  // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
+  // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
+  // whether tokens lead on would be a question about the whole stack.
+  bool tokens_lead_on() {
+    complete_ = vocabulary_.complete() || bytes_.is_pushdown();
+    if (bytes_.boundary() == kNone || !complete_) return complete_;
+    complete_ = bytes_.is_lazy() && !bytes_.tokens_intersected() && has_every_class();
+    if (bytes_.is_pushdown() && !complete_) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
+    return complete_;
+  }
+
+  size_t memory() const { return fragment_bytes_ + loops_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
 
   // Where a token leads whose initial form is empty.
@@ -58,10 +71,29 @@ class Composition {
   // Whether the shortcuts by expression apply: they know bytes only, and no second context.
   bool structural(Config config) const { return bytes_.is_lazy() && complete_ && !is_first(config); }
 
+  // The special tokens that are symbols of the byte automaton, with their columns, by token.
+  // Raises where one could come before the first text, whose form would then be another one.
+  void adopt_specials(std::vector<std::pair<uint32_t, uint32_t>> specials) {
+    specials_ = std::move(specials);
+    if (!vocabulary_.has_initial() || bytes_.start() == kDead) return;
+    for (auto [token, column] : specials_) {
+      if (bytes_.row(bytes_.start())[column] == kDead) continue;
+      throw Error(Fault::Constraint, "a special token (id " + std::to_string(token) + ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
+    }
+  }
+  const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return specials_; }
+  // Where a special token leads.
+  template <class Walk>
+  Config special(Walk& walk, Config config, uint32_t token) const {
+    auto it = std::ranges::lower_bound(specials_, token, {}, &std::pair<uint32_t, uint32_t>::first);
+    return it == specials_.end() || it->first != token ? Config{} : walk.boundary(walk.next(config, it->second));
+  }
+
   // The allowed tokens of a configuration where shortcuts apply: the union of what its members and the rests behind its
   // fragments give, each gathered once.
   template <class Walk>
   void gather(Walk& walk, Config start, Gathered& out) {
+    each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
     while (!pending.empty()) {
@@ -70,6 +102,10 @@ class Composition {
       const auto [config, top] = place;
       if (is_dead(config) || !seen.insert(place).second) continue;
       NodeId node = bytes_.node(config.state);
+      if (auto [text, rest] = begun(node); text != kEmpty) {
+        out.rows.push_back({&class_of(text)->row, {}});
+        continue;
+      }
       Split at = split_of(node);
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
       if (!fragment || !fragment->usable) {
@@ -80,7 +116,7 @@ class Composition {
         }
         if (at) fragment = make_fragment(at, top);
       }
-      if (fragment && fragment->usable && gather_split(walk, place, at, *fragment, out)) {
+      if (fragment && fragment->usable && fits(at, *fragment) && gather_split(walk, place, at, *fragment, out)) {
         if (exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
       } else {
         gather_below(walk, place, out, pending);
@@ -95,8 +131,12 @@ class Composition {
     if (is_dead(config)) return found;
     bool first = is_first(config);
     const Trie& trie = first ? vocabulary_.initial_trie() : vocabulary_.trie();
-    trie.walk(walk, config, path_, [&](uint32_t index, Config end) { each_string(trie, index, [&](uint32_t token) { found.emplace_back(token, end); }); },
-              [](uint32_t) {});
+    each_special(walk, config, [&](uint32_t token, Config end) { found.emplace_back(token, end); });
+    auto take = [&](uint32_t index, Config end) {
+      if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
+      each_string(trie, index, [&](uint32_t token) { found.emplace_back(token, end); });
+    };
+    trie.walk(walk, config, path_, take, [](uint32_t) {});
     // A loop at the start alone leads nowhere.
     if (first && !(vocabulary_.start_absorbs() && found.empty() && !bytes_.accepting(config.state))) {
       for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
@@ -114,27 +154,9 @@ class Composition {
       unique(out.next);
       return out;
     }
-    // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
-    if (narrow_onward(walk, config, out, narrow_)) return out;
-    NodeId node = bytes_.node(config.state);
-    if (auto members = members_of(node); !members.empty()) {
-      for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
-      return out;
-    }
-    Split at = split_of(node);
-    auto fragment = at ? known_fragment(at, 0) : nullptr;
-    if (at && !fragment) fragment = make_fragment(at, 0);
-    if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
-      for (size_t i = 0; i < fragment->representatives.size(); ++i) {
-        if (at.counted && fragment->representative_iterations[i] > at.high) continue;
-        out.next.push_back(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]]));
-      }
-      for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(end); });
-      if (exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
-      unique(out.next);
-      return out;
-    }
-    narrow_onward(walk, config, out, UINT32_MAX);
+    onward_by_bytes(walk, config, out);
+    each_special(walk, config, [&](uint32_t, Config end) { out.next.push_back(end); });
+    if (!specials_.empty()) unique(out.next);
     return out;
   }
 
@@ -144,6 +166,55 @@ class Composition {
 
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
+
+  // Whether some token is in each class that the expression asks for.
+  bool has_every_class() {
+    const auto texts = bytes_.with_arena([](const Arena& arena) {
+      std::vector<NodeId> found;
+      for (NodeId id = 0; id < arena.size(); ++id) {
+        if (arena[id].kind == Kind::Token) found.push_back(arena[id].a);
+      }
+      return found;
+    });
+    return std::ranges::all_of(texts, [&](NodeId text) { return class_of(text)->usable; });
+  }
+  // Calls f(token, where it leads) for each special token that leads on.
+  template <class Walk, class F>
+  void each_special(Walk& walk, Config config, F&& f) const {
+    for (auto [token, column] : specials_) {
+      if (Config end = walk.boundary(walk.next(config, column)); !is_dead(end)) f(token, end);
+    }
+  }
+
+  template <class Walk>
+  void onward_by_bytes(Walk& walk, Config config, Onward& out) {
+    // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
+    NodeId node = bytes_.node(config.state);
+    if (auto [text, rest] = begun(node); text != kEmpty) {
+      out.next.push_back(walk.boundary(walk.arrive(config, bytes_.intern(rest))));
+      return;
+    }
+    if (narrow_onward(walk, config, out, narrow_)) return;
+    if (auto members = members_of(node); !members.empty()) {
+      for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
+      return;
+    }
+    Split at = split_of(node);
+    if (at.widened != kUnbounded) at = {};  // its places are too many to be represented
+    auto fragment = at ? known_fragment(at, 0) : nullptr;
+    if (at && !fragment) fragment = make_fragment(at, 0);
+    if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
+      for (size_t i = 0; i < fragment->representatives.size(); ++i) {
+        if (at.counted && fragment->representative_iterations[i] > at.high) continue;
+        out.next.push_back(walk.boundary(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]])));
+      }
+      for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
+      if (exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
+      unique(out.next);
+      return;
+    }
+    narrow_onward(walk, config, out, UINT32_MAX);
+  }
 
   template <class F>
   static void each_string(const Trie& trie, uint32_t index, F&& f) {
@@ -160,8 +231,20 @@ class Composition {
   bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
-    auto take = [&](uint32_t index, Config) { each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); }); };
-    bool whole = trie.walk(walk, place.first, path_, take, [](uint32_t) {}, limit, place.second);
+    auto take = [&](uint32_t index, Config end) {
+      if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
+    };
+    if (limit == UINT32_MAX) {
+      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops_.of(config.state)) == 0; };
+      auto below = [&](uint32_t index, Config config) {
+        if (is_dead(walk.boundary(config))) return;
+        const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
+        out.neighbours.emplace_back(trie.strings() + first, last - first);
+      };
+      trie.walk(walk, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
+      return true;
+    }
+    const bool whole = trie.walk_few(walk, place.first, path_, take, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
   }
@@ -170,10 +253,10 @@ class Composition {
   void gather_below(Walk& walk, const Place& place, Gathered& out, std::vector<Place>& pending) {
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
-    for (uint32_t child = top + 1; child < trie.node(top).end; child = trie.node(child).end) {
+    for (uint32_t child : trie.children(top)) {
       const Config next = walk.next(config, walk.classes()[trie.node(child).byte]);
       if (is_dead(next)) continue;
-      each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
+      if (!is_dead(walk.boundary(next))) each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
       if (trie.below(child) >= kMany) pending.emplace_back(next, child);
       else gather_walk(walk, {next, child}, UINT32_MAX, out);
     }
@@ -182,9 +265,10 @@ class Composition {
   bool narrow_onward(Walk& walk, Config config, Onward& out, uint32_t limit) {
     const Trie& trie = vocabulary_.trie();
     auto take = [&](uint32_t index, Config end) {
-      if (trie.node(index).first != trie.node(index + 1).first && (out.next.empty() || out.next.back() != end)) out.next.push_back(end);
+      if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
+      if (out.next.empty() || out.next.back() != end) out.next.push_back(end);
     };
-    bool whole = trie.walk(walk, config, path_, take, [](uint32_t) {}, limit);
+    const bool whole = trie.walk_few(walk, config, path_, take, limit);
     if (whole) unique(out.next);
     else out.next.clear();
     return whole;
@@ -243,7 +327,7 @@ class Composition {
       });
     };
     const typename Pair::Position start{place.first, bytes_.intern(at.part), bytes_.intern(at.whole), false};
-    if (!trie.walk(pair, start, path, take, [](uint32_t) {}, kMostApart, place.second)) {
+    if (!trie.walk_few(pair, start, path, take, kMostApart, place.second)) {
       out.tokens.resize(before);
       return false;
     }
@@ -263,11 +347,50 @@ class Composition {
       });
     };
     entries(0, rest);
-    trie.walk(walk, rest, residual_path_, entries, [](uint32_t) {});
+    trie.walk_few(walk, rest, residual_path_, entries);
   }
 
   Split split_of(NodeId node) {
-    return bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
+    Split found = bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
+    return found.widened < vocabulary_.trie().max_depth() ? Split{} : found;
+  }
+  // Whether bounds that the fragment leaves out do not matter to any token.
+  bool fits(const Split& at, const Fragment& fragment) const {
+    return at.widened == kUnbounded || at.widened - vocabulary_.trie().max_depth() >= fragment.completion;
+  }
+  // Where an expression begins with one token of a class: what that is, and what follows; else empty.
+  std::pair<NodeId, NodeId> begun(NodeId node) {
+    if (bytes_.boundary() == kNone) return {kEmpty, kEmpty};
+    return bytes_.with_arena([&](const Arena& arena) -> std::pair<NodeId, NodeId> {
+      const bool begins = arena[node].kind == Kind::Concat;
+      const Node& head = begins ? arena[arena[node].a] : arena[node];
+      if (head.kind != Kind::Begun) return {kEmpty, kEmpty};
+      return {head.a, begins ? arena[node].b : kEpsilon};
+    });
+  }
+  // The tokens whose bytes are a word of `text`; usable where there are any.
+  std::shared_ptr<const Fragment> class_of(NodeId text) {
+    auto& slot = classes_[text];
+    if (slot) return slot;
+    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), canonical_key(arena, text)); });
+    if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
+    if (!slot) {
+      auto made = std::make_shared<Fragment>();
+      made->row.assign((vocabulary_.size() + 31) / 32, 0);
+      PlainWalk walk(bytes_);
+      std::vector<Config> path;
+      const Trie& trie = vocabulary_.trie();
+      auto take = [&](uint32_t index, Config end) {
+        if (trie.node(index).first == trie.node(index + 1).first || is_dead(walk.boundary(end))) return;
+        made->usable = true;
+        each_string(trie, index, [&](uint32_t token) { made->row[token >> 5] |= 1u << (token & 31); });
+      };
+      trie.walk(walk, Config{bytes_.intern(begun)}, path, take, [](uint32_t) {});
+      slot = std::move(made);
+      if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
+    }
+    fragment_bytes_ += slot->memory();
+    return slot;
   }
   bool exits_at_once(const Split& at) {
     return bytes_.with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
@@ -316,11 +439,13 @@ class Composition {
     return slot;
   }
   using Slot = std::pair<uint64_t, uint32_t>;
-  static Slot slot_of(const Split& at, uint32_t top) { return {uint64_t{at.fragment} << 1 | at.counted, top}; }
+  static Slot slot_of(const Split& at, uint32_t top) {
+    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, top};
+  }
   std::string fragment_key(const Split& at, uint32_t top) {
     return bytes_.with_arena([&](const Arena& arena) {
       std::string key = canonical_key(arena, at.fragment);
-      if (!key.empty()) key.append(1, at.counted ? 'c' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
+      if (!key.empty()) key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
       return key;
     });
   }
@@ -328,9 +453,12 @@ class Composition {
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
   uint32_t narrow_;
-  bool complete_;
+  bool complete_ = false;
+  SelfLoops loops_;
+  std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
   std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
+  std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;
 };
 

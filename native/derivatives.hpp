@@ -85,7 +85,27 @@ class Derivatives {
     return found;
   }
 
-  size_t memory() const { return pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() + unordered_.memory(); }
+  // What `id` is where a token ends and the next begins. Boundaries are no bytes: where nothing speaks of tokens they
+  // make no difference, and this is `id`. It is asked for once at each: doing it twice does no harm. Holds for expressions
+  // without tokens under complements, look-behind and unordered members, which `program.hpp` refuses: there more at a
+  // boundary is more before it.
+  NodeId at_boundary(NodeId id) {
+    check_stack();
+    arena_.tick();
+    const Node node = arena_[id];
+    if (!node.has(kHasToken)) return id;
+    if (auto it = boundaries_.find(id); it != boundaries_.end()) return it->second;
+    size_t outer = std::exchange(outermost_cut_, kNone);
+    const NodeId found = begin_tokens(id, node);
+    if (outermost_cut_ >= unfolding_.size()) {
+      outermost_cut_ = kNone;
+      boundaries_.emplace(id, found);
+    }
+    outermost_cut_ = std::min(outermost_cut_, outer);
+    return found;
+  }
+
+  size_t memory() const { return 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() + unordered_.memory(); }
 
   // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
   NodeId scope(NodeId inner) {
@@ -171,7 +191,14 @@ class Derivatives {
       case Kind::Label:
       case Kind::Tag:
       case Kind::Mark:
+      case Kind::Token:
         return {};
+      case Kind::Begun:
+      case Kind::Inside: {
+        Moves result = get(node.a, pasts);
+        for (Move& move : result) move.target = arena_.token(move.target, Kind::Inside);
+        return result;
+      }
       case Kind::Set:
         return {{arena_.set(id), kEpsilon}};
       case Kind::Concat: {
@@ -204,7 +231,7 @@ class Derivatives {
       }
       case Kind::Not: {
         Moves result;
-        ByteSet rest = ByteSet::all();
+        ByteSet rest = arena_.everything();
         for (const Move& move : get(node.a, pasts)) {
           rest = rest - move.set;
           if (NodeId target = arena_.negate(move.target); target != kEmpty) result.push_back({move.set, target});
@@ -304,6 +331,48 @@ class Derivatives {
       }
     }
     return {};
+  }
+
+  NodeId begin_tokens(NodeId id, const Node& node) {
+    auto members = [&] {
+      std::vector<NodeId> found(arena_.list(id).begin(), arena_.list(id).end());
+      for (NodeId& member : found) member = at_boundary(member);
+      return found;
+    };
+    switch (node.kind) {
+      case Kind::Token: return arena_.token(node.a, Kind::Begun);
+      case Kind::Inside: return arena_[node.a].nullable ? kEpsilon : kEmpty;
+      case Kind::Or: return arena_.any_of(members());
+      case Kind::And: return arena_.all_of(members());
+      case Kind::Concat: {
+        // A part that has ended here lets the next one begin.
+        std::vector<NodeId> ways;
+        NodeId rest = id;
+        for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) {
+          const Node link = arena_[rest];
+          const NodeId begun = at_boundary(link.a);
+          if (begun != kEpsilon && arena_[begun].kind != Kind::Return && arena_[begun].kind != Kind::Label) ways.push_back(arena_.concat(begun, link.b));
+          if (!arena_[begun].nullable) return arena_.any_of(ways);
+        }
+        ways.push_back(at_boundary(rest));
+        return arena_.any_of(ways);
+      }
+      case Kind::Repeat: {
+        const NodeId more = arena_.repeat(node.a, node.low == 0 ? 0 : node.low - 1, node.high == kUnbounded ? kUnbounded : node.high - 1);
+        return arena_.either(arena_.concat(at_boundary(node.a), more), node.low == 0 ? kEpsilon : kEmpty);
+      }
+      case Kind::Var: {
+        if (is_unfolding(id)) return kEmpty;
+        Unfold guard(unfolding_, id);
+        return at_boundary(node.a);
+      }
+      case Kind::Call: {
+        if (is_unfolding(id)) throw Error(Fault::Constraint, "a rule of the expression program calls itself before it reads a byte");
+        Unfold guard(unfolding_, id);
+        return arena_.concat(at_boundary(arena_.rule(node.a)), arena_.returning());
+      }
+      default: return id;  // Begun, symbols
+    }
   }
 
   // A machine state without moves is the empty word: `(ab)` as a machine ends like any other expression.
@@ -417,6 +486,7 @@ class Derivatives {
   Unordered unordered_;
   Moves pool_;
   std::vector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
+  std::unordered_map<NodeId, NodeId> boundaries_;
   std::vector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it
   uint64_t search_ = 0;
   std::vector<NodeId> unfolding_;                    // variables, outermost first

@@ -6,7 +6,8 @@
 // derivatives finite and close to minimal; no rule is needed for exactness.
 //
 // A node says whether it is nullable and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
-// language by construction; the others (with intersection, complement, look-behind, recursion) need a search.
+// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. An endless
+// language less finitely many finite ones, as of names that are none of those listed, is certain, and endless.
 #pragma once
 
 #include <algorithm>
@@ -22,37 +23,9 @@
 #include "budget.hpp"
 #include "bytes.hpp"
 #include "machine.hpp"
+#include "node.hpp"
 
 namespace tokenfst {
-
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag, Mark };
-
-using NodeId = uint32_t;
-constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
-constexpr uint32_t kNone = UINT32_MAX;
-constexpr uint32_t kUnbounded = UINT32_MAX;
-
-// What a node holds somewhere inside.
-constexpr uint8_t kHasVar = 1;
-constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
-constexpr uint8_t kHasCall = 4;    // calls of rules
-constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
-constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
-constexpr uint8_t kHasFresh = 32;  // marks of dynamic exclusion (exclusion.hpp)
-constexpr uint8_t kMarkAhead = 64; // such a mark can be reached before a byte is read
-
-struct Node {
-  Kind kind;
-  bool nullable;   // without regard to look-behind; see Derivatives::nullable
-  bool certain;    // surely denotes a non-empty language (kEmpty apart)
-  uint8_t traits;  // kHas...
-  uint16_t depth;   // nesting, tails of concatenations not counted
-  uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool;
-                    // Words, Pick (selections.hpp): lexicon or selection, and state; Pick: place and words used in the next two
-  uint32_t low, high;
-
-  bool has(uint8_t trait) const { return (traits & trait) != 0; }
-};
 
 class Arena {
  public:
@@ -61,8 +34,8 @@ class Arena {
     index_.assign(512, kNone);
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
-    uint32_t any = add_set(ByteSet::all());
-    nodes_.push_back({Kind::Repeat, true, true, kHasLoop, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
+    uint32_t any = sets_.add(ByteSet::all());
+    nodes_.push_back({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
     insert(kUniverse);
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
@@ -70,12 +43,12 @@ class Arena {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Node) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.capacity() * sizeof(ByteSet);
+    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.capacity() * 4 + pool_.capacity() * 4 + sets_.memory();
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
-  const std::vector<ByteSet>& sets() const { return sets_; }
+  const std::vector<ByteSet>& sets() const { return sets_.all(); }
   const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
 
   // Called now and then while expressions are made: throws where a budget is used up.
@@ -86,7 +59,24 @@ class Arena {
 
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
-    return intern({Kind::Set, false, true, 0, 0, add_set(set), 0, 0, 0});
+    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, sets_.add(set), 0, 0, 0});
+  }
+  // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
+  void widen(uint32_t symbols, bool tokens_in_rules) {
+    if (symbols > 0) {
+      sets_.clear();
+      sets_.add(everything_ = ByteSet::all(symbols));
+    }
+    if (tokens_in_rules) token_in_rules_ = kHasToken;
+  }
+  const ByteSet& everything() const { return everything_; }
+  // One token whose bytes are a word of `text`, from one boundary of tokens to the next: Token; where the first boundary
+  // is here, Begun; and where some bytes were read since, Inside.
+  NodeId token(NodeId text, Kind place = Kind::Token) {
+    if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
+    const Node& node = nodes_[text];
+    const uint16_t traits = static_cast<uint16_t>(node.traits | kHasToken);
+    return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
   }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
     machines_.push_back(std::move(machine));
@@ -94,22 +84,30 @@ class Arena {
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint16_t{0}, 0, machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
     if (a == kEmpty || b == kEmpty) return kEmpty;
     if (b == kEpsilon) return a;
-    // Nest to the right, without recursion.
-    size_t base = spine_.size();
-    while (nodes_[a].kind == Kind::Concat) {
-      spine_.push_back(nodes_[a].a);
-      a = nodes_[a].b;
+    // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
+    // share their ends.
+    if (nested_.size() < nodes_.size()) nested_.assign(4 * nested_.size(), {});
+    auto slot = [&](NodeId list) -> Nested& { return nested_[mix(list, b) & (nested_.size() - 1)]; };
+    const size_t base = spine_.size();
+    NodeId result = kNone;
+    for (; nodes_[a].kind == Kind::Concat; a = nodes_[a].b) {
+      if (const Nested& known = slot(a); known.a == a && known.b == b) {
+        result = known.result;
+        break;
+      }
+      spine_.push_back(a);
     }
-    NodeId result = a == kEpsilon ? b : pair(a, b);
-    while (spine_.size() > base) {
-      result = pair(spine_.back(), result);
-      spine_.pop_back();
+    if (result == kNone) result = a == kEpsilon ? b : pair(a, b);
+    for (; spine_.size() > base; spine_.pop_back()) {
+      const NodeId list = spine_.back();
+      result = pair(nodes_[list].a, result);
+      slot(list) = {list, b, result};
     }
     return result;
   }
@@ -160,7 +158,7 @@ class Arena {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kMarkAhead); });
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken | kMarkAhead); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -191,7 +189,9 @@ class Arena {
     if (a == kEmpty) return kUniverse;
     if (a == kUniverse) return kEmpty;
     const Node& node = nodes_[a];
-    return intern({Kind::Not, !node.nullable, false, static_cast<uint8_t>(node.traits | kHasLoop), deeper(node.depth), a, 0, 0, 0});
+    const bool finite = node.traits == 0;
+    const uint16_t traits = (node.traits & ~kEndless) | kHasLoop | (finite ? kEndless : 0);
+    return intern({Kind::Not, !node.nullable, finite, traits, deeper(node.depth), a, 0, 0, 0});
   }
 
   NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
@@ -206,11 +206,12 @@ class Arena {
       if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
     }
     const Node& node = nodes_[a];
-    const uint8_t traits = high == kUnbounded ? node.traits | kHasLoop : node.traits;
+    uint16_t traits = node.traits;
+    if (high == kUnbounded) traits |= kHasLoop | (node.certain && !node.nullable ? kEndless : 0);
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -255,7 +256,7 @@ class Arena {
         }
         changed |= nullable != node.nullable || behind != node.has(kHasBehind);
         node.nullable = nullable;
-        node.traits = static_cast<uint8_t>(behind ? node.traits | kHasBehind : node.traits & ~kHasBehind);
+        node.traits = static_cast<uint16_t>(behind ? node.traits | kHasBehind : node.traits & ~kHasBehind);
       }
     }
   }
@@ -269,36 +270,11 @@ class Arena {
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
 
-  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, kHasCall | kHasLoop, 0, rule, 0, 0, 0}); }
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
   // The empty word, at the end of what is left of rule `k`: for showing stacks.
   NodeId label(uint32_t rule) { return intern({Kind::Label, true, true, 0, 0, rule, 0, 0, 0}); }
-  // The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
-  std::vector<std::vector<uint32_t>> labels(NodeId list, size_t limit) const {
-    std::vector<std::vector<uint32_t>> found;
-    std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
-    while (!ways.empty() && found.size() < limit) {
-      auto [pending, labels] = std::move(ways.back());
-      ways.pop_back();
-      bool branched = false;
-      while (!pending.empty() && !branched) {
-        NodeId id = pending.back();
-        pending.pop_back();
-        const Node& node = nodes_[id];
-        if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
-        if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
-        if (node.kind != Kind::Or) continue;
-        for (NodeId branch : this->list(id)) {
-          ways.emplace_back(pending, labels);
-          ways.back().first.push_back(branch);
-        }
-        branched = true;
-      }
-      if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
-    }
-    return found;
-  }
   // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
   NodeId node(const Node& made) { return intern(made); }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
@@ -310,7 +286,7 @@ class Arena {
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
     uint32_t at = static_cast<uint32_t>(pool_.size());
     pool_.insert(pool_.end(), parts.begin(), parts.end());
-    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint8_t>(nodes_[parts[0]].traits & ~kHasBehind), deeper(nodes_[parts[0]].depth), at,
+    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)), deeper(nodes_[parts[0]].depth), at,
                           static_cast<uint32_t>(parts.size()), 0, 0});
   }
 
@@ -332,15 +308,6 @@ class Arena {
     return static_cast<uint16_t>(depth + 1);
   }
 
-  uint32_t add_set(const ByteSet& set) {
-    uint64_t hash = 0;
-    for (uint64_t word : set.words) hash = mix(hash, word);
-    auto [it, fresh] = set_index_.try_emplace(hash, static_cast<uint32_t>(sets_.size()));
-    while (!fresh && !(sets_[it->second] == set)) std::tie(it, fresh) = set_index_.try_emplace(++hash, static_cast<uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back(set);
-    return it->second;
-  }
-
   // Nullable wherever it stands: no look-behind and no mark has a say.
   bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind | kMarkAhead); }
 
@@ -357,9 +324,9 @@ class Arena {
       Kind next = y.kind == Kind::Concat ? nodes_[y.a].kind : y.kind;
       if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
     }
-    const uint8_t later = x.nullable ? y.traits : y.traits & ~kMarkAhead;
-    return intern({Kind::Concat, x.nullable && y.nullable, x.certain && y.certain, static_cast<uint8_t>(x.traits | later),
-                   std::max(deeper(x.depth), y.depth), a, b, 0, 0});
+    const bool certain = x.certain && y.certain;
+    const uint16_t traits = (x.traits | (x.nullable ? y.traits : y.traits & ~kMarkAhead)) & (certain ? 0xffff : ~kEndless);
+    return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
   // The union of flat, sorted, distinct members, at least two.
@@ -437,13 +404,19 @@ class Arena {
 
   NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
     Node node{kind, conjunction, false, 0, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
+    size_t others = 0, endless = 0;  // members that are not all but finitely many words
     for (NodeId arg : args) {
       const Node& part = nodes_[arg];
+      if (conjunction && !(part.kind == Kind::Not && nodes_[part.a].traits == 0)) ++others, endless += part.has(kEndless);
       node.nullable = conjunction ? node.nullable && part.nullable : node.nullable || part.nullable;
       node.certain |= !conjunction && part.certain;
       node.traits |= part.traits;
       node.depth = std::max(node.depth, deeper(part.depth));
       pool_.push_back(arg);
+    }
+    if (conjunction) {
+      node.certain = others == endless && others <= 1;
+      node.traits = (node.traits & ~kEndless) | (node.certain ? kEndless : 0);
     }
     return intern_pooled(node);
   }
@@ -499,13 +472,20 @@ class Arena {
     return append(node);
   }
 
+  // Concatenations found before; a later one takes the place of one before.
+  struct Nested {
+    NodeId a = kEmpty, b = kEmpty, result = kEmpty;
+  };
+
   std::vector<Node> nodes_;
   std::vector<uint32_t> index_, pool_, spine_;
+  std::vector<Nested> nested_ = std::vector<Nested>(256);  // a power of two
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
-  std::vector<ByteSet> sets_;
-  std::unordered_map<uint64_t, uint32_t> set_index_;
+  ByteSet everything_ = ByteSet::all();
+  uint16_t token_in_rules_ = 0;
+  ByteSets sets_;
   std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {
     NodeId body;

@@ -40,6 +40,12 @@ class FragmentBuilder {
     uint16_t iterations;
   };
 
+  // Neighbours in the trie that all lead to one state.
+  struct Span {
+    uint32_t first, last;  // places in the order of the trie's strings
+    State state;
+  };
+
   void walk(Fragment& fragment) {
     std::vector<State> path;
     std::vector<uint16_t> counts(trie_.max_depth() + 1, 0);
@@ -69,7 +75,17 @@ class FragmentBuilder {
         for (uint32_t k = node.first; k < trie_.node(node.end).first; ++k) add_entry(trie_.string_at(k), depth, counts[depth]);
       }
     };
-    trie_.walk(automaton_, start_, path, enter, leave, UINT32_MAX, top_);
+    if (split_.counted) {
+      trie_.walk(automaton_, start_, path, enter, leave, top_);
+      return;
+    }
+    SelfLoops loops(automaton_);
+    auto stays = [&](uint32_t index, State state) { return (vocabulary_.groups()[index] & ~loops.of(state)) == 0; };
+    auto whole = [&](uint32_t index, State state) {
+      if (exits[trie_.node(index).depth]) fragment.ambiguous = true;
+      spans_.push_back({trie_.node(index + 1).first, trie_.node(trie_.node(index).end).first, state});
+    };
+    trie_.walk(automaton_, start_, path, enter, leave, top_, stays, whole);
   }
 
   void add_entry(uint32_t token, uint32_t depth, uint16_t completed) {
@@ -84,7 +100,11 @@ class FragmentBuilder {
 
   // Whether the fragment is worth its memory.
   bool finish(Fragment& fragment) {
-    for (const Inside& inside : inside_) fragment.row[inside.token >> 5] |= 1u << (inside.token & 31);
+    auto allow = [&](uint32_t token) { fragment.row[token >> 5] |= 1u << (token & 31); };
+    for (const Inside& inside : inside_) allow(inside.token);
+    for (const Span& span : spans_) {
+      for (uint32_t k = span.first; k < span.last; ++k) allow(trie_.string_at(k));
+    }
     std::vector<uint32_t> order(suffixes_.size());
     std::iota(order.begin(), order.end(), 0);
     fragment.residuals = std::make_unique<Trie>(suffixes_, std::move(order));
@@ -92,12 +112,14 @@ class FragmentBuilder {
     fragment.completed = std::move(completed_);
     std::set<std::pair<State, uint16_t>> met;
     std::pair<State, uint16_t> last_met{kDead, 0};  // neighbours mostly lead to one place
-    for (const Inside& inside : inside_) {
-      const std::pair<State, uint16_t> place{inside.state, inside.iterations};
-      if (place == std::exchange(last_met, place) || !met.insert(place).second) continue;
-      fragment.representatives.push_back(inside.token);
-      fragment.representative_iterations.push_back(inside.iterations);
-    }
+    auto represent = [&](uint32_t token, std::pair<State, uint16_t> place) {
+      if (place == std::exchange(last_met, place) || !met.insert(place).second) return;
+      fragment.representatives.push_back(token);
+      fragment.representative_iterations.push_back(place.second);
+    };
+    for (const Inside& inside : inside_) represent(inside.token, {inside.state, inside.iterations});
+    for (const Span& span : spans_) represent(trie_.string_at(span.first), {span.state, uint16_t{0}});
+    if (split_.widened != kUnbounded) fragment.completion = longest_completion(met);
     if (!split_.counted) return true;
     sort_by_iterations();
     size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
@@ -116,6 +138,30 @@ class FragmentBuilder {
       fragment.nested.push_back(row);
     }
     return true;
+  }
+
+  // The most bytes that a shortest way from one of these places to acceptance has; UINT32_MAX if that takes a long search.
+  uint32_t longest_completion(const std::set<std::pair<State, uint16_t>>& places) {
+    constexpr size_t kMostStates = 1'000;
+    uint32_t longest = 0;
+    std::vector<std::pair<State, uint32_t>> queue;
+    std::set<State> seen;
+    for (auto& [place, iterations] : places) {
+      queue.assign(1, {place, 0});
+      seen = {kDead, place};
+      size_t at = 0;
+      for (; at < queue.size() && !automaton_.accepting(queue[at].first); ++at) {
+        if (queue.size() > kMostStates) return UINT32_MAX;
+        const auto [state, length] = queue[at];
+        for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {
+          const State next = automaton_.row(state)[c];
+          if (seen.insert(next).second) queue.emplace_back(next, length + 1);
+        }
+      }
+      if (at == queue.size()) return UINT32_MAX;
+      longest = std::max(longest, queue[at].second);
+    }
+    return longest;
   }
 
   // Most iterations first, and as before among equals: a counting sort.
@@ -160,6 +206,7 @@ class FragmentBuilder {
   const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
   std::vector<Inside> inside_;
+  std::vector<Span> spans_;
   std::vector<std::string_view> suffixes_;
   std::vector<uint32_t> entry_tokens_;
   std::vector<uint16_t> completed_;

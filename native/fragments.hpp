@@ -37,6 +37,7 @@ struct Fragment {
   std::vector<uint16_t> completed;     // counted: iterations completed before the exit, per entry
   std::vector<uint32_t> representatives;  // tokens that stay inside, one per distinct place they lead to
   std::vector<uint16_t> representative_iterations;
+  uint32_t completion = UINT32_MAX;  // widened: from each place that tokens inside lead to, at most so many bytes complete the fragment
 
   size_t memory() const {
     return row.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 +
@@ -45,13 +46,18 @@ struct Fragment {
 };
 
 // How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high. Where
-// `part` is given, e = part·rest, and `part` is an intersection of `whole` and something else, and `whole` splits so.
+// `part` is given, e = part·rest, and `part` is an intersection of `whole` and something else, and `whole` splits so. Where
+// the fragment is `widened`, it is an intersection whose counters have no upper bounds any more; the least was this. A
+// word w of the fragment has at most |w| iterations, so bounds do not matter to tokens t if |t| and what completes the
+// fragment behind t are no longer than that together: the texts of a pattern and of at most 300 characters, say, and not
+// almost 300 characters yet.
 struct Split {
   NodeId fragment = kEmpty;
   NodeId rest = kEmpty;
   NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
   NodeId part = kEmpty, whole = kEmpty;
   uint32_t low = 0, high = kUnbounded;
+  uint32_t widened = kUnbounded;
   bool counted = false;
   explicit operator bool() const { return fragment != kEmpty; }
 };
@@ -87,7 +93,7 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     NodeId element = last ? rest : arena[rest].a;
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
-    if (node.has(kHasCall | kHasMark) || node.kind == Kind::Unordered) return {};
+    if (node.has(kHasCall | kHasMark | kHasToken) || node.kind == Kind::Unordered) return {};
     if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
     if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
     if (node.kind != Kind::Repeat) {
@@ -109,6 +115,22 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
   }
 }
 
+// An intersection of members among which there are counters, without their upper bounds.
+inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId rest) {
+  Split found;
+  for (NodeId& member : members) {
+    const Node node = arena[member];
+    if (node.kind != Kind::Repeat || node.high == kUnbounded) continue;
+    found.widened = std::min(found.widened, node.high);
+    member = arena.repeat(node.a, node.low, kUnbounded);
+  }
+  if (found.widened == kUnbounded) return {};
+  const NodeId terminator = take_set(arena, rest);
+  found.fragment = found.loop = arena.concat(arena.all_of(members), terminator);
+  found.rest = rest;
+  return found;
+}
+
 // An intersection, with a terminating byte set where one follows. What excludes single words is left out of the whole; an
 // intersection that remains is a fragment itself, unless it counts: then each count would be one, and none met twice.
 inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
@@ -116,6 +138,9 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
   for (NodeId member : arena.list(element)) {
     const Node& node = arena[member];
     if (node.kind != Kind::Not || arena[node.a].has(kHasLoop)) members.push_back(member);
+  }
+  if (members.size() == arena.list(element).size()) {
+    if (Split found = split_widened(arena, members, rest)) return found;
   }
   NodeId part = element, whole = arena.all_of(members);
   Split found;
@@ -178,7 +203,7 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
     for (NodeId operand : operands) put(number.at(operand));
     if (node.kind == Kind::Repeat) put(node.low), put(node.high);
     if (node.kind == Kind::Mark) put(node.a);
-    if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), 32);
+    if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), sizeof(ByteSet));
     if (node.kind == Kind::Machine) {
       const Machine& machine = arena.machine(id);
       put(node.b);

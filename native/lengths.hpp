@@ -3,7 +3,8 @@
 //
 // Lengths add up along concatenations; a union has the least of its members'. Calls and variables are a least fixed
 // point. Of unordered members the required ones are needed and, up to the bound, the shortest others. Intersections and
-// complements, which hold no calls, are searched breadth first. Of selections it is a bound.
+// complements, which hold no calls, are searched breadth first. Of selections it is a bound. What is one token counts as
+// one byte.
 #pragma once
 
 #include "byte_automaton.hpp"
@@ -80,7 +81,10 @@ class Lengths {
     if (at.nullable) return 0;
     switch (at.kind) {
       case Kind::Empty: return kUnreachable;
-      case Kind::Set: return 1;
+      case Kind::Set:
+      case Kind::Token:
+      case Kind::Begun:
+      case Kind::Inside: return 1;
       case Kind::Or: {
         uint32_t least = kUnreachable;
         for (NodeId member : bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {

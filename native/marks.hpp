@@ -43,6 +43,13 @@ class Marks {
                                    "automaton can hold them: make the schema with repeated_names=\"allow\"");
   }
 
+  // Where a vocabulary lacks bytes.
+  void refuse_gaps() const {
+    if (!any) return;
+    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
+                                   "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
+  }
+
  private:
   static uint64_t key(uint32_t state, uint32_t question) { return uint64_t{state} << 2 | question; }
   void keep(uint64_t key, uint32_t value) {

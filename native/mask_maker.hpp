@@ -12,11 +12,17 @@ class MaskMaker {
 
   MaskId make(Gathered& gathered) {
     auto& tokens = gathered.tokens;
+    size_t more = 0;
+    for (auto& neighbours : gathered.neighbours) more += neighbours.size();
+    if (tokens.size() + more <= 2 * MaskPool::kMaxFlips) {
+      for (auto& neighbours : gathered.neighbours) tokens.insert(tokens.end(), neighbours.begin(), neighbours.end());
+      gathered.neighbours.clear();
+    }
     if (tokens.size() <= 2 * MaskPool::kMaxFlips) {
       std::ranges::sort(tokens);
       tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
     }
-    if (gathered.rows.size() <= 1 && tokens.size() <= MaskPool::kMaxFlips) {
+    if (gathered.rows.size() <= 1 && gathered.neighbours.empty() && tokens.size() <= MaskPool::kMaxFlips) {
       if (gathered.rows.empty()) return pool_.add(0, tokens);
       const auto& [words, removed] = gathered.rows[0];
       auto [base, fresh] = bases_.try_emplace(words, 0);
@@ -39,6 +45,9 @@ class MaskMaker {
       for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] |= row_scratch_[i];
     }
     for (uint32_t token : tokens) scratch_[token >> 5] |= 1u << (token & 31);
+    for (auto& neighbours : gathered.neighbours) {
+      for (uint32_t token : neighbours) scratch_[token >> 5] |= 1u << (token & 31);
+    }
     return pool_.add_dense(scratch_.data());
   }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "completion.hpp"
@@ -187,6 +188,7 @@ class Matcher {
     std::string forced;
     if (terminated_) return forced;
     ByteAutomaton& bytes = automaton_->bytes();
+    if (bytes.speaks_of_tokens()) return forced_text();
     std::vector<std::pair<uint32_t, uint8_t>> size_and_byte(bytes.num_classes());
     for (int byte = 0; byte < 256; ++byte) {
       auto& [size, last] = size_and_byte[bytes.classes()[byte]];
@@ -230,6 +232,40 @@ class Matcher {
   void reset() { rollback(tokens_.size()); }
 
  private:
+  // The same where tokens are more than their bytes: over all ways to cut the text, up to where a special token may come.
+  std::string forced_text() {
+    ByteAutomaton& bytes = automaton_->bytes();
+    Walker walker(bytes, stacks_);
+    std::string forced;
+    for (std::set<Config> places{config()}; forced.size() < kMaxForced;) {
+      const std::set<Config> inside = places;
+      for (Config at : inside) {
+        if (Config begun = walker.boundary(at); !is_dead(begun)) places.insert(begun);
+      }
+      std::optional<uint8_t> only;
+      for (Config at : places) {
+        if (automaton_->accepting(at)) return forced;
+        const State* row = bytes.row(at.state);
+        for (auto [token, column] : automaton_->specials()) {
+          if (row[column] != kDead) return forced;
+        }
+        for (int byte = 0; byte < 256; ++byte) {
+          if (row[bytes.classes()[byte]] == kDead) continue;
+          if (only.value_or(static_cast<uint8_t>(byte)) != byte) return forced;
+          only = static_cast<uint8_t>(byte);
+        }
+      }
+      if (!only) break;
+      std::set<Config> next;
+      for (Config at : places) {
+        if (Config to = walker.step(at, *only); !is_dead(to)) next.insert(to);
+      }
+      places = std::move(next);
+      forced += static_cast<char>(*only);
+    }
+    return forced;
+  }
+
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
   static constexpr size_t kMaxForced = 1 << 20;
 

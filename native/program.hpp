@@ -1,4 +1,4 @@
-// Reads the program of tokenfst.automata.expression.linearize into an arena.
+// Reads the program of tokenfst.automata.program.linearize into an arena.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered, Opened, Fresh };
+enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered, OneToken, Tokens, Opened, Fresh };
 
 struct Program {
   std::span<const int32_t> code;
@@ -24,6 +24,7 @@ struct Program {
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
   std::vector<std::pair<uint32_t, bool>> rules;          // instruction number of the body, whether it has the empty word
   std::span<const int32_t> assured;                      // instructions whose nodes have a word
+  std::vector<std::pair<uint64_t, int32_t>> classes;     // of tokens: their symbols, and the lexicon of their words or -1
   bool labelled = false;                                 // whether what is left of a rule tells which rule it is
 };
 
@@ -32,6 +33,9 @@ struct Program {
 struct Loaded {
   NodeId root = kEmpty;
   std::vector<std::pair<NodeId, std::string>> labels;
+  uint32_t symbols = 0;           // beside bytes
+  bool speaks_of_tokens = false;  // boundaries of tokens make a difference
+  bool tokens_intersected = false;
   bool has_marks = false, has_thin_marks = false;  // see marks.hpp
 };
 
@@ -46,6 +50,13 @@ class ProgramReader {
     for (auto& lexicon : program.lexicons) lexicons.push_back(selections_.add_lexicon(lexicon));
     const std::vector<Instruction> instructions = decode(program);
     check(program, instructions);
+    uint64_t symbols = 0;
+    bool tokens_intersected = false;
+    for (auto& [set, lexicon] : program.classes) symbols |= set;
+    const bool speaks_of_tokens = std::ranges::any_of(instructions, [&](const Instruction& each) {
+      return each.op == Op::OneToken || (each.op == Op::Tokens && program.classes[each.operands[0]].second >= 0);
+    });
+    arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), speaks_of_tokens);
     for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
     Loaded loaded;
     std::vector<NodeId> nodes;
@@ -83,22 +94,55 @@ class ProgramReader {
           break;
         }
         case Op::Union: made = arena_.any_of(all()); break;
-        case Op::Intersect: made = arena_.all_of(all()); break;
+        case Op::Intersect: {
+          // x & ~y is x without y: its words may hold special tokens, which ~y alone, of bytes, has not.
+          auto parts = all();
+          const auto is_complement = [&](int32_t operand) { return instructions[operand].op == Op::Complement; };
+          if (symbols != 0 && !std::ranges::all_of(operands, is_complement)) {
+            for (size_t k = 0; k < parts.size(); ++k) {
+              if (is_complement(operands[k])) parts[k] = arena_.negate(nodes[instructions[operands[k]].operands[0]]);
+            }
+          }
+          made = arena_.all_of(parts);
+          tokens_intersected |= arena_[made].has(kHasToken);
+          if (!program.rules.empty()) refuse_tokens(made, "an intersection inside of a grammar that needs a stack");
+          break;
+        }
         case Op::Complement:
           refuse_marks(node(0), "a complement");
+          refuse_tokens(node(0), "a complement, a difference or a negative look-ahead");
           made = arena_.negate(node(0));
+          if (symbols != 0) {
+            const NodeId parts[] = {made, arena_.repeat(arena_.bytes(ByteSet::all()), 0, kUnbounded)};
+            made = arena_.all_of(parts);
+          }
           break;
+        case Op::OneToken:
+          refuse_tokens(node(0), "one_token()");
+          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) fail("what one token is needs a context");
+          made = arena_.token(node(0));
+          break;
+        case Op::Tokens: {
+          auto [symbols_of_class, words] = program.classes[operands[0]];
+          ByteSet set;
+          set.words.back() = symbols_of_class;
+          made = arena_.bytes(set);
+          if (words >= 0) made = arena_.either(made, arena_.token(selections_.words(lexicons[words], selections_.lexicon(lexicons[words]).root())));
+          break;
+        }
         case Op::Repeat: made = arena_.repeat(node(0), operands[1], operands[2] < 0 ? kUnbounded : operands[2]); break;
         case Op::Machine: made = arena_.state_of(machines[operands[0]], program.machines[operands[0]].start); break;
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
           refuse_marks(past, "a look-behind");
+          refuse_tokens(past, "a look-behind");
           made = arena_.behind(arena_[past].has(kHasBehind) ? derivatives_.scope(past) : past);
           break;
         }
         case Op::Scope:
           refuse_marks(node(0), "the scope of a look-behind");
+          refuse_tokens(node(0), "a pattern with look-behind");
           made = derivatives_.scope(node(0));
           break;
         case Op::Opened:
@@ -121,6 +165,7 @@ class ProgramReader {
           break;
         }
         case Op::Selection: {
+          refuse_tokens(node(1), "the separator of different labels");
           const Node separator = arena_[node(1)];
           if (separator.nullable || !separator.certain || separator.traits) fail("a selection's separator is empty, or needs a context");
           made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2], operands[3] < 0 ? kUnbounded : operands[3], node(1));
@@ -135,6 +180,9 @@ class ProgramReader {
       arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
     loaded.root = nodes.empty() ? kEmpty : nodes.back();
+    loaded.symbols = static_cast<uint32_t>(std::bit_width(symbols));
+    loaded.speaks_of_tokens = speaks_of_tokens;
+    loaded.tokens_intersected = tokens_intersected;
     if (arena_[loaded.root].has(kHasBehind)) fail("a look-behind stands in no scope");
     for (auto& [k, text] : program.labels) {
       if (k >= nodes.size()) fail("a label belongs to no instruction");
@@ -158,6 +206,12 @@ class ProgramReader {
     if (!arena_[id].has(kHasFresh)) return;
     throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) stand under " + std::string(where) +
                                        ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
+  }
+  // Where "at least" and "at most" mix, what a boundary of tokens adds could be too much.
+  void refuse_tokens(NodeId id, const char* where) const {
+    if (!arena_[id].has(kHasToken)) return;
+    throw Error(Fault::Constraint, std::string("tokens as such (TEXT_TOKEN, one_token(), special tokens and their like) stand in ") + where +
+                                       ", where they have no exact meaning here: say without it what may come instead");
   }
 
   static std::vector<Instruction> decode(const Program& program) {
@@ -251,10 +305,16 @@ class ProgramReader {
           count(2);
           part(0, false);
           break;
+        case Op::Tokens:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.classes.size()) fail("a class of tokens does not exist");
+          if (program.classes[operands[0]].second >= static_cast<int32_t>(program.lexicons.size())) fail("a set of words does not exist");
+          break;
         case Op::Complement:
         case Op::Behind:
         case Op::Scope:
         case Op::Opened:
+        case Op::OneToken:
           count(1);
           part(0, false);
           break;
@@ -268,6 +328,7 @@ class ProgramReader {
     std::vector<NodeId> parts;
     for (int32_t operand : operands.first(operands.size() - 4)) {
       parts.push_back(nodes[operand]);
+      refuse_tokens(parts.back(), "members that may come in any order");
       if (arena_[parts.back()].has(kHasBehind)) fail("a look-behind of unordered members stands in no scope");
       if (parts.size() > 1 && arena_[parts.back()].nullable) {
         throw Error(Fault::Constraint, "a member that may come in any order has the empty word: leave the empty word out, the member is optional anyway");

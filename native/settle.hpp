@@ -77,7 +77,7 @@ class Settler {
   // Any thread may ask for a frame that it has seen on a stack.
   const Frame& frame(uint32_t id) const { return frames_[id]; }
   size_t num_frames() const { return frames_.size(); }
-  size_t memory() const { return frames_.size() * (sizeof(Frame) + 48); }
+  size_t memory() const { return frames_.size() * (sizeof(Frame) + 48) + cuts_.capacity() * sizeof(Segment); }
 
   // Of a finished automaton, whose frames have no expressions.
   void adopt_frame(bool nullable) { frames_[frames_.grow()] = {kEmpty, nullable, false, 1}; }
@@ -176,25 +176,35 @@ class Settler {
 
   bool marked(NodeId id) const { return arena_[id].has(kHasMark); }
 
-  // Moves the elements before the first border from `rest` to `top`.
-  void cut(NodeId& top, NodeId& rest) {
-    std::vector<NodeId> elements;
-    for (; arena_[rest].kind == Kind::Concat && !marked(arena_[rest].a); rest = arena_[rest].b) elements.push_back(arena_[rest].a);
-    if (!marked(rest)) elements.push_back(std::exchange(rest, kEpsilon));
-    NodeId cut_off = kEpsilon;
-    for (size_t k = elements.size(); k-- > 0;) cut_off = arena_.concat(elements[k], cut_off);
-    top = arena_.concat(top, cut_off);
-  }
-
   // What there is to read before a border, and the list that begins with it: a Hole, an Open, a Return, or nothing.
   struct Segment {
     NodeId body, rest;
     bool operator==(const Segment&) const = default;
   };
+  // A list cut before its first border. Kept for each of its ends: long lists differ in their beginnings.
+  Segment cut(NodeId list) {
+    if (cuts_.size() < arena_.size()) cuts_.resize(arena_.size() + arena_.size() / 2, {kNone, kNone});
+    size_t base = spine_.size();
+    NodeId rest = list;
+    for (; cuts_[rest].body == kNone && arena_[rest].kind == Kind::Concat && !marked(arena_[rest].a); rest = arena_[rest].b) spine_.push_back(rest);
+    Segment found = cuts_[rest];
+    if (found.body == kNone) {
+      const NodeId first = arena_[rest].kind == Kind::Concat ? arena_[rest].a : rest;
+      found = cuts_[rest] = marked(first) ? Segment{kEpsilon, rest} : Segment{rest, kEpsilon};
+    }
+    for (; spine_.size() > base; spine_.pop_back()) {
+      found.body = arena_.concat(arena_[spine_.back()].a, found.body);
+      cuts_[spine_.back()] = found;
+    }
+    return found;
+  }
+
   // The segments that prefix·rest begins with: unions that hold borders are gone through.
   void segments(NodeId prefix, NodeId rest, std::vector<Segment>& out) {
     check_stack();
-    cut(prefix, rest);
+    const Segment here = cut(rest);
+    prefix = arena_.concat(prefix, here.body);
+    rest = here.rest;
     auto [first, after] = head_of(rest);
     if (rest != kEpsilon && arena_[first].kind == Kind::Or) {
       for (NodeId branch : branches_of(first)) segments(prefix, arena_.concat(branch, after), out);
@@ -300,6 +310,8 @@ class Settler {
   Arena& arena_;
   StableVector<Frame> frames_;
   std::unordered_map<NodeId, uint32_t> frame_index_;
+  std::vector<Segment> cuts_;  // by list; body kNone: not cut yet
+  std::vector<NodeId> spine_;
   // Of one call:
   std::vector<StackOp> ops_;
   std::map<NodeId, std::vector<uint32_t>> known_;

@@ -28,46 +28,48 @@ class TokenAutomaton {
   // Walks of the vocabulary that enter at most `narrow` trie nodes are not worth a fragment.
   static constexpr uint32_t kNarrowWalk = 192;
 
-  TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow = kNarrowWalk)
-      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), complete_(vocabulary_->complete() || bytes_->is_pushdown()),
-        composition_(*bytes_, *vocabulary_, narrow, complete_), lengths_(*bytes_), masks_(vocabulary_->size()) {
-    if (!bytes_->marks().any || vocabulary_->complete()) return;
-    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
-                                   "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
+  // `specials`: the special tokens that are symbols of the byte automaton, with their columns, ascending.
+  TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
+                 std::vector<std::pair<uint32_t, uint32_t>> specials = {}, uint32_t narrow = kNarrowWalk)
+      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)),
+        composition_(*bytes_, *vocabulary_, narrow), complete_(composition_.tokens_lead_on()), lengths_(*bytes_), masks_(vocabulary_->size()) {
+    composition_.adopt_specials(std::move(specials));
+    if (!vocabulary_->complete()) bytes_->marks().refuse_gaps();
   }
 
   ByteAutomaton& bytes() const { return *bytes_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const MaskPool& masks() const { return masks_; }
+  const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return composition_.specials(); }
   Config start() const { return {bytes_->start()}; }
   bool accepting(Config config) const { return bytes_->accepting(config.state); }
 
-  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token). With an
-  // `exclusion`, which goes on with it: what is excluded has no arc either.
-  Config advance(Config config, uint32_t token, Stacks& stacks, Exclusion* exclusion = nullptr) const {
-    std::string_view text = vocabulary_->tokens()[token];
-    if (composition_.is_first(config)) {
-      std::string_view first = vocabulary_->initial()[token];
-      if (first.empty()) return {text.empty() ? kDead : composition_.after_empty()};
-      text = first;
-    }
-    if (text.empty()) return {};
-    if (exclusion) {
-      Walker walker(*bytes_, stacks);
-      return exclusion->run(*bytes_, walker, config, text);
-    }
-    if (!bytes_->is_pushdown()) return {bytes_->run(config.state, text)};
-    return Walker(*bytes_, stacks).run(config, text);
-  }
   // Calls f with what runs configurations here. `asked`, if given, takes down which stacks are looked into.
   template <class F>
-  auto with_walk(Stacks& stacks, Asked* asked, F&& f) {
+  auto with_walk(Stacks& stacks, Asked* asked, F&& f) const {
     if (bytes_->is_pushdown()) {
       Walker walk(*bytes_, stacks, asked);
       return f(walk);
     }
     PlainWalk walk(*bytes_);
     return f(walk);
+  }
+  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token). With an
+  // `exclusion`, which goes on with it: what is excluded has no arc either.
+  Config advance(Config config, uint32_t token, Stacks& stacks, Exclusion* exclusion = nullptr) const {
+    std::string_view text = vocabulary_->tokens()[token];
+    if (text.empty() && vocabulary_->initial()[token].empty()) {
+      return with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, config, token); });
+    }
+    if (composition_.is_first(config)) {
+      std::string_view first = vocabulary_->initial()[token];
+      if (first.empty()) return {composition_.after_empty()};
+      text = first;
+    }
+    if (text.empty()) return {};
+    if (!exclusion && !bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(config.state, text)});
+    Walker walk(*bytes_, stacks);
+    return walk.boundary(exclusion ? exclusion->run(*bytes_, walk, config, text) : walk.run(config, text));
   }
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks) {
@@ -98,18 +100,16 @@ class TokenAutomaton {
     std::lock_guard lock(mutex_);
     return bound(config, stacks);
   }
-  // What guides a search for a completion byte by byte: its least length, or if that is not known, about
-  // that of its tokens.
+  // What guides a search for a completion byte by byte: its least length, or about that of its tokens.
   uint32_t bytes_left(Config config, Stacks& stacks) {
-    if (bytes_->is_lazy()) {
-      std::lock_guard lock(mutex_);
-      return lengths_.of(config, stacks);
-    }
-    if (bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
+    if (!bytes_->is_lazy() && bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
     std::lock_guard lock(mutex_);
+    if (bytes_->is_lazy()) return lengths_.of(config, stacks);
     if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
     return byte_lengths_[config.state];
   }
+  // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
+  bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // An upper bound for the distance after any allowed token.
   uint32_t worst(Config config, Stacks& stacks) {
     distance(config, stacks);
@@ -148,16 +148,22 @@ class TokenAutomaton {
   void adopt_stack_distances(State state, std::vector<uint32_t> tops) { tops_[state] = std::move(tops); }
   void adopt_frame_distances(std::vector<uint32_t> distances) { frame_distances_ = std::move(distances); }
 
-  // The arcs of a state without stacks: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
-  std::vector<std::pair<uint32_t, State>> arcs(State state) {
+  // The arcs of a configuration: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
+  std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks) {
     bytes_->marks().refuse();
     std::lock_guard lock(mutex_);
+    return with_walk(stacks, nullptr, [&](auto& walk) {
+      auto found = composition_.ends(walk, config);
+      if (!complete_) std::erase_if(found, [&](auto& arc) { return !alive(walk, arc.second); });
+      return found;
+    });
+  }
+
+  // The same of a state without stacks.
+  std::vector<std::pair<uint32_t, State>> arcs(State state) {
     Stacks stacks;
     std::vector<std::pair<uint32_t, State>> found;
-    PlainWalk walk(*bytes_);
-    for (auto& [token, end] : composition_.ends(walk, {state})) {
-      if (complete_ || alive(walk, end)) found.emplace_back(token, end.state);
-    }
+    for (auto& [token, end] : arcs({state}, stacks)) found.emplace_back(token, end.state);
     return found;
   }
 
@@ -207,7 +213,7 @@ class TokenAutomaton {
   // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
   // DEAD; of automata without stacks.
   std::vector<State> reachable() {
-    if (complete_) return bytes_->reachable();
+    if (complete_ && bytes_->boundary() == kNone) return bytes_->reachable();
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
@@ -220,8 +226,8 @@ class TokenAutomaton {
     PlainWalk walk(*bytes_);
     for (size_t i = 1; i < order.size(); ++i) {
       if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
-      for (Config end : composition_.onward(walk, {order[i]}).next) {
-        if (alive(walk, end)) visit(end.state);
+      for (auto& [token, end] : composition_.ends(walk, {order[i]})) {
+        if (complete_ || alive(walk, end)) visit(end.state);
       }
     }
     return order;
@@ -317,6 +323,9 @@ class TokenAutomaton {
 
   // --- distances ---
 
+  // Where there are too many states to find all distances, some are bounds.
+  bool bounds_distances() const { return bytes_->is_pushdown() || (bytes_->is_vast() && complete_); }
+
   // The distance of a state without stacks; what is below it and not known yet is found with it.
   uint32_t solve(State state) {
     if (uint32_t known = info(state).distance.load(std::memory_order_acquire); known != kUnknown) return known;
@@ -330,7 +339,7 @@ class TokenAutomaton {
     };
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
-    if ((bytes_->is_pushdown() || (bytes_->is_vast() && complete_)) && bytes_->is_lazy()) {
+    if (bounds_distances() && bytes_->is_lazy()) {
       distances.give_up_after(kMaxExplored, [&](State q) { return lengths_.of(bytes_->node(q)); });
     }
     auto found = distances.solve(
@@ -389,12 +398,12 @@ class TokenAutomaton {
   // The distance of a member's top, or of a frame, with nothing below.
   uint32_t distance_alone(NodeId node) {
     Stacks own;
-    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(node)), own);
+    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node))), own);
   }
   // States that complete it one after the other: itself, where it needs no stack; else some way to.
   void append_alone(NodeId node, std::vector<State>& parts) {
     Stacks own;
-    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(node));
+    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node)));
     if (bytes_->num_stacks(config.state) == 0) {
       parts.push_back(config.state);
       return;
@@ -494,8 +503,8 @@ class TokenAutomaton {
 
   std::shared_ptr<ByteAutomaton> bytes_;
   std::shared_ptr<const Vocabulary> vocabulary_;
-  const bool complete_;  // every byte that is read is a token
   Composition composition_;
+  const bool complete_;  // tokens lead on from wherever bytes do
   Lengths lengths_;
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};

@@ -2,13 +2,16 @@
 //
 // Strings are sorted bytewise, so a subtree is a contiguous range of nodes and of strings. A node holds its byte, its
 // depth, the index behind its subtree (to skip it) and the first of its strings; the strings that end in node i are
-// order[nodes[i].first .. nodes[i + 1].first). Duplicate strings share a node. 12 bytes a node.
+// order[nodes[i].first .. nodes[i + 1].first). Duplicate strings share a node. 12 bytes a node, and 9 for the children of
+// each, which lie side by side: most steps of a walk lead nowhere, and look at a child's byte only.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -45,24 +48,36 @@ class Trie {
     }
     for (uint32_t index : path) nodes_[index].end = static_cast<uint32_t>(nodes_.size());
     nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0});
+    list_children();
   }
 
   size_t num_nodes() const { return nodes_.size() - 1; }
   size_t max_depth() const { return max_depth_; }
-  size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4; }
+  size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + (order_.capacity() + child_first_.capacity() + children_.capacity()) * 4 + child_bytes_.capacity(); }
   const TrieNode& node(uint32_t index) const { return nodes_[index]; }
   // How many nodes there are below one.
   uint32_t below(uint32_t index) const { return nodes_[index].end - index - 1; }
   uint32_t string_at(uint32_t position) const { return order_[position]; }
   const uint32_t* strings() const { return order_.data(); }
 
+  std::span<const uint32_t> children(uint32_t index) const {
+    return {children_.data() + child_first_[index], children_.data() + child_first_[index + 1]};
+  }
+
   // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
   // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is
-  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it. Stops
-  // early, returning false, after `limit` nodes. O(nodes reached).
+  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it.
+  // O(nodes reached). Where most are reached this is the faster walk: they lie in order.
   template <class Automaton, class Position, class Enter, class Leave>
-  bool walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave,
-            uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
+  void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top = 0) const {
+    walk(automaton, start, stack, enter, leave, top, [](uint32_t, const Position&) { return false; }, [](uint32_t, const Position&) {});
+  }
+
+  // The same, but for what `stays(node, state)` says: then all strings below the node are read in that state, and
+  // whole(node, state) is called for them.
+  template <class Automaton, class Position, class Enter, class Leave, class Stays, class Whole>
+  void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top, Stays&& stays,
+            Whole&& whole) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
     stack[nodes_[top].depth] = start;
     const uint32_t behind = nodes_[top].end;
@@ -75,17 +90,73 @@ class Trie {
         i = node.end;
         continue;
       }
-      if (limit-- == 0) return false;
       stack[node.depth] = state;
       enter(i, state);
+      if (node.end - i > kWorthAsking && stays(i, state)) {
+        whole(i, state);
+        i = node.end;
+        continue;
+      }
       ++i;
     }
-    return true;
+  }
+
+  // The same where few nodes are reached: dead steps look at lists of children only. Stops early, returning false, after
+  // `limit` nodes.
+  template <class Automaton, class Position, class Enter>
+  bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
+    if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
+    const uint32_t first_depth = nodes_[top].depth;
+    uint32_t depth = first_depth, at = child_first_[top], end = child_first_[top + 1];
+    stack[depth] = start;
+    const uint8_t* classes = automaton.classes();
+    struct Range {
+      uint32_t at, end;
+    };
+    std::array<Range, 256> few;  // children still to come of the nodes above, by depth
+    std::vector<Range> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
+    Range* const open = many.empty() ? few.data() : many.data();
+    for (;;) {
+      if (at == end) {
+        if (depth == first_depth) return true;
+        at = open[--depth].at;
+        end = open[depth].end;
+        continue;
+      }
+      Position state = automaton.next(stack[depth], classes[child_bytes_[at]]);
+      const uint32_t node = children_[at++];
+      if (is_dead(state)) continue;
+      if (limit-- == 0) return false;
+      open[depth] = {at, end};
+      stack[++depth] = state;
+      enter(node, state);
+      at = child_first_[node];
+      end = child_first_[node + 1];
+    }
   }
 
  private:
+  static constexpr uint32_t kWorthAsking = 1;  // nodes
+
+  void list_children() {
+    const uint32_t count = static_cast<uint32_t>(num_nodes());
+    child_first_.reserve(count + 1);
+    children_.reserve(count);
+    child_bytes_.reserve(count);
+    for (uint32_t index = 0; index < count; ++index) {
+      child_first_.push_back(static_cast<uint32_t>(children_.size()));
+      for (uint32_t child = index + 1; child < nodes_[index].end; child = nodes_[child].end) {
+        children_.push_back(child);
+        child_bytes_.push_back(nodes_[child].byte);
+      }
+    }
+    child_first_.push_back(static_cast<uint32_t>(children_.size()));
+  }
+
   std::vector<uint32_t> order_;
   std::vector<TrieNode> nodes_;
+  std::vector<uint32_t> child_first_, children_;  // of each node the first of its children among all, ascending
+  std::vector<uint8_t> child_bytes_;
   size_t max_depth_ = 0;
 };
 

@@ -14,6 +14,7 @@
 
 #include "budget.hpp"
 #include "fragments.hpp"
+#include "self_loops.hpp"
 #include "trie.hpp"
 
 namespace tokenfst {
@@ -70,9 +71,14 @@ class Vocabulary {
   const TokenBytes& tokens() const { return tokens_; }
   const TokenBytes& initial() const { return initial_ ? *initial_ : tokens_; }
   const Trie& trie() const {
-    std::call_once(built_, [this] { trie_ = std::make_unique<Trie>(tokens_.make_trie()); });
+    std::call_once(built_, [this] {
+      trie_ = std::make_unique<Trie>(tokens_.make_trie());
+      groups_ = find_groups(*trie_);
+    });
     return *trie_;
   }
+  // Of each node of trie().
+  const std::vector<ByteGroups>& groups() const { return trie(), groups_; }
   const Trie& initial_trie() const {
     if (!initial_) return trie();
     std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
@@ -95,7 +101,7 @@ class Vocabulary {
   }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
-    return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
+    return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
            fragments_.memory();
   }
 
@@ -108,6 +114,7 @@ class Vocabulary {
   mutable std::vector<uint32_t> quoting_;
   mutable std::array<size_t, 3> quoting_ends_{};
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
+  mutable std::vector<ByteGroups> groups_;
   mutable FragmentCache fragments_;
 };
 

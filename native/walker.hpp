@@ -57,6 +57,19 @@ class Walker {
     return config;
   }
 
+  // Where a token ends: what lies below may begin anew too, once it is looked at.
+  Config boundary(Config at) {
+    const uint32_t column = bytes_.boundary();
+    if (column == kNone) return at;
+    for (uint32_t looks = 0; looks < kMaxLooks; ++looks) {
+      looked_ = false;
+      const Config begun = next(at, column);
+      if (!looked_ || begun == at) return begun;
+      at = begun;
+    }
+    throw Error(Fault::Corrupt, "a step looks into stacks without end");
+  }
+
   // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of what is
   // excluded (exclusion.hpp) are passed as if nothing were.
   Config arrive(Config from, State raw) {
@@ -93,6 +106,7 @@ class Walker {
       if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step looks into stacks without end");
       StackId node = stacks_before_[hole];
       if (asked_) asked_->note(node, stacks_);
+      looked_ = true;
       for (const Edge& edge : stacks_.edges(node)) {
         if (edge.below != kBottom) stacks_before_.push_back(edge.below);
       }
@@ -173,10 +187,36 @@ class Walker {
   Asked* asked_;
   StackId stop_ = UINT32_MAX;
   static constexpr uint32_t kMaxLooks = 1 << 20;
-  bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false;
+  bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false, looked_ = false;
   std::vector<StackId> stacks_before_, next_, made_;
   std::vector<Edge> edges_;
 };
+
+// The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
+inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit) {
+  std::vector<std::vector<uint32_t>> found;
+  std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
+  while (!ways.empty() && found.size() < limit) {
+    auto [pending, labels] = std::move(ways.back());
+    ways.pop_back();
+    bool branched = false;
+    while (!pending.empty() && !branched) {
+      NodeId id = pending.back();
+      pending.pop_back();
+      const Node& node = arena[id];
+      if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
+      if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
+      if (node.kind != Kind::Or) continue;
+      for (NodeId branch : arena.list(id)) {
+        ways.emplace_back(pending, labels);
+        ways.back().first.push_back(branch);
+      }
+      branched = true;
+    }
+    if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
+  }
+  return found;
+}
 
 // The rules that a text is inside of where it leaves the language, innermost first; of a labelled program. One list for
 // each way to read the text that differs at its end, up to 64; of the ways down a stack one.
@@ -193,7 +233,7 @@ inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std
   constexpr size_t kMaxWays = 64;
   std::vector<std::vector<uint32_t>> ways;
   auto labels = [&](NodeId node, size_t limit) {
-    return bytes.with_arena([&](const Arena& arena) { return arena.labels(node, limit); });
+    return bytes.with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
   };
   std::vector<Member> members{{bytes.node(at.state)}};
   if (bytes.num_stacks(at.state) > 0) members = bytes.shape(at.state).members;

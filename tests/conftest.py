@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tokenfst import Vocabulary, load_vocabulary
@@ -11,3 +13,14 @@ from tokenfst import Vocabulary, load_vocabulary
 def tekken() -> Vocabulary:
     """The real vocabulary of 131,072 tokens that the mistral-common wheel carries."""
     return load_vocabulary("mistral:tekken_240911")
+
+
+@pytest.fixture
+def one_torch_thread() -> Iterator[None]:
+    """Torch in one thread: two that wait for each other are far slower where others use the machine too."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -135,6 +135,22 @@ def test_memory_of_a_sequence(modules: Any) -> None:
     assert "history of tokens 5," in figures[0].note
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_the_loop_on_a_device(modules: Any) -> None:
+    """Where there is no GPU, the first figures are of the CPU, and every state takes the token it is timed with."""
+    torch = pytest.importorskip("torch")
+    device = modules("device")
+    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    first = next(device.on_cpu(world, torch))
+    assert first.what == "advance 64 rows, digits, on the CPU" and 0 < first.least <= first.median < 1e-2
+    automaton = device.resident(world, budgets=False)
+    for what in ("digits", "strings", "objects"):
+        states, tokens = device.states_in(world, automaton, torch, what, 70)
+        assert len(states) == 70 and not automaton.is_dead(automaton.advance(states, tokens)).any()
+
+
 # --- JSON schemas -------------------------------------------------------------------------------------
 
 ROW: dict[str, Any] = {
@@ -228,3 +244,37 @@ def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None
 def test_temporal_formulas_are_timed(modules: Any, capsys: pytest.CaptureFixture[str]) -> None:
     modules("temporal").main(rounds=1)
     assert "clothes, 13 formulas over 10 symbols" in capsys.readouterr().out
+
+
+def test_whole_decodings_are_timed(
+    modules: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    loop = modules("decoding_loop")
+    monkeypatch.setattr(loop, "RUNS", 1)
+    monkeypatch.setattr(loop, "DRAWN", 2)
+    monkeypatch.setattr(loop, "MOST", 30)
+    monkeypatch.setattr(loop, "WORDS", 30)
+    monkeypatch.setattr(loop.take_turns, "__kwdefaults__", {"runs": 1})
+    tokens = [*(bytes([byte]) for byte in range(256)), b"ka", b"lo", b""]
+    vocabulary = tokenfst.Vocabulary(tokens, eos_token_id=258, split_pattern=r"[^\s]+|\s+")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=259, **sizes)).eval()
+    assert tokenfst.json_schema(loop.SCHEMA).accepts(
+        '{"name":"Plum","kind":"fruit","origin":"Spain","ripe":true,"season":"autumn"}'
+    )
+    automaton = tokenfst.compile(tokenfst.regex('\\{"kind":"(fruit|vegetable)"\\}'), vocabulary)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    ours, free = loop.per_token(model, [[1, 2]] * 2, automaton, "x")
+    assert ours.what == free.what and ours.median and free.median and free.at_least
+    calls = [int(figure.note.partition(" ")[0]) for figure in loop.jumps(model, [1, 2], automaton)]
+    assert len(calls) == 3 and calls[0] < calls[2]
+    assert next(loop.drawn(model, [1, 2], automaton)).median < 30
+    copied, plain = loop.speculation(model, [1, 2], automaton)
+    assert "the same text" in plain.note and "calls" in copied.note
+    trie, rows = loop.labels(model, [1, 2], vocabulary)
+    assert trie.what == rows.what and "labels (" in trie.what

@@ -15,7 +15,8 @@ import pytest
 import tokenfst
 from reference.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, regex
-from tokenfst.decoding.canonical import CanonicalAutomaton, CanonicalMatcher
+from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -23,6 +24,7 @@ from tokenfst.errors import (
     MaskBufferError,
     RollbackError,
     TerminatedError,
+    TokenBudgetError,
     TokenIdError,
     TokenizationError,
     VocabularyError,
@@ -326,8 +328,15 @@ def test_the_logits_processor_takes_canonical_automata(tekken: Vocabulary) -> No
         scores = processor(ids, torch.zeros(1, len(tekken)))
         assert torch.isfinite(scores).nonzero().tolist() == [[0, token]]
         ids = torch.cat([ids, torch.tensor([[token]])], dim=1)
-    with pytest.raises(ConstraintError, match="no token budget"):
-        tokenfst.ConstraintLogitsProcessor(automaton, max_new_tokens=5)
+    short = tokenfst.compile(regex("hello( world)*"), tekken, tokenization="canonical")
+    processor = tokenfst.ConstraintLogitsProcessor(short, max_new_tokens=2)
+    ids = torch.tensor([[1, 5]])
+    for token in ([hello], [world, *tekken.eos_token_ids]):
+        scores = processor(ids, torch.zeros(1, len(tekken)))
+        assert sorted(torch.isfinite(scores).nonzero()[:, 1].tolist()) == sorted(token)
+        ids = torch.cat([ids, torch.tensor([token[:1]])], dim=1)
+    with pytest.raises(TokenBudgetError, match="the least number from here is 1"):
+        tokenfst.ConstraintLogitsProcessor(short, max_new_tokens=0)
 
 
 def test_matcher_goes_back_and_forks(tekken: Vocabulary) -> None:

@@ -12,6 +12,7 @@ from reference.expressions import matches
 from reference.random_expressions import LETTERS, random_expression
 from tokenfst import _native
 from tokenfst.automata import expression as ex
+from tokenfst.automata.program import linearize
 from tokenfst.errors import BudgetExceeded
 
 WORDS = [bytes(word) for n in range(6) for word in itertools.product(LETTERS, repeat=n)]
@@ -20,7 +21,7 @@ WORDS = [bytes(word) for n in range(6) for word in itertools.product(LETTERS, re
 def automaton(
     expr: ex.Expr, states: int = 100_000, size: int = 1 << 30, seconds: float = 20.0
 ) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*ex.linearize(expr).native_args(), states, size, seconds)
+    return _native.ByteAutomaton(*linearize(expr).native_args(), states, size, seconds)
 
 
 def check(seed: int, count: int) -> None:

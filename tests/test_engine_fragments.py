@@ -12,9 +12,10 @@ from test_engine_tokens import allowed
 
 import tokenfst
 from tokenfst import Vocabulary, _native
-from tokenfst.automata import expression as ex
+from tokenfst.automata.program import linearize
 
-NO_FRAGMENTS = 0xFFFFFFFF
+NO_FRAGMENTS = 0xFFFFFFFE
+"""So many nodes of the trie are walked one by one: no fragment, and no sub-trie taken as a whole."""
 STRING = r'"([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 PATTERNS = {
     "string": STRING,
@@ -40,11 +41,17 @@ PATTERNS = {
     "behind a space, counted": r"( [A-Za-z]{1,7},)+( the [a-z]{2,5}\.)?",
     "behind a space, words left out": r"(?: (?!(?:and|or|the|select) )[a-z]* )+",
     "other words left out": r"(?![^a-z]*(?:and|or)[0-9])[^\n]*\n",
+    "no white space": r"(?:\S+\s+){0,9}\S+",
+    "no white space in a string": r'"(?=[^"]{0,60}")([^\s"\\]+\s+){0,29}[^\s"\\]*"',
+    "all characters but one": r"[^é]*é[^a-f]*;",
+    "characters of three bytes": r"[\u0800-\ud7ff\ue000-\uffff]+ [\U00010000-\U0010ffff]*",
+    "all but some of three bytes": r'([^"\u4e00-\u9fff]|[.])*"',
+    "letters and digits": r"[A-Za-z0-9_]+@[a-z0-9.-]+(/\w+)*",
 }
 
 
 def automata(pattern: str, vocabulary: Vocabulary) -> list[_native.TokenAutomaton]:
-    program = ex.linearize(tokenfst.regex(pattern).expr).native_args()
+    program = linearize(tokenfst.regex(pattern).expr).native_args()
     return [
         _native.TokenAutomaton.compose(*program, vocabulary.native, 1_000_000, 1 << 31, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 192, 0)
@@ -72,7 +79,7 @@ def test_masks_equal_single_tokens_tried_one_by_one(name: str, tekken: Vocabular
     """Brute force over every token at a few states: the bytes are run through the byte automaton by hand."""
     rng = random.Random(name)
     language = tokenfst.regex(PATTERNS[name])
-    bytes_of = _native.ByteAutomaton(*ex.linearize(language.expr).native_args(), 1_000_000, 1 << 31, 60.0)
+    bytes_of = _native.ByteAutomaton(*linearize(language.expr).native_args(), 1_000_000, 1 << 31, 60.0)
     matcher = tokenfst.compile(language, tekken).matcher()
     for _ in range(3):
         text = tekken.decode(matcher.tokens)
@@ -147,7 +154,7 @@ def test_parts_of_fragments_on_small_worlds(whole: str) -> None:
             part | other,
             (tokenfst.regex(whole) - left_out - tokenfst.regex("b.*")) + other,
         ):
-            program = ex.linearize(language.expr).native_args()
+            program = linearize(language.expr).native_args()
             walked, split = (
                 _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
                 for narrow in (NO_FRAGMENTS, 0)

@@ -11,6 +11,7 @@ from reference.random_expressions import random_expression, random_word
 from reference.token_automaton import INFINITE, SlowTokenAutomaton
 from tokenfst import _native
 from tokenfst.automata import expression as ex
+from tokenfst.automata.program import linearize
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -36,14 +37,12 @@ def random_vocabulary(rng: random.Random, letters: bool = False) -> Vocabulary:
 
 
 def compose(expr: ex.Expr, vocabulary: Vocabulary, narrow: int = 192) -> _native.TokenAutomaton:
-    return _native.TokenAutomaton.compose(
-        *ex.linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow
-    )
+    return _native.TokenAutomaton.compose(*linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow)
 
 
 def brute_force(expr: ex.Expr, vocabulary: Vocabulary) -> SlowTokenAutomaton | None:
     classes, table, accepting, start = _native.ByteAutomaton(
-        *ex.linearize(expr).native_args(), *BUDGET
+        *linearize(expr).native_args(), *BUDGET
     ).determinize()
     if start == 0:
         return None

@@ -14,6 +14,7 @@ from reference.random_expressions_wide import Generator
 from reference.token_automaton import INFINITE
 from tokenfst import _native
 from tokenfst.automata import expression as ex
+from tokenfst.automata.program import linearize
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -22,7 +23,7 @@ MOST_STATES = 400
 
 
 def byte_automaton(expr: ex.Expr, states: int = MOST_STATES) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*ex.linearize(expr).native_args(), states, 1 << 28, 5.0)
+    return _native.ByteAutomaton(*linearize(expr).native_args(), states, 1 << 28, 5.0)
 
 
 def check_meaning(seed: int, count: int) -> None:

@@ -14,7 +14,6 @@ from tokenfst.automata.expression import (
     complement,
     concat,
     intersect,
-    linearize,
     literal,
     repeat,
     scope,
@@ -23,6 +22,7 @@ from tokenfst.automata.expression import (
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.grammar_lint import FindingKind
+from tokenfst.automata.program import linearize
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

@@ -295,9 +295,9 @@ def test_groups_in_patterns_mean_the_functions(pattern: str, language: Language)
 
 
 ERRORS: list[tuple[str | bytes, type[Exception], int, str]] = [
-    (r"a(?P<TEXT_TOKEN>)+", UnsupportedPatternError, 1, "one token of a class"),
-    (r"ab(?P<PARAGRAPH_TOKEN>)", UnsupportedPatternError, 2, "one token of a class"),
-    (r"(?P<IMAGE>)(?P<IMAGE>)", UnsupportedPatternError, 0, "one token of a class"),
+    (r"a(?P<TEXT_TOKEN>b)+", PatternSyntaxError, 1, "takes nothing"),
+    (r"ab(?P<PARAGRAPH_TOKEN>|)", PatternSyntaxError, 2, "takes nothing"),
+    (r"(?=a)(?P<IMAGE>)(?P<IMAGE>)", UnsupportedPatternError, 5, "beside IMAGE"),
     (r"x(?P<DELIMITED_LIST>a)", PatternSyntaxError, 1, "item|separator"),
     (r"(?P<DELIMITED_SUBSEQUENCE_OF>a)", PatternSyntaxError, 0, "at least two"),
     (r"(?P<QUOTED_TEXT>a)", PatternSyntaxError, 0, "nothing"),
@@ -310,7 +310,7 @@ ERRORS: list[tuple[str | bytes, type[Exception], int, str]] = [
     (r"(?i)(?P<SUBSTRING_OF>ab)", UnsupportedPatternError, 4, "ignoring case"),
     (rb"a(?P<QUOTED_TEXT>)", UnsupportedPatternError, 1, "str pattern"),
     (r"(?<=(?P<QUOTED_TEXT>))a", PatternSyntaxError, 0, "fixed-width"),
-    (r"(?P<QUOTED_TEXT>)(?P<DELIMITED_LIST>(?P<IMAGE>)|,)", UnsupportedPatternError, 36, "one token"),
+    (r"(?P<QUOTED_TEXT>)(?P<DELIMITED_LIST>(?P<IMAGE>a)|,)", PatternSyntaxError, 36, "takes nothing"),
     (r"(?P<QUOTED_TEXT>)a{2}{3}", PatternSyntaxError, 21, "multiple repeat"),
 ]
 

@@ -10,7 +10,8 @@ import pytest
 
 import tokenfst.automata.regex as module
 from reference.expressions import matches
-from tokenfst.automata.expression import Expr, Op, linearize
+from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.program import linearize
 from tokenfst.automata.regex import expression, regex
 
 

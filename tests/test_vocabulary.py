@@ -16,7 +16,8 @@ from reference.detokenize import slow_decode
 from tokenfst.errors import TokenIdError, VocabularyError
 from tokenfst.tokenizers.census import Census, census
 from tokenfst.tokenizers.token_file import read_token_file
-from tokenfst.tokenizers.vocabulary import MAX_TOKEN_BYTES, Vocabulary
+from tokenfst.tokenizers.token_tables import MAX_TOKEN_BYTES
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 TOKENS = [b"a", b"b", b"ab", b"\xc3", b"\xa9", b"", b"<end>", b"a"]
 

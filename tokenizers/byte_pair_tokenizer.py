@@ -20,11 +20,12 @@ import numpy.typing as npt
 from tokenfst.budget import Budget
 from tokenfst.errors import TokenizationError
 from tokenfst.tokenizers.byte_pairs import BytePairs
-from tokenfst.tokenizers.segmentation import Segmentation
+from tokenfst.tokenizers.segmentation import DEAD, Segmentation
 from tokenfst.tokenizers.split_pattern import split_pattern
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _KEPT = 4096
+_NO_TOKEN = -1
 
 _T = TypeVar("_T")
 
@@ -38,6 +39,9 @@ class BytePairTokenizer:
         self.lock = threading.RLock()
         self.segmentation = Segmentation(split_pattern(pattern), vocabulary, Budget())
         self._pairs = BytePairs(vocabulary)
+        self._tokens = vocabulary.tokens
+        self._numbers = {data: token for token, data in enumerate(vocabulary.tokens) if data}
+        self._longest = max(map(len, vocabulary.tokens))
         self._followers: OrderedDict[int, _Bits] = OrderedDict()
         self._predecessors: OrderedDict[int, npt.NDArray[np.bool_]] = OrderedDict()
 
@@ -52,6 +56,37 @@ class BytePairTokenizer:
     def bears(self, token: int, following: int) -> bool:
         """Whether two tokens stand beside each other in one piece."""
         return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
+
+    def encode(self, data: bytes) -> list[int]:
+        """The tokens of a text, as the tokenizer itself cuts it. Raises ``TokenizationError`` where ``data`` is no
+        UTF-8, or holds code points that the Unicode tables at hand do not know.
+
+        At each place all ways to have come there are held, few as they are: pieces that may end here, and the tokens of
+        those that go on. One of them is left at the end. Linear in the text, times the tokens that begin at a place.
+        """
+        cuts, numbers = self.segmentation, self._numbers
+        ways: list[dict[tuple[int, int], tuple[int, tuple[int, int]]]] = [{} for _ in range(len(data) + 1)]
+        ways[0][cuts.start, _NO_TOKEN] = (_NO_TOKEN, (cuts.start, _NO_TOKEN))
+        for place in range(len(data)):
+            for end in range(place + 1, min(place + self._longest, len(data)) + 1):
+                token = numbers.get(data[place:end], _NO_TOKEN)
+                for state, last in ways[place] if token != _NO_TOKEN else ():
+                    borne = last == _NO_TOKEN or self.bears(last, token)
+                    after = cuts.next(state if borne else cuts.at_cut(state), token)
+                    if after != DEAD:
+                        held = token if cuts.in_piece(after) != DEAD else _NO_TOKEN
+                        ways[end].setdefault((after, held), (token, (state, last)))
+        ended = next((way for way in ways[-1] if cuts.accepting(way[0])), None)
+        if ended is None:
+            raise TokenizationError(
+                f"{data[:40]!r} has no canonical tokens: it is not UTF-8, or has characters that are not assigned"
+            )
+        tokens, place = [], len(data)
+        while place:
+            token, ended = ways[place][ended]
+            tokens.append(token)
+            place -= len(self._tokens[token])
+        return tokens[::-1]
 
 
 def _kept(kept: OrderedDict[int, _T], token: int, make: Callable[[], _T], most: int) -> _T:

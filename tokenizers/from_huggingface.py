@@ -29,7 +29,8 @@ from typing import Any
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.decoder_chain import decoded_forms
 from tokenfst.tokenizers.token_file import read_json_object
-from tokenfst.tokenizers.vocabulary import MAX_TOKEN_ID, Vocabulary, pad_tokens
+from tokenfst.tokenizers.token_tables import MAX_TOKEN_ID, pad_tokens
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _EOS_FILES = ("generation_config.json", "tokenizer_config.json", "config.json")
 

@@ -28,7 +28,8 @@ from typing import Any
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.from_sentencepiece import from_sentencepiece
 from tokenfst.tokenizers.token_file import read_json_object
-from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
+from tokenfst.tokenizers.token_tables import pad_tokens
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _UNNAMED_VERSIONS = ("v1", "v2", "v3", "v7")
 _UNNAMED_SPECIAL = (

@@ -28,7 +28,8 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
+from tokenfst.tokenizers.token_tables import pad_tokens
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _SPACE = "▁".encode()
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tokenfst.automata.symbols import checked_symbols, symbol_codes
 from tokenfst.errors import ConstraintError, VocabularyError
-from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
+from tokenfst.tokenizers.token_tables import pad_tokens
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 END = "</s>"
 """The name of the end token, if none is given."""

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.vocabulary import MAX_TOKEN_ID, Vocabulary, pad_tokens
+from tokenfst.tokenizers.token_tables import MAX_TOKEN_ID, pad_tokens
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 
 def from_tiktoken(

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from tokenfst.errors import VocabularyError
-from tokenfst.tokenizers.vocabulary import Vocabulary, pad_tokens
+from tokenfst.tokenizers.token_tables import pad_tokens
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _KEYS = {
     "tokens",

@@ -25,23 +25,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
+from tokenfst.tokenizers.token_tables import byte_strings, inverse, lengths, token_ids
 
 if TYPE_CHECKING:
     import pynini
 
     from tokenfst import _native
-
-MAX_TOKEN_BYTES = 65_535
-"""Longest byte string of one token."""
-
-MAX_TOKEN_ID = (1 << 24) - 1
-"""Largest token id that an adapter takes from a file: a broken file must not ask for any amount of memory."""
 
 
 class Vocabulary:
@@ -71,26 +66,26 @@ class Vocabulary:
         split_pattern: str | None = None,
         name: str = "",
     ) -> None:
-        table = _byte_strings(tokens, "tokens")
+        table = byte_strings(tokens, "tokens")
         size = len(table)
-        eos = _ids(eos_token_id, size, "end")
+        eos = token_ids(eos_token_id, size, "end")
         if not eos:
             raise VocabularyError("a vocabulary needs at least one end token: pass eos_token_id")
         names: dict[str, int] = {}
         if isinstance(special_tokens, Mapping):
             if not all(isinstance(key, str) for key in special_tokens):
                 raise VocabularyError("the names of special tokens must be str: map names to token ids")
-            listed = _ids(special_tokens.values(), size, "special")
+            listed = token_ids(special_tokens.values(), size, "special")
             names = dict(sorted(zip(special_tokens, listed, strict=True)))
         else:
-            listed = _ids(special_tokens, size, "special")
-        initial = table if initial_tokens is None else _byte_strings(initial_tokens, "initial_tokens")
+            listed = token_ids(special_tokens, size, "special")
+        initial = table if initial_tokens is None else byte_strings(initial_tokens, "initial_tokens")
         if len(initial) != size:
             raise VocabularyError(f"{len(initial):,} initial forms for {size:,} tokens: give one for each")
         for special in (*eos, *listed):
             table[special] = b""
             initial[special] = b""
-        empty = np.flatnonzero((_lengths(table) == 0) & (_lengths(initial) == 0))
+        empty = np.flatnonzero((lengths(table) == 0) & (lengths(initial) == 0))
 
         self._tokens = tuple(table)
         self._initial = None if initial is table or initial == table else tuple(initial)
@@ -165,7 +160,7 @@ class Vocabulary:
             digest.update(part)
 
         for table in (self._tokens, self._initial):
-            add(b"" if table is None else _lengths(table).astype("<u4").tobytes())
+            add(b"" if table is None else lengths(table).astype("<u4").tobytes())
             add(b"" if table is None else b"".join(table))
         add(bytes([self._absorbs]))
         add(np.array(self._eos, "<u4").tobytes())
@@ -311,11 +306,11 @@ class Vocabulary:
     @cached_property
     def _index(self) -> tuple[dict[bytes, tuple[int, ...]], dict[bytes, tuple[int, ...]]]:
         """Token ids by their bytes: inside a text, and at its start (where b"" may be a key)."""
-        inside = _inverse(self._tokens)
+        inside = inverse(self._tokens)
         inside.pop(b"", None)
         if self._initial is None:
             return inside, inside
-        initial = _inverse(self._initial)
+        initial = inverse(self._initial)
         absorbed = tuple(token for token in initial.pop(b"", ()) if token not in self._special)
         if absorbed and not self._absorbs:
             initial[b""] = absorbed
@@ -340,7 +335,7 @@ class Vocabulary:
         """All bytes of ``tokens`` (or of the initial forms) joined, and offsets: uint64, (V + 1,)."""
         table = self._initial or self._tokens if initial else self._tokens
         offsets = np.zeros(len(table) + 1, np.uint64)
-        offsets[1:] = np.cumsum(_lengths(table))
+        offsets[1:] = np.cumsum(lengths(table))
         return b"".join(table), offsets
 
     @cached_property
@@ -421,69 +416,6 @@ class Vocabulary:
         from tokenfst.tokenizers.from_mistral import from_mistral
 
         return from_mistral(name_or_path, size=size, eos_token_id=eos_token_id)
-
-
-def pad_tokens(tokens: list[bytes], size: int | None) -> list[bytes]:
-    """``tokens`` with special tokens appended up to ``size``, the width of a model's logits (``None``: as it
-    is).
-
-    Raises ``VocabularyError`` when the tokenizer has more tokens than that.
-    """
-    if size is None:
-        return tokens
-    if size < len(tokens):
-        raise VocabularyError(
-            f"the tokenizer has {len(tokens):,} tokens, more than the size {size:,}: pass the width of the "
-            "model's logits, or leave size out"
-        )
-    return tokens + [b""] * (size - len(tokens))
-
-
-def _byte_strings(tokens: Sequence[bytes], what: str) -> list[bytes]:
-    if isinstance(tokens, bytes | str):
-        raise VocabularyError(
-            f"{what} must be a sequence of bytes objects, one for each token id, not one string"
-        )
-    table = list(tokens)
-    if not table:
-        raise VocabularyError(f"{what} is empty: a vocabulary needs at least one token")
-    if set(map(type, table)) != {bytes}:
-        bad = next(index for index, token in enumerate(table) if type(token) is not bytes)
-        raise VocabularyError(
-            f"{what}[{bad}] is {table[bad]!r}, a {type(table[bad]).__name__}: every token must be bytes "
-            "(encode text as UTF-8)"
-        )
-    longest = max(map(len, table))
-    if longest > MAX_TOKEN_BYTES:
-        bad = next(index for index, token in enumerate(table) if len(token) == longest)
-        raise VocabularyError(f"{what}[{bad}] has {longest:,} bytes; the limit is {MAX_TOKEN_BYTES:,}")
-    return table
-
-
-def _ids(ids: int | Iterable[int], size: int, kind: str) -> list[int]:
-    def refuse(item: object) -> NoReturn:
-        raise VocabularyError(f"the {kind} token id {item!r} is not one of the ids 0 to {size - 1}")
-
-    result = []
-    for item in ids if isinstance(ids, Iterable) else [ids]:
-        if isinstance(item, bool | str) or not hasattr(item, "__index__"):
-            refuse(item)
-        token = operator.index(item)
-        if not 0 <= token < size:
-            refuse(token)
-        result.append(token)
-    return result
-
-
-def _lengths(table: Sequence[bytes]) -> npt.NDArray[np.int64]:
-    return np.fromiter(map(len, table), np.int64, len(table))
-
-
-def _inverse(table: Sequence[bytes]) -> dict[bytes, tuple[int, ...]]:
-    result: dict[bytes, list[int]] = {}
-    for token, data in enumerate(table):
-        result.setdefault(data, []).append(token)
-    return {data: tuple(ids) for data, ids in result.items()}
 
 
 def _unpickle(

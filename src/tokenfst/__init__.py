@@ -40,6 +40,7 @@ from tokenfst.automata.rewriting import rewrite
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
 from tokenfst.automata.templates import template
+from tokenfst.automata.token_groups import one_token, special_token, token_class
 from tokenfst.automata.unordered import unordered
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
@@ -51,24 +52,54 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenfst.automata.json_schema import json_object, json_schema, json_value
+    from tokenfst.decoding.abs import abs_beam_search
+    from tokenfst.decoding.abs_generate import abs_generate
+    from tokenfst.decoding.device_automaton import DeviceAutomaton
+    from tokenfst.decoding.device_composing import ComposingDeviceAutomaton
+    from tokenfst.decoding.device_generate import DeviceGenerate
+    from tokenfst.decoding.device_matchers import DeviceMatchers
+    from tokenfst.decoding.drafts import PromptLookup
+    from tokenfst.decoding.gcd_edges import TokenEdges
+    from tokenfst.decoding.gcd_rows import start_rows
+    from tokenfst.decoding.gcd_sample import gcd_sample
+    from tokenfst.decoding.gcd_tensor import TensorRows
+    from tokenfst.decoding.hmm import Hmm
+    from tokenfst.decoding.hmm_product import HmmProduct
+    from tokenfst.decoding.hmm_training import distil_hmm, train_hmm
+    from tokenfst.decoding.jump_forward import generate
+    from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
+    from tokenfst.decoding.label_search import top_labels
     from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
+    from tokenfst.decoding.smc import smc
+    from tokenfst.decoding.speculation import speculative_generate
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "ComposingDeviceAutomaton",
     "Concepts",
     "ConstraintLogitsProcessor",
+    "DeviceAutomaton",
+    "DeviceGenerate",
+    "DeviceMatchers",
     "EmptyLanguageError",
     "Grammar",
+    "Hmm",
+    "HmmProduct",
     "Language",
     "Matcher",
+    "PromptLookup",
     "SchemaError",
     "SymbolAutomaton",
+    "TensorRows",
     "TokenAutomaton",
+    "TokenEdges",
     "TokenfstError",
     "UnsupportedSchemaError",
     "Vocabulary",
+    "abs_beam_search",
+    "abs_generate",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "avoids",
@@ -76,34 +107,48 @@ __all__ = [
     "bundled_grammars",
     "case_insensitive",
     "choices",
+    "classify",
     "compile",
     "concepts",
     "contains_all",
     "contains_in_order",
     "delimited_list",
     "delimited_subsequence_of",
+    "distil_hmm",
     "ebnf",
     "fill_bitmasks",
     "gbnf",
+    "gcd_sample",
+    "generate",
     "hierarchy",
     "hierarchy_labels",
     "json_object",
     "json_schema",
     "json_value",
+    "label_probabilities",
     "lark_grammar",
     "load",
     "load_vocabulary",
     "ltlf",
     "multi_choice",
+    "multi_label",
     "normalization_insensitive",
+    "one_token",
     "python_calls",
     "python_object",
     "quoted_text",
     "regex",
     "rewrite",
+    "smc",
+    "special_token",
+    "speculative_generate",
+    "start_rows",
     "substring_of",
     "template",
     "text_until",
+    "token_class",
+    "top_labels",
+    "train_hmm",
     "unordered",
     "unquoted_text",
     "verify_labels",
@@ -115,9 +160,31 @@ load = TokenAutomaton.load
 
 _LAZY = {
     "ConstraintLogitsProcessor": "tokenfst.decoding.logits_processor",  # needs torch and transformers
+    "Hmm": "tokenfst.decoding.hmm",
+    "HmmProduct": "tokenfst.decoding.hmm_product",
+    "PromptLookup": "tokenfst.decoding.drafts",
+    "TensorRows": "tokenfst.decoding.gcd_tensor",
+    "TokenEdges": "tokenfst.decoding.gcd_edges",
+    "abs_beam_search": "tokenfst.decoding.abs",
+    "abs_generate": "tokenfst.decoding.abs_generate",
+    "classify": "tokenfst.decoding.label_scoring",
+    "distil_hmm": "tokenfst.decoding.hmm_training",
+    "gcd_sample": "tokenfst.decoding.gcd_sample",
+    "generate": "tokenfst.decoding.jump_forward",
+    "ComposingDeviceAutomaton": "tokenfst.decoding.device_composing",  # needs torch
+    "DeviceAutomaton": "tokenfst.decoding.device_automaton",
+    "DeviceGenerate": "tokenfst.decoding.device_generate",
+    "DeviceMatchers": "tokenfst.decoding.device_matchers",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
+    "label_probabilities": "tokenfst.decoding.label_scoring",
+    "multi_label": "tokenfst.decoding.label_scoring",
+    "smc": "tokenfst.decoding.smc",
+    "speculative_generate": "tokenfst.decoding.speculation",
+    "start_rows": "tokenfst.decoding.gcd_rows",
+    "top_labels": "tokenfst.decoding.label_search",
+    "train_hmm": "tokenfst.decoding.hmm_training",
 }
 """Names whose modules are imported when they are first asked for."""
 

@@ -241,6 +241,26 @@ class LogitsError(TokenfstError, ValueError):
     """Logits hold NaN where a finite number or an infinity is needed."""
 
 
+class ModelError(TokenfstError, ValueError):
+    """A model, its prompts or its scores do not fit what a decoder asks of them."""
+
+
+class DecodingError(TokenfstError, ValueError):
+    """An option of a decoder is out of its range."""
+
+
+class ParticleError(DecodingError):
+    """Particles cannot be drawn as asked."""
+
+
+class HmmError(ModelError):
+    """A hidden Markov model's tables, or the sequences it is asked about, are at fault."""
+
+
+class StateError(TokenfstError, IndexError):
+    """States of a device automaton are out of range, or in a tensor of the wrong shape, dtype or device."""
+
+
 # --- artifacts ----------------------------------------------------------------------------------------
 
 

@@ -28,6 +28,7 @@ TENSORS = {
     "accepting": ("U8", "states"),
     "classes": ("U8", "256"),
 }
+BOUNDARY = 4_294_967_295
 METADATA = [
     "digest",
     "format",
@@ -63,6 +64,16 @@ class SlowArtifact:
         self.vocabulary_size = int(self.metadata["vocabulary_size"])
         self.start = int(self.metadata["start"])
         self.inner_start = int(self.metadata["inner_start"])
+        pairs = self.tensors.get("token_columns", [])
+        self.columns = dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+    def by_column(self, state: int, column: int) -> int:
+        return self.tensors["table"][state * self.shapes["table"][1] + column]
+
+    def targets(self, state: int) -> set[int]:
+        """Where bytes, special tokens and the boundary lead."""
+        bytewise = {self.next(state, bytes([byte])) for byte in range(256)}
+        return bytewise | {self.by_column(state, column) for column in self.columns.values()}
 
     def next(self, state: int, data: bytes) -> int:
         for byte in data:
@@ -78,6 +89,15 @@ class SlowArtifact:
                 found.add(token)
         begin, end = self.tensors["flip_offsets"][number : number + 2]
         return frozenset(found ^ set(self.tensors["flips"][begin:end]))
+
+
+def layout_of(version: str) -> dict[str, tuple[str, str]]:
+    """The tensors of a file, in their order."""
+    if version == "1":
+        return TENSORS
+    columns = {"token_columns": ("U32", "columns 2")}
+    names = list(TENSORS)
+    return {name: {**TENSORS, **columns}[name] for name in [*names[:7], *columns, *names[7:]]}
 
 
 def read(data: bytes, size: int | None = None) -> SlowArtifact:
@@ -97,7 +117,7 @@ def read(data: bytes, size: int | None = None) -> SlowArtifact:
     rule(isinstance(metadata, dict) and sorted(metadata) == METADATA, "metadata keys")
     rule(all(isinstance(value, str) for value in metadata.values()), "metadata are strings")
     rule(metadata["format"] == "tokenfst.token_automaton", "format")
-    rule(metadata["version"] == "1", "version")
+    rule(metadata["version"] in ("1", "2"), "version")
     for key in ("start", "inner_start", "vocabulary_size"):
         rule(re.fullmatch("0|[1-9][0-9]{0,9}", metadata[key]), f"{key} is a number")
     vocabulary_size = int(metadata["vocabulary_size"])
@@ -105,11 +125,12 @@ def read(data: bytes, size: int | None = None) -> SlowArtifact:
     rule(re.fullmatch("[0-9a-f]{64}", metadata["vocabulary_fingerprint"]), "fingerprint")
     rule(not any("\ud800" <= c <= "\udfff" for c in metadata["source"]), "source is text")
 
-    rule(sorted(header) == sorted(TENSORS), "tensor names")
-    named = {"256": 256, "words": -(-vocabulary_size // 32)}
+    layout = layout_of(metadata["version"])
+    rule(sorted(header) == sorted(layout), "tensor names")
+    named = {"256": 256, "2": 2, "words": -(-vocabulary_size // 32)}
     end_before = 0
     tensors, shapes = {}, {}
-    for name, (dtype, sizes) in TENSORS.items():
+    for name, (dtype, sizes) in layout.items():
         entry = header[name]
         rule(isinstance(entry, dict) and sorted(entry) == ["data_offsets", "dtype", "shape"], "entry")
         rule(entry["dtype"] == dtype, f"type of {name}")
@@ -148,7 +169,11 @@ def _indices(found: SlowArtifact, named: dict[str, int]) -> None:
         *(named[k] for k in ("states", "classes", "masks", "rows")),
         found.vocabulary_size,
     )
-    rule(states >= 1 and 1 <= classes <= 256 and masks >= 1, "sizes")
+    rule(states >= 1 and 1 <= classes <= 256 + (65 if found.columns else 0) and masks >= 1, "sizes")
+    columns = get.get("token_columns", [])
+    rule(columns[::2] == sorted(set(columns[::2])), "columns ascend")
+    rule(all(value < size or value == BOUNDARY for value in columns[::2]), "columns of tokens")
+    rule(all(value < classes and value not in get["classes"] for value in columns[1::2]), "columns")
     rule(found.start < states and found.inner_start < states, "start states")
     rule(all(value < states for value in get["table"]), "table")
     rule(all(value < classes for value in get["classes"]), "classes")
@@ -177,11 +202,9 @@ def meaning(found: SlowArtifact, vocabulary: object) -> None:
     initial = vocabulary.initial_tokens
 
     alive = {q for q in states if get["accepting"][q]}
-    while more := {
-        q for q in states if q not in alive and any(found.next(q, bytes([b])) in alive for b in range(256))
-    }:
+    while more := {q for q in states if q not in alive and found.targets(q) & alive}:
         alive |= more
-    entered = {found.next(q, bytes([b])) for q in states for b in range(256)}
+    entered = {target for q in states for target in found.targets(q)}
     live = set(states) - {0}
     rule(live <= alive, "every state but DEAD can reach acceptance")
     rule(live <= entered | {found.start, found.inner_start}, "every state is reached by bytes")
@@ -192,7 +215,14 @@ def meaning(found: SlowArtifact, vocabulary: object) -> None:
     rule(initial is not None or found.start == found.inner_start, "one start")
 
     def lead(q: int, token: int) -> int:
+        if (end := by_bytes(q, token)) and BOUNDARY in found.columns:
+            return found.by_column(end, found.columns[BOUNDARY])
+        return end
+
+    def by_bytes(q: int, token: int) -> int:
         text = tokens[token]
+        if token in found.columns:
+            return found.by_column(q, found.columns[token])
         if not text:
             return 0
         if initial is not None and q == found.start:
@@ -208,7 +238,7 @@ def meaning(found: SlowArtifact, vocabulary: object) -> None:
             shortest = min((distance[end] for end in arcs[q].values()), default=UNREACHABLE)
             distance[q] = min(distance[q], shortest + 1, UNREACHABLE)
     reached = {found.start} if distance.get(found.start, UNREACHABLE) != UNREACHABLE else set()
-    if all(bytes([b]) in tokens for b in range(256)):
+    if BOUNDARY not in found.columns and all(bytes([b]) in tokens for b in range(256)):
         reached |= live - {found.start}
     queue = list(reached)
     for q in queue:
@@ -236,14 +266,17 @@ def canonical(found: SlowArtifact) -> None:
     get = found.tensors
     header = json.loads(found.text)
     rule(
-        list(header) == ["__metadata__", *TENSORS] and list(header["__metadata__"]) == METADATA,
+        list(header) == ["__metadata__", *layout_of(found.metadata["version"])]
+        and list(header["__metadata__"]) == METADATA,
         "order of keys",
     )
     compact = json.dumps(header, ensure_ascii=False, separators=(",", ":"))
     padding = -len(compact.encode()) % 8
     rule(found.text == compact + " " * padding, "compact JSON")
 
-    rule(list(dict.fromkeys(get["classes"])) == list(range(found.shapes["table"][1])), "order of classes")
+    of_tokens = len(set(found.columns.values()))
+    classes = list(range(found.shapes["table"][1] - of_tokens))
+    rule(list(dict.fromkeys(get["classes"])) == classes, "order of classes")
     width = found.shapes["table"][1]
     order = list(dict.fromkeys([0, found.start, found.inner_start]))
     for q in order:

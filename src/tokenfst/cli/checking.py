@@ -32,6 +32,8 @@ from tokenfst.cli.terminal import (
     say_json,
 )
 from tokenfst.decoding.bitmask import allocate_token_bitmask
+from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -85,7 +87,7 @@ def check_command(
             raise UsageError(f"check either --tokens or texts, not both ({texts[0]!r})")
         sequences = [_token_ids(each) for each in tokens]
         table = given.tokens(tokenizing, "--tokens")
-        automaton = given.token_automaton(table, budget)
+        automaton = given.matchers(table, budget, tokenizing)
         results = (check_tokens(automaton, ids, show) for ids in sequences)
     else:
         if tokenizing.vocabulary is not None:
@@ -285,11 +287,12 @@ class TokenResult:
         return f"{token} {names[0] if names else 'special'}"
 
 
-def check_tokens(automaton: TokenAutomaton, ids: list[int], shown: int) -> TokenResult:
+def check_tokens(automaton: TokenAutomaton | CanonicalAutomaton, ids: list[int], shown: int) -> TokenResult:
     """Check one token sequence. Raises ``TokenIdError`` for ids outside of the vocabulary."""
     vocabulary = automaton.vocabulary
     for token in ids:
         vocabulary.token_bytes(token)
+    matcher: Matcher | CanonicalMatcher
     try:
         matcher = automaton.matcher()
     except EmptyLanguageError:
@@ -304,7 +307,7 @@ def check_tokens(automaton: TokenAutomaton, ids: list[int], shown: int) -> Token
     )
 
 
-def allowed_tokens(matcher: Matcher, vocabulary: Vocabulary) -> list[int]:
+def allowed_tokens(matcher: Matcher | CanonicalMatcher, vocabulary: Vocabulary) -> list[int]:
     """The token ids that a matcher allows next, ascending."""
     mask = allocate_token_bitmask(1, len(vocabulary))
     matcher.fill_next_token_bitmask(mask, 0)

@@ -92,8 +92,11 @@ def compile_command(
     tokens = constraint.tokens(tokenizing, "compile")
 
     expected = None
-    if isinstance(constraint.value, Language):
+    of_tokens = isinstance(constraint.value, Language) and constraint.value.program().speaks_of_tokens
+    if isinstance(constraint.value, Language) and not of_tokens:
         expected = make_estimate(constraint.value, len(tokens))
+    elif of_tokens and estimate:
+        raise UsageError(f"--estimate is about bytes, and {constraint.source} speaks of tokens")
     elif estimate:
         raise UsageError(
             f"--estimate is for finite machines, and {constraint.source} needs a stack: add --depth N"
@@ -110,7 +113,8 @@ def compile_command(
     if not json and expected is not None and expected.states:
         note(f"estimate: {expected}")
 
-    lazy, messages = constraint.compiled(tokens, budget)
+    tokenizing.need_all("compile")
+    lazy, messages = constraint.compiled(tokens, budget, tokenizing)
     for message in messages:
         warn(message)
     try:

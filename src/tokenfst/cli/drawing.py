@@ -105,7 +105,8 @@ def _machine(
         return language.draw(max_states=max_states), states
     if minimize:
         given = options.Constraint(language)
-    return draw_tokens(given.token_automaton(tokenizing.need("draw"), budget), max_states)
+    tokenizing.need_all("draw")
+    return draw_tokens(given.token_automaton(tokenizing.need("draw"), budget, tokenizing), max_states)
 
 
 @contextlib.contextmanager

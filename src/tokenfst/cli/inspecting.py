@@ -175,7 +175,8 @@ def mask_counts(arrays: dict[str, Any]) -> Ints:
 
 
 def access_words(arrays: dict[str, Any], states: list[int]) -> dict[int, bytes]:
-    """For each of the states, a shortest text that leads to it. Breadth first over the whole table."""
+    """For each of the states, a shortest text that leads to it, without its special tokens. Breadth first over the
+    whole table."""
     table = arrays["table"]
     first_byte = np.full(table.shape[1], -1, np.int64)
     for byte in _READABLE_LAST:
@@ -197,7 +198,8 @@ def access_words(arrays: dict[str, Any], states: list[int]) -> dict[int, bytes]:
     for state in states:
         word, at = bytearray(), state
         while parent[at] != at:
-            word.append(first_byte[through[at]])
+            if (byte := first_byte[through[at]]) >= 0:
+                word.append(byte)
             at = int(parent[at])
         words[state] = bytes(word[::-1])
     return words

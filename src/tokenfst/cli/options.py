@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 import warnings
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.regex import regex
 from tokenfst.automata.symbols import SymbolAutomaton
 from tokenfst.budget import Budget
+from tokenfst.cli.concepts import ConceptOptions
 from tokenfst.cli.grammars import Syntax, read_grammar, read_text
-from tokenfst.cli.labels import read_choices
+from tokenfst.cli.labels import LabelOptions
 from tokenfst.cli.objects import ObjectOptions
 from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.decoding import artifact
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
 from tokenfst.tokenizers.from_symbols import from_symbols, listed_symbols
@@ -40,6 +43,13 @@ _FLAGS = {
     "x": re.VERBOSE,
     "a": re.ASCII,
 }
+
+
+class Tokenization(enum.StrEnum):
+    """Which token sequences stand for a text."""
+
+    ALL = "all"
+    CANONICAL = "canonical"
 
 
 # --- how they are written -----------------------------------------------------------------------------
@@ -141,14 +151,50 @@ class _Spec:
 
 
 @dataclass(frozen=True)
-class VocabularyOptions(WidthOptions, _Spec):
-    """A vocabulary that a command may do without."""
+class _Tokens:
+    token_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=ID,ID",
+            help="The tokens of a class that the constraint names, such as IMAGE in (?P<IMAGE>); may be repeated.",
+        ),
+    ] = None
+    tokenization: Annotated[
+        Tokenization,
+        typer.Option(help="Token sequences: all that spell a text, or only the tokenizer's own (canonical)."),
+    ] = Tokenization.ALL
+
+
+@dataclass(frozen=True)
+class VocabularyOptions(_Tokens, WidthOptions, _Spec):
+    """A vocabulary that a command may do without, and what is meant by its tokens."""
 
     def need(self, why: str) -> Vocabulary:
         """The vocabulary; ``why`` says what it is needed for."""
         if self.vocabulary is None:
             raise UsageError(f"{why} needs --vocabulary SPEC, such as mistral:tekken_240911")
         return self.load(self.vocabulary)
+
+    def classes(self) -> dict[str, list[int]]:
+        """The classes of tokens by name. UsageError for other forms than NAME=ID,ID and for a name given twice."""
+        found: dict[str, list[int]] = {}
+        for given in self.token_class or ():
+            name, sign, ids = given.partition("=")
+            try:
+                members = [int(each) for each in ids.split(",")]
+            except ValueError:
+                sign = ""
+            if not (name and sign) or name in found:
+                raise UsageError(f"--token-class takes NAME=ID,ID, each name once, not {given!r}")
+            found[name] = members
+        return found
+
+    def need_all(self, why: str) -> None:
+        """UsageError where canonical sequences are asked for of what knows all."""
+        if self.tokenization is not Tokenization.ALL:
+            raise UsageError(
+                f"{why} takes --tokenization all only: canonical sequences have no finished automaton"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,48 +273,7 @@ class SymbolOptions(GrammarOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelOptions(SymbolOptions):
-    """A set of labels to choose from."""
-
-    choices: Annotated[
-        Path | None,
-        typer.Option(
-            "--choices",
-            "-c",
-            metavar="FILE",
-            help="Labels to choose from: a file with one label a line (UTF-8).",
-            rich_help_panel="Labels",
-        ),
-    ] = None
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Choose several labels, with this text between two; no label twice.",
-            rich_help_panel="Labels",
-        ),
-    ] = None
-    most: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel="Labels"),
-    ] = None
-    repeats: Annotated[
-        bool, typer.Option("--repeats", help="Labels may occur again.", rich_help_panel="Labels")
-    ] = False
-
-    def read_choices(self, budget: Budget) -> Language | None:
-        """The language of the labels, if some are given."""
-        if self.choices is not None:
-            if self.separator is None and (self.most is not None or self.repeats):
-                raise UsageError("--most and --repeats go with --separator TEXT, which allows several labels")
-            return read_choices(self.choices, self.separator, self.most, self.repeats, budget)
-        if self.separator is not None or self.most is not None or self.repeats:
-            raise UsageError("--separator, --most and --repeats go with --choices")
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class ConstraintOptions(LabelOptions, ObjectOptions):
+class ConstraintOptions(SymbolOptions, LabelOptions, ConceptOptions, ObjectOptions):
     """A constraint: the first argument, or what stands in for it."""
 
     constraint: Annotated[
@@ -309,8 +314,10 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             for name, value in (
                 ("--grammar", self.grammar),
                 ("--json-schema", self.json_schema),
-                ("--ltlf", self.ltlf),
+                ("--ltlf", self.ltlf if self.concepts is None else None),
                 ("--choices", self.choices),
+                ("--hierarchy", self.hierarchy),
+                ("--concepts", self.concepts),
                 ("--python", self.python),
                 ("--template", self.template),
             )
@@ -320,7 +327,9 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             raise UsageError(f"{given[0]} and {given[1]} are two constraints: give one")
         if given and (self.file is not None or self.flags):
             raise UsageError(f"--file and --flags are for patterns, not for {given[0]}")
-        temporal, choices = self.read_formulas(budget), self.read_choices(budget)
+        found = self.read_concepts(self.ltlf, self.symbols, budget)
+        temporal = None if found else self.read_formulas(budget)
+        labels = self.read_labels(budget)
         grammar, value = self.read_grammar(budget), self.read_object(budget)
         if temporal is not None:
             return temporal, words
@@ -333,8 +342,8 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             return schema_constraint(schema, self.depth, budget), words
         if self.depth is not None:
             raise UsageError("--depth goes with --grammar or --json-schema")
-        if choices is not None:
-            return Constraint(choices), words
+        if (language := labels or found) is not None:
+            return Constraint(language), words
         if value is not None:
             return Constraint(value), words
         if self.file is not None:
@@ -342,7 +351,7 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
         if not words:
             raise UsageError(
                 "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf, --choices, "
-                "--python or --template"
+                "--hierarchy, --concepts, --python or --template"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
@@ -353,7 +362,9 @@ class ConstraintOptions(LabelOptions, ObjectOptions):
             given = f"pattern comes from {self.file}" if self.file else f"grammar is {self.grammar}"
             given = f"schema is {self.json_schema}" if self.json_schema else given
             given = "constraint is a formula" if self.ltlf else given
-            given = f"labels come from {self.choices}" if self.choices else given
+            labels = self.choices or self.hierarchy
+            given = f"labels come from {labels}" if labels else given
+            given = f"concepts come from {self.concepts}" if self.concepts else given
             if self.python is not None or self.template is not None:
                 given = f"constraint is {constraint.source}"
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
@@ -394,21 +405,35 @@ class Constraint:
             )
         return self.value
 
-    def token_automaton(self, vocabulary: Vocabulary, budget: Budget) -> TokenAutomaton:
+    def token_automaton(
+        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
+    ) -> TokenAutomaton:
         """The constraint over tokens: the artifact itself, or the value composed with the vocabulary,
         lazily."""
         if self.path is not None:
             return TokenAutomaton.load(self.path, vocabulary)
-        automaton, messages = self.compiled(vocabulary, budget)
+        automaton, messages = self.compiled(vocabulary, budget, given)
         for message in messages:
             warn(message)
         return automaton
 
-    def compiled(self, vocabulary: Vocabulary, budget: Budget) -> tuple[TokenAutomaton, list[str]]:
+    def matchers(
+        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
+    ) -> TokenAutomaton | CanonicalAutomaton:
+        """The same, or its canonical sequences, as ``given`` says."""
+        if given.tokenization is Tokenization.ALL:
+            return self.token_automaton(vocabulary, budget, given)
+        value = self.automaton or self.value
+        return compile(value, vocabulary, budget, tokenization="canonical", token_classes=given.classes())
+
+    def compiled(
+        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
+    ) -> tuple[TokenAutomaton, list[str]]:
         """``compile``, and the warnings that it gave."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TokenfstWarning)
-            automaton = compile(self.automaton or self.value, vocabulary, budget)
+            value = self.automaton or self.value
+            automaton = compile(value, vocabulary, budget, token_classes=given.classes())
         return automaton, [str(item.message) for item in caught]
 
     def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
@@ -435,6 +460,10 @@ def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> La
     if "stack_states" in arrays:
         raise UsageError(
             f"{path} is a push-down automaton, which is no regular language: use its grammar instead (--grammar)"
+        )
+    if "token_columns" in arrays:
+        raise UsageError(
+            f"{path} speaks of tokens as such, so it is no language of texts: load it in Python and use its matcher"
         )
     dfa = Dfa(arrays["classes"], arrays["table"], arrays["accepting"] != 0, arrays["start"])
     try:

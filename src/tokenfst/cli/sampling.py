@@ -60,7 +60,8 @@ def sample_command(
         if max_length is not None:
             raise UsageError("--max-length is for strings; --max-tokens bounds token sequences")
         table = given.tokens(tokenizing, "sample")
-        automaton = given.token_automaton(table, budget)
+        tokenizing.need_all("sample")
+        automaton = given.token_automaton(table, budget, tokenizing)
     for _ in range(number):
         if automaton is None:
             word, extra = given.language.sample(rng, max_length), {}
@@ -82,9 +83,9 @@ def sample_tokens(automaton: TokenAutomaton, rng: random.Random, max_tokens: int
     Raises ``TokenBudgetError`` where none is that short.
     """
     matcher = automaton.matcher(max_tokens)
-    special = automaton.vocabulary.special_token_ids
+    ends = automaton.vocabulary.eos_token_ids
     while True:
-        ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in special]
+        ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in ends]
         if not ids or (matcher.is_accepting() and rng.random() < _STOP):
             return list(matcher.tokens)
         matcher.accept_token(rng.choice(ids))

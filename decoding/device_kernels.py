@@ -1,0 +1,177 @@
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+"""Triton kernels of the masking loop; device_triton.py starts them, device_torch.py says what they give.
+
+Every function here is compiled for the device: its arguments are pointers into tables (device_tables.py) and numbers,
+in the order in which the tables are used. Triton's interpreter (TRITON_INTERPRET=1) runs them on the host.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+NO_KEY = tl.constexpr(-(2**31))
+NAN_KEY = tl.constexpr(2**31 - 1)
+
+
+@triton.jit
+def _mask_at(
+    state, row, each, left, states, layers, masks, num_states, has_left: tl.constexpr, has_each: tl.constexpr,
+    steps: tl.constexpr,
+):  # fmt: skip
+    """The row, and the range of flips, of what a row may take: ``device_torch.mask_of``."""
+    at = states + tl.where((state >= 0) & (state < num_states), state, 0).to(tl.int64) * 8
+    mask = tl.load(at + 2)
+    if has_left:
+        if has_each:
+            left = tl.load(each + row)
+        begin = tl.load(at + 3)
+        low = begin
+        high = tl.load(at + 4)
+        for _ in tl.static_range(steps):
+            searching = low < high
+            middle = tl.where(searching, (low + high) // 2, 0)
+            fits = tl.load(layers + 2 * middle) < left
+            low = tl.where(searching & fits, middle + 1, low)
+            high = tl.where(searching & (fits == 0), middle, high)
+        found = tl.load(layers + 2 * tl.where(low > begin, low - 1, 0) + 1)
+        mask = tl.where(left < 0, mask, tl.where(low > begin, found, 0))
+    of = masks + mask.to(tl.int64) * 4
+    return tl.load(of), tl.load(of + 1), tl.load(of + 2)
+
+
+@triton.jit
+def _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size):
+    """The states behind tokens: ``device_torch.advance``. Loops as long as the longest of them has bytes."""
+    known = (state > 1) & (state < num_states) & (token >= 0) & (token < vocab_size)
+    at = states + tl.where(known, state, 0).to(tl.int64) * 8
+    record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
+    flags = tl.load(at + 5)
+    inside = tl.load(record + 1)
+    first = (flags & 2) != 0
+    begin = tl.where(first, tl.load(record + 2), tl.load(record))
+    length = tl.where(known, tl.where(first, tl.load(record + 3), inside), 0)
+    of_byte = classes + tl.load(at + 1)
+    row = tl.load(at)
+    for i in range(tl.max(length, 0)):
+        reads = i < length
+        byte = tl.load(text + begin + i, mask=reads, other=0)
+        entry = tl.load(of_byte + byte.to(tl.int32), mask=reads, other=0).to(tl.int32) + 1
+        row = tl.where(reads, tl.load(table + row + entry, mask=reads, other=0), row)
+    reached = tl.load(table + row)
+    reached = tl.where(length == 0, tl.where(inside > 0, tl.load(at + 6), 0), reached)
+    reached = tl.where(inside < 0, flags & 1, reached)
+    return tl.where(known, reached, (state == 1).to(tl.int32))
+
+
+@triton.jit(do_not_specialize=["left"])
+def mask_kernel(
+    logits, stride, width, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words,
+    has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
+    block: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0)
+    base, flips_begin, flips_end = _mask_at(
+        tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+    )  # fmt: skip
+    at = logits + row.to(tl.int64) * stride
+    first = tl.program_id(1) * block
+    column = first + tl.arange(0, block)
+    if flips_begin < flips_end:
+        place = flips_begin + tl.arange(0, most_flips)
+        token = tl.load(flips + place, mask=place < flips_end, other=-1)
+        here = (token >= first) & (token < first + block)
+        kept = tl.load(at + token, mask=here, other=0.0)
+        tl.debug_barrier()
+        tl.store(at + column, float("-inf"), mask=column < width)
+        tl.debug_barrier()
+        tl.store(at + token, kept, mask=here)
+    else:
+        word = tl.load(rows + base.to(tl.int64) * words + column // 32, mask=column < vocab_size, other=0)
+        allowed = ((word >> (column % 32)) & 1) != 0
+        tl.store(at + column, float("-inf"), mask=(column < width) & (allowed == 0))
+
+
+@triton.jit
+def _greatest(at, column, allowed, vocab_size, infinity: tl.constexpr, magnitude: tl.constexpr):
+    """The greatest logit of some columns and the first of them that has it: as integers in the order of the
+    numbers, where equal zeros are equal and every NaN is above all others."""
+    bits = tl.load(at + column, mask=allowed, other=0).to(tl.int32)
+    size = bits & magnitude
+    key = tl.where(size > infinity, NAN_KEY, tl.where(bits < 0, -size, size))
+    key = tl.where(allowed, key, NO_KEY)
+    best = tl.max(key, 0)
+    return best, tl.min(tl.where(allowed & (key == best), column, vocab_size), 0)
+
+
+@triton.jit(do_not_specialize=["left"])
+def greatest_kernel(
+    bits, stride, batch, each, left, states, layers, masks, rows, flips, num_states, vocab_size, words, keys,
+    columns, has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
+    infinity: tl.constexpr, magnitude: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    """The greatest allowed logit of a block of columns, and its first column."""
+    row = tl.program_id(0)
+    base, flips_begin, flips_end = _mask_at(
+        tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+    )  # fmt: skip
+    at = bits + row.to(tl.int64) * stride
+    first = tl.program_id(1) * block
+    if flips_begin < flips_end:
+        place = flips_begin + tl.arange(0, most_flips)
+        token = tl.load(flips + place, mask=place < flips_end, other=-1)
+        listed = (token >= first) & (token < first + block)
+        best, found = _greatest(at, token, listed, vocab_size, infinity, magnitude)
+    else:
+        column = first + tl.arange(0, block)
+        word = tl.load(rows + base.to(tl.int64) * words + column // 32, mask=column < vocab_size, other=0)
+        allowed = ((word >> (column % 32)) & 1) != 0
+        best, found = _greatest(at, column, allowed, vocab_size, infinity, magnitude)
+    out = row * tl.num_programs(1) + tl.program_id(1)
+    tl.store(keys + out, best)
+    tl.store(columns + out, found)
+
+
+@triton.jit
+def choose_kernel(
+    keys, columns, batch, states, table, classes, text, tokens, num_states, vocab_size, chosen, reached,
+    blocks, padded: tl.constexpr,
+):  # fmt: skip
+    """The greatest of a row's blocks, and the state behind it."""
+    row = tl.program_id(0) + tl.arange(0, 1)
+    place = tl.arange(0, padded)
+    key = tl.load(keys + tl.program_id(0) * blocks + place, mask=place < blocks, other=NO_KEY)
+    column = tl.load(columns + tl.program_id(0) * blocks + place, mask=place < blocks, other=vocab_size)
+    best = tl.max(key, 0)
+    token = tl.min(tl.where(key == best, column, vocab_size), 0) + tl.zeros_like(row)
+    state = tl.load(batch + row)
+    tl.store(chosen + row, token.to(tl.int64))
+    tl.store(
+        reached + row, _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+    )
+
+
+@triton.jit
+def advance_kernel(
+    batch, taken, count, states, table, classes, text, tokens, num_states, vocab_size, reached, block: tl.constexpr
+):  # fmt: skip
+    row = tl.program_id(0) * block + tl.arange(0, block)
+    state = tl.load(batch + row, mask=row < count, other=0)
+    token = tl.load(taken + row, mask=row < count, other=0)
+    found = _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+    tl.store(reached + row, found, mask=row < count)
+
+
+@triton.jit
+def compose_kernel(
+    batch, states, table, classes, text, tokens, num_states, vocab_size, words, bitmask, block: tl.constexpr
+):  # fmt: skip
+    """One block of words of the mask of a state, by running every token from it."""
+    row = tl.program_id(0)
+    token = tl.program_id(1) * block + tl.arange(0, block)
+    state = tl.load(batch + row) + tl.zeros_like(token)
+    reached = _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size)
+    allowed = (state > 1) & (reached != 0)
+    bits = tl.reshape(allowed.to(tl.int32) << (token % 32), (block // 32, 32))
+    word = tl.program_id(1) * (block // 32) + tl.arange(0, block // 32)
+    tl.store(bitmask + row * words + word, tl.sum(bits, 1), mask=word < words)

@@ -1,0 +1,165 @@
+"""Rows of constraints that keep exact numbers of tokens (globally constrained decoding), and the choice between kinds.
+
+``start_rows`` gives every decoder its rows: by matchers, whose budgets are distances (``ConstraintRows``), or by exact
+reachability (``ReachRows``, over ``Reach``). Which tokens count:
+
+    "at_most"                       up to n tokens, the end token counted; a text of n tokens needs none
+    "exact"                         a text of exactly n tokens; the end token is never chosen
+    "exact" with ``count_end``      exactly n tokens, the last of which is an end token
+
+Matchers' budgets are exact for finite automata. With stacks their distances are upper bounds: every mask leads to an
+accepted text within the budget, but near its end tokens may be missing whose texts close several frames by one token,
+and a budget may be refused although such a text fits it. In that case ``start_rows`` goes over to exact reachability,
+so that whatever fits is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tokenfst.decoding.gcd_reach import START, Bits, Reach
+from tokenfst.decoding.rows import (
+    AnyAutomaton,
+    ConstraintRows,
+    PackedRows,
+    Rows,
+    as_lists,
+    not_allowed,
+    one_for_each,
+)
+from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError, TokenBudgetError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+Length: TypeAlias = Literal["at_most", "exact"]
+
+
+def start_rows(
+    automata: AnyAutomaton | Sequence[AnyAutomaton],
+    *,
+    prompts: int,
+    max_tokens: int,
+    width: int,
+    device: torch.device,
+    length: Length = "at_most",
+    count_end: bool = False,
+) -> Rows:
+    """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary.
+    ``max_tokens``, ``length`` and ``count_end``: see the module.
+
+    Raises ``DecodingError`` for options that make no sense, ``EmptyLanguageError``, ``TokenBudgetError``, naming
+    numbers of tokens that work, ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in
+    number, ``ConstraintError`` for canonical tokenizations, whose distances are not known.
+    """
+    if length not in ("at_most", "exact"):
+        raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
+    if count_end and length != "exact":
+        raise DecodingError('count_end goes with length="exact": at most so many always counts the end token')
+    if max_tokens < count_end:
+        raise DecodingError(f"{max_tokens} tokens are out of range: it must be at least {int(count_end)}")
+    each = one_for_each(automata, prompts)
+    if length == "exact":
+        return ReachRows(each, max_tokens, width, device, exact=True, count_end=count_end)
+    try:
+        return ConstraintRows(each, max_tokens, width, device)
+    except TokenBudgetError:
+        if not any(isinstance(automaton, TokenAutomaton) and automaton.is_pushdown for automaton in each):
+            raise
+        return ReachRows(each, max_tokens, width, device, exact=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where a row stands: its configuration, the tokens left, and the last of those taken, with the row before it."""
+
+    reach: Reach
+    at: int
+    left: int
+    ended: bool = False
+    last: int = -1
+    before: _Row | None = None
+
+
+class ReachRows(PackedRows):
+    """Rows of configurations, completed by exactly so many tokens, or at most; see the module for ``count_end``."""
+
+    def __init__(
+        self,
+        automata: Sequence[AnyAutomaton],
+        max_tokens: int,
+        width: int,
+        device: torch.device,
+        *,
+        exact: bool,
+        count_end: bool = False,
+    ) -> None:
+        super().__init__(len(automata), automata[0].vocabulary, width, device)
+        self._count_end = count_end
+        self._rows = [_Row(_reach(automaton, exact), START, max_tokens) for automaton in automata]
+        for reach in {id(row.reach): row.reach for row in self._rows}.values():
+            reach.check(max_tokens - count_end)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def is_finished(self, row: int) -> bool:
+        return self._rows[row].ended or self._rows[row].left == 0
+
+    @property
+    def accepting(self) -> torch.Tensor:
+        return torch.tensor([row.reach.accepting(row.at) for row in self._rows], device=self.device)
+
+    def distances(self) -> torch.Tensor:
+        return torch.tensor([row.reach.distance(row.at) for row in self._rows], device=self.device)
+
+    def tokens(self, row: int) -> list[int]:
+        taken, here = [], self._rows[row]
+        while here.before is not None:
+            taken.append(here.last)
+            here = here.before
+        return taken[::-1]
+
+    def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
+        self._rows = [self._after(*each) for each in zip(*as_lists(parents, tokens), strict=True)]
+        self._resize()
+
+    def _after(self, parent: int, token: int) -> _Row:
+        row = self._rows[parent]
+        if self.is_finished(parent):
+            return row
+        mask = self._mask(row, row.left)
+        if not 0 <= token < len(self.vocabulary) or not mask[token >> 5] >> (token & 31) & 1:
+            raise not_allowed(parent, token)
+        if token in self.vocabulary.eos_token_ids:
+            return _Row(row.reach, row.at, row.left - 1, True, token, row)
+        return _Row(row.reach, row.reach.advance(row.at, token), row.left - 1, False, token, row)
+
+    def _fill(self, left: Sequence[int] | None) -> None:
+        for number, row in enumerate(self._rows):
+            self._bitmask[number] = self._mask(row, row.left if left is None else left[number])
+
+    def _fill_nearer(self) -> None:
+        for number, row in enumerate(self._rows):
+            self._bitmask[number] = 0 if row.ended else row.reach.nearer(row.at)
+
+    def _mask(self, row: _Row, left: int) -> Bits:
+        if not self._count_end:
+            return row.reach.mask(row.at, left)
+        if left == 1:
+            return self._only_end if row.reach.accepting(row.at) else self._only_end & 0
+        return row.reach.mask(row.at, left - 1)
+
+
+def _reach(automaton: AnyAutomaton, exact: bool) -> Reach:
+    if isinstance(automaton, TokenAutomaton):
+        return automaton.reach(exact=exact)
+    raise ConstraintError(
+        f"{automaton!r} has no token budget: distances in canonical tokens are not known. Compile with "
+        'tokenization="all"'
+    )

@@ -1,0 +1,81 @@
+"""How the next token is chosen from masked scores: the most probable one, or a draw.
+
+``temperature``, ``top_k`` and ``top_p`` mean what they mean in transformers, and act in that order, after the mask: the
+tokens that they drop are dropped among those allowed. ``probabilities`` is the distribution that ``choose`` draws from,
+so speculative decoding compares draft and target by the very numbers that sampling uses.
+
+Invariant: what is chosen is allowed, and its score is finite. Cost: a few passes over the scores; greedy choice one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Settings; greedy unless ``do_sample``. Raises ``DecodingError`` for values outside of their range."""
+
+    do_sample: bool = False
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < float("inf"):
+            raise DecodingError(
+                f"temperature={self.temperature} is not positive: for the most probable token, do_sample=False"
+            )
+        if self.top_k is not None and self.top_k < 1:
+            raise DecodingError(f"top_k={self.top_k} leaves no token: let it be 1 or more, or None for all")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise DecodingError(f"top_p={self.top_p} is no share of the probability: let it lie in (0, 1]")
+
+    def probabilities(self, scores: torch.Tensor) -> torch.Tensor:
+        """The distribution of the next token, float64 of the shape (rows, width) of ``scores``, where forbidden tokens
+        have -inf. Greedy: all on the most probable token, the first of equals.
+
+        Raises ``LogitsError`` where a row has NaN, +inf, or no finite score.
+        """
+        check_scores(scores.amax(dim=-1))
+        if not self.do_sample:
+            return torch.nn.functional.one_hot(scores.argmax(dim=-1), scores.shape[-1]).double()
+        kept = scores.double() / self.temperature
+        if self.top_k is not None and self.top_k < kept.shape[-1]:
+            least = kept.topk(self.top_k, dim=-1).values[..., -1:]
+            kept = kept.masked_fill(kept < least, float("-inf"))
+        found = torch.softmax(kept, dim=-1)
+        if self.top_p is not None and self.top_p < 1:
+            ordered, places = found.sort(dim=-1, descending=True, stable=True)
+            drop = ordered.cumsum(dim=-1) - ordered >= self.top_p
+            found = found.masked_fill(torch.zeros_like(drop).scatter(-1, places, drop), 0.0)
+            found = found / found.sum(dim=-1, keepdim=True)
+        return found
+
+    def choose(self, scores: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+        """The next token of each row, int64 of shape (rows,). Raises what ``probabilities`` does."""
+        if self.do_sample:
+            return torch.multinomial(self.probabilities(scores), 1, generator=generator).squeeze(1)
+        best, tokens = scores.max(dim=-1)
+        check_scores(best)
+        return tokens
+
+
+def check_scores(best: torch.Tensor) -> None:
+    """Raise ``LogitsError`` where the best of a row's allowed scores is not finite."""
+    values = best.tolist()
+    if not all(map(math.isfinite, values)):
+        row = [math.isfinite(value) for value in values].index(False)
+        what = "are all -inf" if values[row] == float("-inf") else "have NaN or +inf"
+        raise LogitsError(
+            f"the scores of the tokens that row {row} may take {what}: none can be chosen. Check the model's weights "
+            "and precision, and what other processors forbid"
+        )

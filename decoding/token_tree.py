@@ -1,0 +1,93 @@
+"""Trees of tokens: several ways to go on from one place, with their beginnings shared.
+
+A node is a token after its parent, which is an earlier node or, as -1, the place the tree grows from. Drafts of
+speculative decoding are trees, and so are the token sequences of a set of labels. Numbers are given in order, so a
+parent's is less than its children's. Cost: O(depth) for a path, all else O(1) a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.errors import ModelError
+
+
+class TokenTree:
+    """``tokens`` and ``parents`` by node; ``children`` of -1 are the first tokens."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.parents: list[int] = []
+        self._children: list[dict[int, int]] = [{}]
+
+    @classmethod
+    def of_sequences(cls, sequences: Iterable[Iterable[int]]) -> tuple[TokenTree, list[int]]:
+        """The trie of some sequences, and the node that each of them ends in (-1 for the empty one)."""
+        tree = cls()
+        ends = []
+        for sequence in sequences:
+            node = -1
+            for token in sequence:
+                known = tree.children(node).get(token)
+                node = tree.append(node, token) if known is None else known
+            ends.append(node)
+        return tree, ends
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def append(self, parent: int, token: int) -> int:
+        """Add a node, and return its number. Raises ``ModelError`` where ``parent`` is no node."""
+        node = len(self.tokens)
+        if not -1 <= parent < node:
+            raise ModelError(f"node {node} of a tree has the parent {parent}, which is no earlier node")
+        self.tokens.append(token)
+        self.parents.append(parent)
+        self._children[parent + 1][token] = node
+        self._children.append({})
+        return node
+
+    def add(self, parents: Sequence[int], tokens: Sequence[int]) -> range:
+        """Add nodes, and return their numbers."""
+        first = len(self)
+        for parent, token in zip(parents, tokens, strict=True):
+            self.append(parent, token)
+        return range(first, len(self))
+
+    def children(self, node: int) -> dict[int, int]:
+        """The nodes below ``node`` by their tokens, the last of those with one token; in the order they were added."""
+        return self._children[node + 1]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether each node follows the one before it."""
+        return self.parents == list(range(-1, len(self) - 1))
+
+    def path_nodes(self, node: int) -> list[int]:
+        """The nodes from the top down to ``node``."""
+        path = []
+        while node >= 0:
+            path.append(node)
+            node = self.parents[node]
+        return path[::-1]
+
+    def path(self, node: int) -> list[int]:
+        """The tokens from the top down to ``node``."""
+        return [self.tokens[each] for each in self.path_nodes(node)]
+
+    def links(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """First child, next sibling and token of each node, as ``Matcher.traverse_draft_tree`` takes them: int64
+        (nodes + 1,), the root 0 before all others, -1 for none. No two children of a node may have one token."""
+        first = np.full(len(self) + 1, -1, np.int64)
+        sibling = np.full(len(self) + 1, -1, np.int64)
+        for node, below in enumerate(self._children):
+            numbers = [child + 1 for child in below.values()]
+            for one, other in zip([-1, *numbers], [*numbers, -1], strict=True):
+                if one < 0:
+                    first[node] = other
+                else:
+                    sibling[one] = other
+        return first, sibling, np.array([-1, *self.tokens], np.int64)

@@ -1,0 +1,127 @@
+"""Ordered CommonGen: a sentence that has given concepts, in a given order, each in some inflection.
+
+The small model is asked (`concepts: dog, throw, frisbee` and `sentence:`) for the concept sets of the half of CommonGen
+that it has not learned from; the order is that of the file. Sentences have at most 32 tokens, and a dot at the end.
+
+Compared, each with beams: no mask; a mask that asks only whether the constraint can be met by *some* continuation,
+however long, as local decoding does; a mask of what can still be met within the tokens left (reachability); and
+automata-guided beam search (ABS), which also pushes towards the concepts, without and with its ramp. Coverage is
+counted by Python's ``re``. Writes docs/experiments/ordered-commongen.md and .png.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from compared import DECODERS, quality, timed
+from corpus import commongen, concepts_prompt
+from experiments import Experiment, table
+from lemminflect import getAllInflections
+from small_model import SmallModel, load
+
+from tokenfst import Language, TokenAutomaton, compile, contains_in_order, regex
+
+TOKENS = 32
+BEAMS = 16
+SWEEP = (4, 8, 16, 32, 64, 128)
+TIMED = ("no mask", "reachability", "ABS")
+SENTENCE = regex(r" [A-Z][^\n._]*\.")
+"""What every sentence must be: a line behind the space that follows the prompt, with one dot, at its end."""
+
+
+def main() -> None:
+    run = Experiment.start("ordered-commongen", __doc__ or "")
+    loaded = load()
+    every = commongen("held out")
+    items = every if run.full else every[:: len(every) // 48][:48]
+    forms = [inflections(item.concepts) for item in items]
+    prompts = [concepts_prompt(tuple(each)) for each in forms]
+    automata, seconds = timed(lambda: [compile(constraint(each), loaded.vocabulary) for each in forms])
+    run.note(f"{len(items)} concept sets; constraints in {seconds:.1f} s")
+
+    rows, texts = [], {}
+    for name, decode in DECODERS.items():
+        texts[name], seconds = timed(lambda: decode(loaded, prompts, automata, BEAMS, TOKENS))  # noqa: B023
+        covered = [found_in_order(each, text) for each, text in zip(forms, texts[name], strict=True)]
+        words = sum(len(text.split()) for text in texts[name]) / len(items)
+        scores = quality(texts[name], [item.sentences for item in items])
+        rows.append((name, 100 * sum(covered) / len(items), *scores, words, seconds / len(items)))
+        run.note(str(rows[-1]))
+    sweep = times(loaded, prompts[: 20 if run.full else 3], automata, run)
+    shown = [(2 * index + 1) * len(items) // 6 for index in range(3)]
+    settings = (
+        f"{len(items)} of {len(every)} concept sets that were not learned from, {BEAMS} beams, at most {TOKENS} "
+        "tokens. *Seconds* are processor time for one sentence, all prompts in one batch."
+    )
+    tables = [
+        table(("decoder", "coverage %", "BLEU-4", "ROUGE-L", "words", "s a sentence"), rows),
+        "Processor seconds a sentence against beams, one prompt at a time, its masks made before:",
+        table(("decoder", *(f"k={beams}" for beams in SWEEP)), [(name, *row) for name, row in sweep.items()]),
+        "Sentences:",
+        table(
+            ("concepts", *texts),
+            [(", ".join(forms[index]), *(text[index].strip() for text in texts.values())) for index in shown],
+        ),
+    ]
+    run.write(settings, tables, lambda axes: plot(axes, rows, sweep))
+
+
+def inflections(concepts: Sequence[str]) -> dict[str, list[str]]:
+    """The forms of each concept. One that a set names twice is wanted once; a form belongs to the first that has it."""
+    forms: dict[str, list[str]] = {}
+    for concept in concepts:
+        if concept not in forms:
+            some = {form for kind in getAllInflections(concept).values() for form in kind if form.isalpha()}
+            both = {form for each in (concept, *some) for form in (each, each.capitalize())}
+            forms[concept] = sorted(both - {form for other in forms.values() for form in other})
+    return forms
+
+
+def constraint(forms: dict[str, list[str]]) -> Language:
+    """Sentences with all concepts in order."""
+    return contains_in_order(forms) & SENTENCE
+
+
+def found_in_order(forms: dict[str, list[str]], text: str) -> bool:
+    """The same by Python's ``re``."""
+    words = ".*".join(rf"\b(?:{'|'.join(map(re.escape, each))})\b" for each in forms.values())
+    return re.search(words, text, re.DOTALL) is not None
+
+
+def times(
+    loaded: SmallModel, prompts: Sequence[str], automata: Sequence[TokenAutomaton], run: Experiment
+) -> dict[str, list[float]]:
+    """The mean seconds of single prompts: of each the less of two."""
+    found: dict[str, list[float]] = {name: [] for name in TIMED}
+    for beams in SWEEP:
+        for name in TIMED:
+            spent = 0.0
+            for prompt, automaton in zip(prompts, automata, strict=False):
+                one = (loaded, [prompt], [automaton], beams, TOKENS)
+                spent += min(timed(lambda: DECODERS[name](*one))[1] for _ in range(2))  # noqa: B023
+            found[name].append(spent / len(prompts))
+        run.note(f"{beams} beams")
+    return found
+
+
+def plot(axes: Any, rows: Sequence[Any], sweep: dict[str, list[float]]) -> None:
+    names = [row[0] for row in rows]
+    places = range(len(rows))
+    axes[0].barh([place - 0.2 for place in places], [row[1] for row in rows], 0.36, label="coverage, %")
+    axes[0].barh([place + 0.2 for place in places], [row[3] for row in rows], 0.36, label="ROUGE-L")
+    axes[0].set_yticks(list(places), names)
+    axes[0].set(xlim=(0, 105), title=f"{BEAMS} beams")
+    axes[0].invert_yaxis()
+    axes[0].legend(loc="center right")
+    for name, seconds in sweep.items():
+        axes[1].plot(SWEEP, seconds, marker="o", label=name)
+    axes[1].set(xscale="log", yscale="log", xlabel="beams", ylabel="seconds a sentence", title="time")
+    axes[1].set_xticks(SWEEP, SWEEP)
+    axes[1].minorticks_off()
+    axes[1].legend()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+"""Automata-guided beam search against enumeration, on small worlds."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import torch
+
+import tokenfst
+from tokenfst.automata.symbols import SymbolAutomaton
+from tokenfst.decoding import abs as search
+from tokenfst.decoding.abs import Hypothesis, abs_beam_search
+from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.errors import (
+    DecodingError,
+    EmptyLanguageError,
+    ModelError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary import Vocabulary
+
+SYMBOLS = ("a", "b", "c")
+VOCABULARY = Vocabulary.of_symbols(SYMBOLS)
+END = VOCABULARY.eos_token_ids[0]
+KINDS = {
+    "at_most": {},
+    "exact": {"length": "exact"},
+    "counted": {"length": "exact", "count_end": True},
+}
+LEFT = {"at_most": range(99), "exact": [0], "counted": [1]}
+"""Tokens that are left after the text, for each kind of length."""
+
+
+class RandomModel:
+    """Log-probabilities that depend on the whole prefix, the same each time; a few are -inf if asked for."""
+
+    def __init__(self, seed: int, width: int = 4, impossible: float = 0.0) -> None:
+        self.seed, self.width, self.impossible = seed, width, impossible
+        self.known: dict[tuple[int, ...], torch.Tensor] = {}
+
+    def after(self, ids: tuple[int, ...]) -> torch.Tensor:
+        if ids not in self.known:
+            rng = random.Random(f"{self.seed} {ids}")
+            logits = [
+                -math.inf if token and rng.random() < self.impossible else rng.gauss(0, 2)
+                for token in range(self.width)
+            ]
+            self.known[ids] = torch.log_softmax(torch.tensor(logits), -1)
+        return self.known[ids]
+
+    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
+        return torch.stack([self.after(tuple(row)) for row in ids.tolist()])
+
+    def log_prob(self, tokens: tuple[int, ...], prompt: tuple[int, ...] = ()) -> float:
+        return sum(float(self.after((*prompt, *tokens[:t]))[token]) for t, token in enumerate(tokens))
+
+
+def random_automaton(rng: random.Random) -> TokenAutomaton | None:
+    states = rng.randint(1, 5)
+    arcs = {
+        (rng.randrange(states), rng.choice(SYMBOLS)): rng.randrange(states)
+        for _ in range(rng.randint(1, 3 * states))
+    }
+    found = SymbolAutomaton.from_transitions(
+        [(source, symbol, target) for (source, symbol), target in arcs.items()],
+        0,
+        [s for s in range(states) if rng.random() < 0.4],
+        SYMBOLS,
+    )
+    try:
+        return tokenfst.compile(found, VOCABULARY)
+    except EmptyLanguageError:
+        return None
+
+
+def accepted(automaton: TokenAutomaton, length: int, kind: str = "at_most") -> list[tuple[int, ...]]:
+    """All sequences within the budget: texts and an end token, or texts that use all of it up; or only the latter, or
+    only those with an end token that do."""
+    native = automaton._native
+    texts = [((), int(native.start))]
+    found = []
+    for left in range(length, -1, -1):
+        for text, state in texts:
+            if native.distance(state) == 0 and left in LEFT[kind]:
+                found.append((*text, END) if left else text)
+        texts = [
+            ((*text, t), native.advance(state, t))
+            for text, state in texts
+            for t in range(3)
+            if native.advance(state, t)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("count", [250, pytest.param(6000, marks=pytest.mark.soak)])
+def test_something_accepted_is_found_if_there_is_anything(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The masks keep every row alive, for any number of beams; with blocks of any width."""
+    rng = random.Random(count)
+    seen = {True: 0, False: 0}
+    while sum(seen.values()) < count:
+        automaton = random_automaton(rng)
+        if automaton is None:
+            continue
+        length, beams = rng.randint(0, 6), rng.choice([1, 1, 2, 3, 5])
+        model = RandomModel(rng.randrange(1 << 30), impossible=rng.choice([0.0, 0.0, 0.5]))
+        kind = rng.choice(list(KINDS))
+        if kind == "counted" and length == 0:
+            continue
+        texts = accepted(automaton, length, kind)
+        monkeypatch.setattr(search, "_BLOCK", rng.choice([1, 2, 3, 4, 128]))
+        options = KINDS[kind] | {
+            "num_beams": beams,
+            "max_length": length,
+            "alpha_min": rng.choice([0.0, 0.25, 1.0]),
+            "gamma": rng.choice([0.5, 1.0, math.inf]),
+            "rank_by": rng.choice(["log_prob", "pushed"]),
+            "length_penalty": rng.choice([0.0, 1.0, -0.5]),
+            "num_return_sequences": rng.randint(1, beams),
+        }
+        seen[bool(texts)] += 1
+        if not texts:
+            least = f"the least number from here is {automaton.distance()}"
+            with pytest.raises(TokenBudgetError, match=least if kind == "at_most" else "has exactly"):
+                abs_beam_search(model, [[]], automaton, width=4, **options)
+            continue
+        (found,) = abs_beam_search(model, [[]], automaton, width=4, **options)
+        assert 1 <= len(found) <= options["num_return_sequences"]
+        assert len({each.tokens for each in found}) == len(found)
+        for each in found:
+            assert each.tokens in texts
+            assert each.log_prob == pytest.approx(model.log_prob(each.tokens), abs=1e-4)
+            assert each.pushed >= each.log_prob - 1e-4
+    assert min(seen.values()) > count // 40
+
+
+@pytest.mark.parametrize("count", [80, pytest.param(3000, marks=pytest.mark.soak)])
+def test_a_beam_wide_enough_finds_the_best_sequences_in_order(count: int) -> None:
+    rng = random.Random(count + 1)
+    done = 0
+    while done < count:
+        automaton = random_automaton(rng)
+        length, penalty = rng.randint(1, 5), rng.choice([0.0, 1.0, 0.3, -0.5])
+        kind = rng.choice(list(KINDS))
+        if automaton is None or not (texts := accepted(automaton, length, kind)):
+            continue
+        done += 1
+        model = RandomModel(rng.randrange(1 << 30))
+        ranked = sorted(texts, key=lambda text: -model.log_prob(text) / max(1, len(text)) ** penalty)
+        asked = rng.choice([1, 3, 400])
+        (found,) = abs_beam_search(
+            model,
+            [[]],
+            automaton,
+            width=4,
+            num_beams=400,
+            max_length=length,
+            alpha_min=rng.choice([0.0, 0.5]),
+            length_penalty=penalty,
+            num_return_sequences=asked,
+            **KINDS[kind],
+        )
+        assert [each.tokens for each in found] == ranked[:asked]
+
+
+def test_viterbi_is_the_oracle_on_markov_chains() -> None:
+    """MAP of a Markov chain with a unary constraint takes O(T * S²): the paper's theorem 2 says NP-hard."""
+    rng = random.Random(5)
+    for _ in range(25):
+        states, length = 3, rng.randint(2, 6)
+        chain = torch.log_softmax(torch.tensor([[rng.gauss(0, 2) for _ in range(4)] for _ in range(4)]), -1)
+        place, wanted = rng.randrange(length), rng.randrange(states)
+        pattern = SymbolAutomaton.from_transitions(
+            [
+                (t, symbol, t + 1)
+                for t in range(length)
+                for s, symbol in enumerate(SYMBOLS)
+                if t != place or s == wanted
+            ],
+            0,
+            [length],
+            SYMBOLS,
+        )
+        ways = {3: (0.0, ())}  # the last row of the chain is its beginning
+        for t in range(length):
+            ways = {
+                s: max((p + float(chain[r, s]), (*text, s)) for r, (p, text) in ways.items())
+                for s in range(states)
+                if t != place or s == wanted
+            }
+        log_prob, _ = max(ways.values())
+        (found,) = abs_beam_search(
+            lambda ids, chain=chain: chain[ids[:, -1] if ids.shape[1] else torch.full((len(ids),), 3)],
+            [[]],
+            tokenfst.compile(pattern, VOCABULARY),
+            width=4,
+            num_beams=states**length,
+            max_length=length,
+        )
+        assert found[0].log_prob == pytest.approx(log_prob, abs=1e-4)
+        assert found[0].tokens[place] == wanted
+
+
+@pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
+def test_the_page_s_counterexamples() -> None:
+    """What the paper's distances get wrong: see ``docs/beam-search.md``."""
+    # Correction 1. d on the concepts, three tokens each: within T = 3 the paper's beam is empty after one token.
+    words = Vocabulary([b"c", b"a", b"t", b""], eos_token_id=3)
+    three = tokenfst.compile(tokenfst.regex("cat"), words)
+    (found,) = abs_beam_search(RandomModel(1), [[]], three, width=4, num_beams=1, max_length=3)
+    assert found[0].tokens == (0, 1, 2)
+    # Correction 2. L = {a, bcd}, exactly three tokens: a beam of one that takes `a` is lost.
+    letters = Vocabulary([b"a", b"b", b"c", b"d", b""], eos_token_id=4)
+    language = tokenfst.compile(tokenfst.regex("a|bcd"), letters)
+    likes_a = torch.log_softmax(torch.tensor([9.0, 0, 0, 0, 0]), -1)
+    (found,) = abs_beam_search(
+        lambda ids: likes_a.repeat(len(ids), 1),
+        [[]],
+        language,
+        width=5,
+        num_beams=1,
+        max_length=3,
+        length="exact",
+    )
+    assert found[0].tokens == (1, 2, 3)
+    # Corrections 5 and 6. "po" + "cat": a concept begun in vain does not hide the next; "cat" is not in "category".
+    pieces = Vocabulary([b"po", b"cat", b"egory", b" ", b""], eos_token_id=4)
+    symbols = ("pond", "cat")
+    found = tokenfst.concepts(symbols, boundaries=False).language(tokenfst.ltlf("F cat", symbols))
+    anywhere = tokenfst.compile(found, pieces)
+    whole = tokenfst.compile(tokenfst.contains_in_order(["cat"]), pieces)
+    assert {each.tokens for each in everything(anywhere, 2)} >= {(0, 1), (1, 2), (1, 4)}
+    assert {each.tokens for each in everything(whole, 2)} == {(1, 4), (1, 3), (3, 1)}
+
+
+def everything(automaton: TokenAutomaton, length: int) -> list[Hypothesis]:
+    (found,) = abs_beam_search(
+        RandomModel(2, 5), [[]], automaton, width=5, num_beams=99, num_return_sequences=99, max_length=length
+    )
+    return found
+
+
+def test_alpha_is_defined_at_the_end_and_ramps() -> None:
+    """Correction 3: 0 / 0 at t = T. Of two symbols, ``b`` leads nearer, and ``a`` is likelier."""
+    language = SymbolAutomaton.from_transitions([(0, "a", 0), (0, "b", 1), (1, "a", 1)], 0, [1], SYMBOLS)
+    automaton = tokenfst.compile(language, VOCABULARY)
+    log_probs = torch.log_softmax(torch.tensor([3.0, 0.0, 0.0, -9.0]), -1)
+
+    def pushed(tokens: tuple[int, ...], alpha_min: float, gamma: float) -> float:
+        (found,) = abs_beam_search(
+            lambda ids: log_probs.repeat(len(ids), 1),
+            [[]],
+            automaton,
+            width=4,
+            num_beams=50,
+            num_return_sequences=50,
+            max_length=4,
+            length="exact",
+            alpha_min=alpha_min,
+            gamma=gamma,
+        )
+        return next(each.pushed for each in found if each.tokens == tokens)
+
+    a, b = float(log_probs[0]), float(log_probs[1])
+    for place in range(4):
+        tokens = (0,) * place + (1,) + (0,) * (3 - place)
+        rest = 3 - place
+        for alpha_min, gamma in [(0.0, 1.0), (0.25, 1.0), (0.25, 2.0), (1.0, 1.0), (0.0, math.inf)]:
+            tight = min(1.0, (1 / rest) ** gamma) if rest else 1.0
+            alpha = alpha_min + (1 - alpha_min) * tight
+            expected = 3 * a + alpha * a + (1 - alpha) * b
+            assert pushed(tokens, alpha_min, gamma) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"num_beams": 0}, "num_beams=0"),
+        ({"max_length": -1}, "max_length=-1"),
+        ({"alpha_min": 1.5}, "alpha_min=1.5"),
+        ({"alpha_min": math.nan}, "alpha_min=nan"),
+        ({"gamma": 0}, "gamma=0"),
+        ({"rank_by": "luck"}, "rank_by='luck'"),
+        ({"length_penalty": math.inf}, "length_penalty=inf"),
+        ({"num_return_sequences": 3}, "between 1 and num_beams, 2"),
+        ({"length": "long"}, "length='long'"),
+    ],
+)
+def test_options_out_of_range_are_told_before_the_model_is_called(option: dict, message: str) -> None:
+    automaton = tokenfst.compile(tokenfst.regex("a"), Vocabulary([b"a", b""], eos_token_id=1))
+
+    def never(ids: torch.Tensor) -> torch.Tensor:
+        raise AssertionError
+
+    with pytest.raises(DecodingError, match=message):
+        abs_beam_search(never, [[]], automaton, width=2, **({"num_beams": 2, "max_length": 3} | option))
+    with pytest.raises(VocabularyMismatchError, match="scores 1 tokens"):
+        abs_beam_search(never, [[]], automaton, width=1, num_beams=2, max_length=3)
+    with pytest.raises(ModelError, match="2 constraints for 1 prompts"):
+        abs_beam_search(never, [[]], [automaton] * 2, width=2, num_beams=2, max_length=3)
+
+
+@pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
+def test_stacks_too_short_for_their_distances() -> None:
+    """One token may close two frames, so the stack's distance is 5 where three tokens suffice: they are found."""
+    vocabulary = Vocabulary([b"(", b")", b"((", b"))", b"a", b""], eos_token_id=5)
+    grammar = tokenfst.lark_grammar('start: "(" "(" start ")" ")" | "a" | "b"')
+    automaton = tokenfst.compile(grammar & tokenfst.regex(r"\(.*"), vocabulary)
+    model = RandomModel(3, 6)
+    (found,) = abs_beam_search(model, [[]], automaton, width=6, num_beams=1, max_length=3)
+    assert vocabulary.decode(found[0].tokens) == b"((a))" and len(found[0].tokens) == 3
+    (found,) = abs_beam_search(
+        model, [[]], automaton, width=6, num_beams=64, max_length=9, num_return_sequences=64
+    )
+    assert all(grammar.accepts(vocabulary.decode(each.tokens)) for each in found)
+    with pytest.raises(TokenBudgetError, match="fits into 2 tokens: the least number is 3"):
+        abs_beam_search(model, [[]], automaton, width=6, num_beams=1, max_length=2)
