@@ -330,6 +330,7 @@ class LoadedAutomaton : public TokenAutomaton {
       for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
       check_stacks(view.stacks, states, view.mask, view.mask_row.size());
     }
+    require(view.marks.size() % 4 == 0, "marks have four numbers");
     for (size_t k = 0; k < view.marks.size(); k += 4) {
       const uint32_t* row = view.marks.data() + k;
       require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");

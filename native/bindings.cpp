@@ -115,11 +115,7 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
     seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
                    words("stack_frames"), words("stack_chains"), words("stack_asks")};
   }
-  if (arrays.contains("marks")) {
-    auto marks = borrow<uint32_t>(arrays, "marks");
-    if (marks.ndim() != 2 || marks.shape(1) != 4) throw Error(Fault::Corrupt, "marks have four numbers");
-    seen.marks = view(marks);
-  }
+  if (arrays.contains("marks")) seen.marks = words("marks");
   if (arrays.contains("token_columns")) seen.columns = words("token_columns");
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
