@@ -28,6 +28,8 @@ Meaning, with a word w of bytes:
 ``selection(...)`` ``low`` to ``high`` different words of a finite set, with a separator in between
 ``call(name)``     the words of the rule ``name`` of a ``Grammar``, which alone gives calls their meaning
 ``unordered``      members in any order with separators between them, each option at most once
+``opened``         x, the opening bracket of a JSON array or object in which ``fresh`` strings are compared
+``fresh``          x, a JSON string, where no ``fresh`` one before it in the same array or object has the same value
 ``one_token(x)``   a word of x that is one token: it begins and ends where tokens do, and not in between
 ``tokens(n)``      one token of the class that the vocabulary has under the name n
 =================  ======================================================================================
@@ -74,6 +76,8 @@ class Op(enum.IntEnum):
     UNORDERED = 16
     ONE_TOKEN = 17
     TOKENS = 18
+    OPENED = 19
+    FRESH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -162,7 +162,10 @@ class Grammar:
         return self.automaton.next_bytes(prefix)
 
     def witness(self) -> bytes | None:
-        """A shortest word, the least of them in byte order; ``None`` if there is none."""
+        """A shortest word, the least of them in byte order; ``None`` if there is none. Where strings must differ
+        (``distinct.fresh``), a short one."""
+        if any(node.op is Op.FRESH for name in self._rules for node in self._rules.nodes(name)):
+            return self.automaton.shortest()
         return shortest_words(self._rules, self._budget).get(self._start)
 
     def rule_stack(self, prefix: bytes) -> tuple[str, ...]:

@@ -7,8 +7,9 @@ pointer of the keyword.
 
 Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
 them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
-Listed names never repeat. Other names may; each of the members must be valid then, and all count towards
-``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
+No name comes twice: listed ones by the rules, others and unique strings since a sequence remembers them
+(``schema_fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
+towards ``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
 
 A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
 """
@@ -114,6 +115,7 @@ def json_schema(
     whitespace: str = "flexible",
     property_order: Literal["schema", "any"] = "schema",
     additional_properties: Literal["schema", "forbid"] = "schema",
+    repeated_names: Literal["forbid", "allow"] = "forbid",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
     resolver: Resolver | None = None,
@@ -128,8 +130,10 @@ def json_schema(
     without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
     pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
     memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
-    those that their schema names, unless it says something of others (``schema_closing``). ``formats``: whether
-    ``format`` constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
+    those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names="allow"``:
+    a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
+    name comes twice (but see docs/json-schema.md on sets of 257 to a million names). ``formats``: whether ``format``
+    constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
     be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
 
@@ -142,6 +146,8 @@ def json_schema(
         raise ConstraintError(
             f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
         )
+    if repeated_names not in ("forbid", "allow"):
+        raise ConstraintError(f"repeated_names={repeated_names!r} is neither 'forbid' nor 'allow'")
     if formats not in ("assert", "annotate"):
         raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
     if property_order not in ("schema", "any"):
@@ -161,7 +167,12 @@ def json_schema(
         fractions = typed is None and known.root.draft != 4
         any_order = property_order == "any"
         writer = Writer(
-            meaning, layout(whitespace), budget or Budget(), fractions=fractions, any_order=any_order
+            meaning,
+            layout(whitespace),
+            budget or Budget(),
+            fractions=fractions,
+            any_order=any_order,
+            distinct=repeated_names == "forbid",
         )
         closed = Evaluated() if additional_properties == "forbid" else None
         rules = writer.write(meaning.formula(known.root.closing(closed)))

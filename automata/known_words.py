@@ -69,6 +69,8 @@ def _by_form(root: Expr) -> bool | None:
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
         elif node.op in SEARCHED:
             found = _known.get(node)
+        elif node.op in (Op.OPENED, Op.FRESH):
+            found = facts.get(id(node.args[0]))
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0
         else:

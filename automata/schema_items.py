@@ -3,7 +3,8 @@
 Where items are counted by what they are (``contains``), the sequence is walked by a small automaton of its own, whose
 states are rules: the number of items up to where it matters, and how many of each kind there were. A rule calls the
 next one last, so no stack is needed. Where they must differ (``uniqueItems``) and have listed values, each value is
-a member that comes at most once, in any order (``expression.unordered``).
+a member that comes at most once, in any order (``expression.unordered``); strings that are not listed are told apart as
+the text goes on (``schema_fresh``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
 from tokenfst.automata.schema_arrays import Array, Contains
 from tokenfst.automata.schema_formula import NONE, Formula
+from tokenfst.automata.schema_fresh import fresh_text
+from tokenfst.automata.schema_shape import Shape
 from tokenfst.automata.schema_values import listed_values
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -35,19 +38,27 @@ class Items:
 
     def texts(self) -> Expr:
         """The texts of all arrays of the cell. UnsupportedSchemaError for what needs too many states."""
+        distinct = False
         if self.cell.unique and (self.cell.high is None or self.cell.high > 1):
-            inner = self._distinct()
+            strings = self._different_strings()
+            distinct = strings is not None
+            inner = self._distinct() if strings is None else strings
         elif self.cell.contains:
             inner = self._containing()
         else:
             inner = self._plain()
-        return self.writer.bracketed(b"[", inner, b"]", empty=self.cell.low == 0)
+        return self.writer.bracketed(b"[", inner, b"]", empty=self.cell.low == 0, distinct=distinct)
 
     def _plain(self) -> Expr:
         """The items in order; like all of these, without the empty sequence."""
+        return self._in_order(
+            [self.writer.value(item) for item in self.cell.prefix], self.writer.value(self.cell.rest)
+        )
+
+    def _in_order(self, prefix: list[Expr], rest: Expr) -> Expr:
+        """The same, given the texts of items."""
         cell, comma = self.cell, self.layout.comma
-        length = len(cell.prefix)
-        rest = self.writer.value(cell.rest)
+        length = len(prefix)
         if not length:
             if cell.high == 0 or rest is EMPTY:
                 return EMPTY
@@ -60,7 +71,7 @@ class Items:
         elif cell.low > length:
             return EMPTY
         for place in range(length - 1, -1, -1):
-            item = self.writer.value(cell.prefix[place])
+            item = prefix[place]
             after = concat(item if place == 0 else concat(comma, item), after)
             if place and place >= cell.low:
                 after = union(after, EPSILON)
@@ -126,6 +137,26 @@ class Items:
 
     # --- uniqueItems ----------------------------------------------------------------------------------
 
+    def _different_strings(self) -> Expr | None:
+        """Items that differ, strings that are told apart as the text goes on and, at most once each, some listed
+        values; ``None`` if it is no such cell."""
+        cell = self.cell
+        if cell.contains or not self.writer.distinct:
+            return None
+        shapes = [self.writer.meaning.shape(formula) for formula in cell.prefix]
+        prefix = [_different(shape) for shape in shapes]
+        last = self.writer.meaning.shape(cell.rest)
+        rest = EMPTY if cell.rest is NONE else _different(last)
+        if rest is None or any(item is None for item in prefix):
+            return None
+        others = listed_values(last.without_strings())
+        if prefix and not others and all(not listed_values(shape.without_strings()) for shape in shapes):
+            return self._in_order([item for item in prefix if item is not None], rest)
+        if prefix or others is None:
+            return None
+        options = [self.writer.value(self.writer.meaning.constant(value)) for value in others]
+        return unordered(options, self.layout.comma, other=rest, low=max(cell.low, 1), high=cell.high)
+
     def _distinct(self) -> Expr:
         """Items that differ, out of listed values. Which ones ``prefix`` used is followed set by set; behind it, the
         others come in any order."""
@@ -178,3 +209,10 @@ class Items:
                 for used in levels[place]
             }
         return following[frozenset()]
+
+
+def _different(shape: Shape) -> Expr | None:
+    """The strings of a shape, each at most once, if there are enough of them and few other values."""
+    if not shape.strings or listed_values(shape.without_strings()) is None:
+        return None
+    return fresh_text(shape.strings)

@@ -5,7 +5,8 @@ halves: one of the first half, and then all of the second are written after comm
 members cost O(n log n), not 2^n, as a tree. Where the number of members matters, there is an expression for each listed
 name and each number written so far. After the listed names come those that are only required and all other members, in
 any order (``expression.unordered``); with ``property_order="any"``, everything comes in any order. Names of other
-members are none of these: the demands on names split all strings into disjoint classes, each with its own value.
+members are none of these: the demands on names split all strings into disjoint classes, each with its own value. A
+class of few names is listed; the names of a large one are told apart as the text goes on (``schema_fresh``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from tokenfst.automata import schema_strings
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_fresh import fresh_text, room
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_strings import Strings, has_surrogate, spelled
 from tokenfst.errors import UnsupportedSchemaError
@@ -42,11 +44,15 @@ class Members:
         self.writer, self.cell = writer, cell
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
         self.any_order = writer.any_order
+        self.distinct = False
+        """Whether there are names that are told apart as the text goes on."""
+        self.repeated = False
+        """Whether there are names that a text may repeat."""
 
     def texts(self) -> Expr:
         """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
         listed = {name for name, _ in self.cell.listed}
-        pending = sorted(self.cell.required - listed)
+        pending = sorted((self.cell.required | self._few(listed)) - listed)
         cell = self.cell
         if pending:
             cell = replace(cell, listed=(*cell.listed, *((name, ANY) for name in pending)))
@@ -60,6 +66,22 @@ class Members:
         )
 
     # --- names ----------------------------------------------------------------------------------------
+
+    def _few(self, listed: set[str]) -> frozenset[str]:
+        """Names that are not listed and of which there are few, so that they can be."""
+        if not self.writer.distinct:
+            return frozenset()
+        cells = [each.names for each in self.cell.some]
+        if self.cell.demands:
+            cells += [strings for strings, _ in self._classes(frozenset(listed))]
+        return frozenset().union(*(room(strings).words or () for strings in cells))
+
+    def _free(self, strings: Strings) -> Expr:
+        """The texts of names that are not listed."""
+        found = fresh_text([strings]) if self.writer.distinct else None
+        self.distinct |= found is not None
+        self.repeated |= found is None
+        return strings.json() if found is None else found
 
     def _classes(self, listed: frozenset[str]) -> list[_Class]:
         """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
@@ -125,15 +147,16 @@ class Members:
         if any(values[name] is NONE or has_surrogate(name) for name in required):
             return EMPTY
         names = [name for name, held in values.items() if held is not NONE and not has_surrogate(name)]
-        others = union(*(self._member(strings.json(), held) for strings, held in classes))
         low, high = self.cell.low, self.cell.high
         if high == 0 and not required:
             return self.writer.bracketed(b"{", EMPTY, b"}", empty=not some)
+        witnesses = [union(*(self._witnesses(each, classes))) for each in some]
+        others = union(*(self._member(self._free(strings), held) for strings, held in classes))
         if high is not None and others is EMPTY and high >= len(names):
             high = None
         if low <= len(required):
             low = 0
-        if low > len(required) + 1 and others is not EMPTY:
+        if low > len(required) + 1 and others is not EMPTY and self.repeated:
             raise UnsupportedSchemaError(
                 self.cell.where,
                 f"it asks for {low} members and requires {len(required)}: the others may have names that are not "
@@ -142,16 +165,17 @@ class Members:
         counted = high is not None or low > 1
         members = {name: self._member(spelled(name), values[name]) for name in names}
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
-        witnesses = [union(*(self._witnesses(each, classes))) for each in some]
+        apart = [
+            members[name] for name in names if name not in required and (self.any_order or name in pending)
+        ]
         if self.any_order:
-            free = [members[name] for name in names if name not in required]
-            chain = self._any_order(left, witnesses, free, others, low, high)
+            chain = self._any_order(left, witnesses, apart, others, low, high)
         else:
-            tail = self._tail(left, witnesses, others, low, high, counted=counted)
+            tail = self._tail(left, witnesses, apart, others, low, high, counted=counted)
             ordered = [(members[name], name in required) for name in names if name not in pending]
             chain = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
         empty = not required and not some and low == 0
-        return self.writer.bracketed(b"{", chain, b"}", empty=empty)
+        return self.writer.bracketed(b"{", chain, b"}", empty=empty, distinct=self.distinct)
 
     def _member(self, name: Expr, formula: Formula) -> Expr:
         return concat(name, self.layout.colon, self.writer.value(formula))
@@ -165,7 +189,7 @@ class Members:
             for each in group:
                 names = schema_strings.meet(names, (each.names,))
             if formula is not NONE:
-                found += [self._member(one.json(), formula) for one in names]
+                found += [self._member(self._free(one), formula) for one in names]
         return found
 
     def _listed(self, ordered: list[tuple[Expr, bool]], tail: Callable[[int], Expr]) -> Expr:
@@ -217,18 +241,20 @@ class Members:
         self,
         left: list[Expr],
         some: list[Expr],
+        apart: list[Expr],
         others: Expr,
         low: int,
         high: int | None,
         *,
         counted: bool,
     ) -> Callable[[int], Expr]:
-        """The texts after the listed members: any others, and each of ``left`` and ``some`` once, in any order."""
+        """The texts after the listed members: any others, each of ``left`` and ``some`` once, and each of ``apart`` at
+        most once, in any order."""
 
         def tail(count: int) -> Expr:
             least = max(low - count, 0) if counted else 0
             most = high - count if counted and high is not None else None
-            more = self._any_order(left, some, [], others, least, most)
+            more = self._any_order(left, some, apart, others, least, most)
             if not count:
                 return more
             done = EPSILON if not left and not some and least == 0 else EMPTY
@@ -245,7 +271,7 @@ class Members:
         low: int,
         high: int | None,
     ) -> Expr:
-        """Members in any order, at least one; ``low`` is at most one more than ``required``."""
+        """Members in any order, at least one."""
         return unordered(
             [*required, *some, *free],
             self.layout.comma,

@@ -7,7 +7,7 @@ formula holds. ``additionalProperties`` is a demand on the names that are neithe
 The complement of a demand is that *some* member breaks it. So ``and`` appends, ``not`` is a union of small cells, and
 which sets of names overlap is decided once, when a cell is lowered.
 
-A text that repeats a name has both members here, and each must be valid.
+Where a text may repeat a name (``json_schema``), it has both members here, and each must be valid.
 """
 
 from __future__ import annotations

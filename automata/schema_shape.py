@@ -13,7 +13,7 @@ type are refused: each becomes an automaton that runs beside the others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from tokenfst.automata import schema_arrays, schema_objects, schema_strings
@@ -56,6 +56,10 @@ class Shape:
             or self.objects
             or not self.numbers.is_empty()
         )
+
+    def without_strings(self) -> Shape:
+        """All its other values."""
+        return replace(self, strings=NO_STRING)
 
 
 EVERY = Shape()

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tokenfst.automata.distinct import opened
 from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, union
 from tokenfst.automata.json_numbers import NumberSet, number_language
 from tokenfst.automata.schema_arrays import Array
@@ -36,7 +37,7 @@ ANY_RULE = "any"
 """The rule of any JSON value."""
 
 
-_ANY: dict[tuple[Layout, bool], Expr] = {}
+_ANY: dict[tuple[Layout, bool, bool], Expr] = {}
 _MOST_LAYOUTS = 16
 
 
@@ -55,12 +56,19 @@ class Writer:
     """Writes the rules of one schema."""
 
     def __init__(
-        self, meaning: Meaning, layout: Layout, budget: Budget, *, fractions: bool, any_order: bool
+        self,
+        meaning: Meaning,
+        layout: Layout,
+        budget: Budget,
+        *,
+        fractions: bool,
+        any_order: bool,
+        distinct: bool,
     ) -> None:
         """``fractions``: whether 1.0 is an integer, which in draft-04 it is not. ``any_order``: whether members come
-        in any order."""
+        in any order. ``distinct``: whether names that no schema lists must differ."""
         self.meaning, self.layout, self.budget = meaning, layout, budget
-        self.fractions, self.any_order = fractions, any_order
+        self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
         self._known: dict[Formula, Expr] = {NONE: EMPTY}
         self._shared: dict[Shape, str] = {}
@@ -104,11 +112,16 @@ class Writer:
         self._waiting.append((unique, make))
         return unique
 
-    def bracketed(self, left: bytes, filled: Expr, right: bytes, *, empty: bool) -> Expr:
-        """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing."""
-        opened, closed = literal(left), literal(right)
-        bare = concat(opened, self.layout.empty, closed) if empty else EMPTY
-        return union(bare, concat(opened, self.layout.opened, filled, self.layout.closing, closed))
+    def bracketed(
+        self, left: bytes, filled: Expr, right: bytes, *, empty: bool, distinct: bool = False
+    ) -> Expr:
+        """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing.
+        ``distinct``: there are strings right inside that must differ."""
+        before, behind = literal(left), literal(right)
+        if distinct:
+            before = opened(before)
+        bare = concat(before, self.layout.empty, behind) if empty else EMPTY
+        return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, behind))
 
     def _value(self, formula: Formula) -> Expr:
         shape = EVERY if formula is ANY else self.meaning.shape(formula)
@@ -149,7 +162,7 @@ class Writer:
 
     def _any(self) -> Expr:
         """The body of ``ANY_RULE``, one object for all schemas."""
-        key = self.layout, self.fractions
+        key = self.layout, self.fractions, self.distinct
         found = _ANY.get(key)
         if found is None:
             if len(_ANY) >= _MOST_LAYOUTS:

@@ -55,6 +55,9 @@ TENSORS = (
 )
 """In the order of the file: wide types first, so that all are aligned, and then by name."""
 
+MARKS = Tensor("marks", "U32", ("marked", 4))
+"""What automata with strings that must differ have beside. It stands before ``mask``."""
+
 STACK_TENSORS = (
     Tensor("stack_asks", "U32", ("asks", 3)),
     Tensor("stack_chains", "U32", ("chains", 3)),
@@ -78,13 +81,17 @@ def version_of(names: Container[str]) -> int:
 
 def tensors(names: Container[str]) -> tuple[Tensor, ...]:
     """The tensors of a file, in its order, given what it holds."""
+    found = list(TENSORS)
     if TOKEN_COLUMNS.name in names:
-        place = next(number for number, tensor in enumerate(TENSORS) if tensor.name == "worst")
-        return (*TENSORS[:place], TOKEN_COLUMNS, *TENSORS[place:])
-    if not any(tensor.name in names for tensor in STACK_TENSORS):
-        return TENSORS
-    place = next(number for number, tensor in enumerate(TENSORS) if tensor.name == "table")
-    return (*TENSORS[:place], *STACK_TENSORS, *TENSORS[place:])
+        place = next(number for number, tensor in enumerate(found) if tensor.name == "worst")
+        found.insert(place, TOKEN_COLUMNS)
+    if any(tensor.name in names for tensor in STACK_TENSORS):
+        place = next(number for number, tensor in enumerate(found) if tensor.name == "table")
+        found[place:place] = STACK_TENSORS
+    if MARKS.name in names:
+        place = next(number for number, tensor in enumerate(found) if tensor.name == "mask")
+        found.insert(place, MARKS)
+    return tuple(found)
 
 
 DTYPES: dict[str, npt.DTypeLike] = {"U32": np.dtype("<u4"), "U8": np.dtype("u1")}

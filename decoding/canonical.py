@@ -74,6 +74,11 @@ class CanonicalAutomaton:
                 f"{self.source} needs a stack; canonical tokenizations are of regular languages. Compile its "
                 "truncate(depth) instead"
             )
+        if self.native.has_marks:
+            raise ConstraintError(
+                f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), "
+                'which no finite automaton remembers: make the schema with repeated_names="allow"'
+            )
         self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
         self._lock = threading.RLock()
         self._words = (len(self.vocabulary) + 31) // 32

@@ -21,10 +21,26 @@ struct Arrays {
   std::vector<uint32_t> flip_offsets;  // masks + 1
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
+  std::vector<uint32_t> marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not
   std::vector<uint32_t> columns;  // pairs: a special token, or last kNone for the boundary of tokens, and its column
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
 };
+
+// The bit of a mark's signs that says that some prefixes have few ends.
+constexpr uint32_t kThinSign = 4;
+
+template <class Number>
+std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& order, Number&& number) {
+  std::vector<uint32_t> out;
+  for (size_t k = 0; k < order.size(); ++k) {
+    const State q = order[k];
+    if (!bytes.is_marked(q)) continue;
+    const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (bytes.marks().thin ? kThinSign : 0), number(holds), number(fails)});
+  }
+  return out;
+}
 
 // The masks and rows of a pool as flat arrays.
 template <class Out>
@@ -111,6 +127,7 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
     for (uint32_t c = 0; c < out.num_classes; ++c) out.table[k * out.num_classes + c] = number[row[c]];
   }
   masks.write(out);
+  out.marks = marks_of(bytes, order, [&](State q) { return number[q]; });
   out.start = number[automaton.start().state];
   out.inner_start = number[bytes.inner_start()];
   return out;
@@ -156,6 +173,7 @@ inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   }
   out.stacks = expansion.arrays([&](uint32_t id) { return masks.number(id); });
   masks.write(out);
+  out.marks = marks_of(bytes, order, [&](State q) { return expansion.number_of(q); });
   out.start = expansion.number_of(automaton.start().state);
   out.inner_start = expansion.number_of(bytes.inner_start());
   return out;
@@ -173,6 +191,7 @@ struct View {
   uint32_t num_classes, start, inner_start;
   std::shared_ptr<void> owner;
   StackView stacks{};
+  std::span<const uint32_t> marks{};
   std::span<const uint32_t> columns{};
 };
 
@@ -193,6 +212,10 @@ class LoadedAutomaton : public TokenAutomaton {
       adopt_state(q, view.mask[q] == 0 && !later ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
     }
     if (!view.stacks.empty()) adopt_stacks(view);
+    for (size_t k = 0; k < view.marks.size(); k += 4) {
+      const uint32_t* row = view.marks.data() + k;
+      bytes().adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3], row[1] & kThinSign);
+    }
   }
 
  private:
@@ -306,6 +329,12 @@ class LoadedAutomaton : public TokenAutomaton {
     } else {
       for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
       check_stacks(view.stacks, states, view.mask, view.mask_row.size());
+    }
+    require(view.marks.size() % 4 == 0, "marks have four numbers");
+    for (size_t k = 0; k < view.marks.size(); k += 4) {
+      const uint32_t* row = view.marks.data() + k;
+      require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
+      require((row[1] & ~kThinSign) >= 1 && row[1] < 8, "a mark has signs that exist");
     }
     require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
     require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");

@@ -115,7 +115,10 @@ class StackExpansion {
   void find_effects() {
     for (size_t k = 1; k < resting_; ++k) {
       const State* row = bytes_.row(order_[k]);
-      for (uint32_t c = 0; c < bytes_.num_classes(); ++c) number(row[c]);
+      for (uint32_t c = 0; c < bytes_.num_classes(); ++c) {
+        number(row[c]);
+        for (State raw : after_marks(bytes_, row[c])) number(raw);
+      }
     }
     for (size_t k = 0; k < order_.size(); ++k) {
       State q = order_[k];

@@ -23,6 +23,7 @@
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
 #include "program_code_bindings.hpp"
+#include "shortest_distinct.hpp"
 #include "suffix_bindings.hpp"
 
 namespace nb = nanobind;
@@ -114,6 +115,7 @@ std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabular
     seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
                    words("stack_frames"), words("stack_chains"), words("stack_asks")};
   }
+  if (arrays.contains("marks")) seen.marks = words("marks");
   if (arrays.contains("token_columns")) seen.columns = words("token_columns");
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
@@ -150,6 +152,8 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
     add("stack_chains", out.stacks.chains, 3);
     add("stack_asks", out.stacks.asks, 3);
   }
+  const size_t marked = out.marks.size() / 4;
+  if (automaton.bytes().marks().any) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
   if (size_t columns = out.columns.size() / 2) result["token_columns"] = to_numpy(std::move(out.columns), {columns, 2});
   result["start"] = out.start;
   result["inner_start"] = out.inner_start;
@@ -240,36 +244,28 @@ void bind_automata(nb::module_& m) {
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
-            Stacks stacks;
-            Walker walker(self, stacks);
-            return self.accepting(walker.run(walker.start(), text).state);
+            TextWalk walk(self);
+            return !is_dead(walk.config()) && walk.run(text) == text.size() && walk.accepting();
           }, "data"_a)
       .def(
           "viable_prefix",
           [](ByteAutomaton& self, nb::bytes data) -> int64_t {
             std::string_view text = from_bytes(data);
             nb::gil_scoped_release nogil;
-            Stacks stacks;
-            Walker walker(self, stacks);
-            Config at = walker.start();
-            if (is_dead(at)) return -1;
-            for (size_t i = 0; i < text.size(); ++i) {
-              if (is_dead(at = walker.step(at, static_cast<uint8_t>(text[i])))) return static_cast<int64_t>(i);
-            }
-            return static_cast<int64_t>(text.size());
+            TextWalk walk(self);
+            return is_dead(walk.config()) ? -1 : static_cast<int64_t>(walk.run(text));
           },
           "data"_a)
       .def(
           "next_bytes",
           [](ByteAutomaton& self, nb::bytes prefix) {
-            Stacks stacks;
-            Walker walker(self, stacks);
-            State q = walker.run(walker.start(), from_bytes(prefix)).state;
+            TextWalk walk(self);
+            walk.run(from_bytes(prefix));
             std::string next;
-            for (int byte = 0; q != kDead && byte < 256; ++byte) {
-              if (self.step(q, static_cast<uint8_t>(byte)) != kDead) next += static_cast<char>(byte);
+            for (int byte = 0; !is_dead(walk.config()) && byte < 256; ++byte) {
+              if (walk.can_step(static_cast<uint8_t>(byte))) next += static_cast<char>(byte);
             }
-            return nb::make_tuple(to_bytes(next), self.accepting(q));
+            return nb::make_tuple(to_bytes(next), walk.accepting());
           },
           "prefix"_a)
       .def("rules_around", [](ByteAutomaton& self, nb::bytes prefix) {
@@ -292,11 +288,23 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                nb::gil_scoped_release nogil;
-               word = self.shortest();
+               word = self.marks().any ? ShortestDistinct(self).find("") : self.shortest();
              }
              if (!word) return std::nullopt;
              return to_bytes(*word);
            })
+      .def("completed",
+           [](ByteAutomaton& self, nb::bytes prefix) -> std::optional<nb::bytes> {
+             std::optional<std::string> word;
+             {
+               std::string begun(from_bytes(prefix));
+               nb::gil_scoped_release nogil;
+               word = ShortestDistinct(self).find(std::move(begun));
+             }
+             if (!word) return std::nullopt;
+             return to_bytes(*word);
+           }, "prefix"_a)
+      .def_prop_ro("has_marks", [](const ByteAutomaton& self) { return self.marks().any; })
       .def("determinize",
            [](ByteAutomaton& self) {
              Tables tables;
@@ -349,6 +357,7 @@ void bind_automata(nb::module_& m) {
       .def("expand", &expand_to_python)
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
       .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
+      .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().marks().any; })
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
@@ -482,7 +491,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
       .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
       .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
-      .def_prop_ro("state", [](const Matcher& self) { return uint64_t{self.config().stack} << 32 | self.config().state; },
+      .def_prop_ro("state", &Matcher::state,
                    "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
 }

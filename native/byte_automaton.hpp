@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "derivatives.hpp"
+#include "blame.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
@@ -40,6 +40,7 @@ class ByteAutomaton {
     arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
+    marks_.any = loaded.has_marks, marks_.thin = loaded.has_thin_marks;
     symbols_ = loaded.symbols;
     if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
     make_classes();
@@ -200,6 +201,23 @@ class ByteAutomaton {
     return state != kDead && alive(state) ? state : kDead;
   }
 
+  // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
+  const Marks& marks() const { return marks_; }
+  template <class... Known>
+  void adopt_marks(State raw, Known... known) { states_[raw].marked = true, marks_.adopt(raw, known...); }
+  // Of the target of a step: whether marks are ahead, which, and where it leads once they are passed.
+  bool is_marked(State raw) const { return states_[raw].marked; }
+  uint32_t signs(State raw) {
+    if (!marks_.signs(raw)) with_arena([&](Arena&) { marks_.keep_signs(raw, derivatives_.signs_ahead(states_[raw].node)); });
+    return marks_.signs(raw) - 1;
+  }
+  State passed(State raw, bool holds) {
+    if (uint32_t known = marks_.passed(raw, holds)) return known - 1;
+    const State state = intern(with_arena([&](Arena&) { return derivatives_.passed(states_[raw].node, holds); }));
+    with_arena([&](Arena&) { marks_.keep_passed(raw, holds, state); });
+    return state;
+  }
+
   size_t memory() {
     std::lock_guard lock(mutex_);
     return bytes_held();
@@ -239,6 +257,7 @@ class ByteAutomaton {
 
   // Every state that bytes reach from the start, in breadth-first order, renumbered from 1.
   Tables determinize() {
+    marks_.refuse();
     Tables out;
     out.classes = classes_;
     out.num_classes = num_classes_;
@@ -271,6 +290,7 @@ class ByteAutomaton {
       check(deadline, order[i]);
       const State* next = row(order[i]);
       for (uint32_t c = 0; c < num_classes_; ++c) visit(next[c]);
+      for (State q : after_marks(*this, order[i])) visit(q);
     }
     return order;
   }
@@ -285,6 +305,7 @@ class ByteAutomaton {
     std::atomic<const State*> row{nullptr};
     NodeId node = kEmpty;
     uint8_t accepting = 0;
+    bool marked = false;
     std::atomic<Life> life{Life::Unknown};
     // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
     // and its effect. As a shape: its stacks.
@@ -327,6 +348,7 @@ class ByteAutomaton {
     StateInfo& info = states_[id];
     info.node = node;
     info.accepting = arena_[node].nullable;
+    info.marked = arena_[node].has(kMarkAhead);
     if (node == kEmpty) {
       info.life.store(Life::Dead);
       info.row.store(fresh_row(), std::memory_order_release);
@@ -471,36 +493,16 @@ class ByteAutomaton {
 
   // Names the counted repetition, or other labelled part, that most of the newest states are inside of.
   [[noreturn]] void exceed(const char* resource, double limit) {
-    std::unordered_map<NodeId, size_t> hits;
-    size_t newest = states_.size();
-    for (size_t q = newest > 512 ? newest - 512 : 0; q < newest; ++q) {
-      std::vector<NodeId> stack{states_[q].node};
-      for (size_t steps = 0; !stack.empty() && steps < 64; ++steps) {
-        NodeId id = stack.back();
-        stack.pop_back();
-        const Node& node = arena_[id];
-        NodeId counted = id;  // its name does not change while it is walked
-        if (node.kind == Kind::Repeat) counted = node.a;
-        if (node.kind == Kind::Pick) counted = derivatives_.selections().selection(node.a).first;
-        if (node.kind == Kind::Unordered) counted = derivatives_.unordered().origin(id);
-        ++hits[counted];
-        if (node.kind == Kind::Concat) stack.insert(stack.end(), {node.b, node.a});
-        if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(id).begin(), arena_.list(id).end());
-        if (node.kind == Kind::Repeat || node.kind == Kind::Not) stack.push_back(node.a);
-      }
-    }
-    std::string where;
-    size_t most = 0;
-    for (auto& [node, text] : labels_) {
-      if (auto it = hits.find(node); it != hits.end() && it->second > most) most = it->second, where = text;
-    }
-    throw BudgetExceeded(resource, limit, where);
+    std::vector<NodeId> newest;
+    for (size_t q = states_.size() > 512 ? states_.size() - 512 : 0; q < states_.size(); ++q) newest.push_back(states_[q].node);
+    throw BudgetExceeded(resource, limit, most_around(arena_, derivatives_, newest, labels_));
   }
 
   Budget budget_;
   Arena arena_;
   Derivatives derivatives_;
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
+  Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;
   std::array<uint8_t, 256> classes_{};
   uint32_t num_classes_ = 0, symbols_ = 0, first_symbol_ = 0, boundary_ = kNone;

@@ -6,9 +6,11 @@
 // size of the alphabet.
 #pragma once
 
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "marks.hpp"
 #include "selections.hpp"
 #include "unordered.hpp"
 
@@ -32,6 +34,55 @@ class Derivatives {
   std::span<const Move> moves(NodeId id) {
     if (!known(id)) get(id, nullptr);
     return {pool_.data() + memo_[id].first, memo_[id].second};
+  }
+
+  // What is left of an expression once the marks ahead are passed: those that say Fresh only if that `holds`.
+  NodeId passed(NodeId id, bool holds) {
+    check_stack();
+    const Node node = arena_[id];
+    if (!node.has(kMarkAhead)) return id;
+    switch (node.kind) {
+      case Kind::Mark:
+        return node.a == static_cast<uint32_t>(Sign::Fresh) && !holds ? kEmpty : kEpsilon;
+      case Kind::Concat: {
+        const NodeId head = passed(node.a, holds);
+        if (!arena_[node.a].nullable) return arena_.concat(head, node.b);
+        const NodeId rest = arena_[head].nullable ? passed(node.b, holds) : kEmpty;
+        if (head == kEpsilon || head == kEmpty) return rest;
+        NodeId some[] = {head, arena_.concat(arena_.bytes(ByteSet::all()), kUniverse)};
+        return arena_.either(arena_.concat(arena_.all_of(some), node.b), rest);
+      }
+      case Kind::Or:
+      case Kind::And: {
+        std::vector<NodeId> parts(arena_.list(id).begin(), arena_.list(id).end());
+        for (NodeId& part : parts) part = passed(part, holds);
+        return node.kind == Kind::Or ? arena_.any_of(parts) : arena_.all_of(parts);
+      }
+      case Kind::Unordered: {
+        const NodeId rest = passed(node.a, holds);
+        return rest == kEmpty ? kEmpty : unordered_.resolved(rest, node.b, node.low, node.high);
+      }
+      default:
+        throw Error(Fault::Constraint, "a mark of what is excluded stands where it has no meaning");
+    }
+  }
+
+  // The signs of all marks ahead, as bits.
+  uint32_t signs_ahead(NodeId id) const {
+    uint32_t found = 0;
+    std::vector<NodeId> stack{id};
+    std::unordered_set<NodeId> seen;
+    while (!stack.empty()) {
+      const NodeId at = stack.back();
+      stack.pop_back();
+      const Node& node = arena_[at];
+      if (!node.has(kMarkAhead) || !seen.insert(at).second) continue;
+      if (node.kind == Kind::Mark) found |= bit(static_cast<Sign>(node.a));
+      else if (node.kind == Kind::Or || node.kind == Kind::And) stack.insert(stack.end(), arena_.list(at).begin(), arena_.list(at).end());
+      else stack.push_back(node.a);
+      if (node.kind == Kind::Concat && arena_[node.a].nullable) stack.push_back(node.b);
+    }
+    return found;
   }
 
   // What `id` is where a token ends and the next begins. Boundaries are no bytes: where nothing speaks of tokens they
@@ -139,6 +190,7 @@ class Derivatives {
       case Kind::Open:
       case Kind::Label:
       case Kind::Tag:
+      case Kind::Mark:
       case Kind::Token:
         return {};
       case Kind::Begun:

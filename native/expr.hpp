@@ -59,7 +59,7 @@ class Arena {
 
   NodeId bytes(const ByteSet& set) {
     if (set.empty()) return kEmpty;
-    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint8_t{0}, 0, sets_.add(set), 0, 0, 0});
+    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, sets_.add(set), 0, 0, 0});
   }
   // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
   void widen(uint32_t symbols, bool tokens_in_rules) {
@@ -75,7 +75,7 @@ class Arena {
   NodeId token(NodeId text, Kind place = Kind::Token) {
     if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
     const Node& node = nodes_[text];
-    const uint8_t traits = static_cast<uint8_t>((node.traits & ~kEndless) | kHasToken);
+    const uint16_t traits = static_cast<uint16_t>((node.traits & ~kEndless) | kHasToken);
     return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
   }
   uint32_t add_machine(std::shared_ptr<const Machine> machine) {
@@ -84,7 +84,7 @@ class Arena {
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint8_t{0}, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint16_t{0}, 0, machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
@@ -158,7 +158,7 @@ class Arena {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken); });
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken | kMarkAhead); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -190,7 +190,7 @@ class Arena {
     if (a == kUniverse) return kEmpty;
     const Node& node = nodes_[a];
     const bool finite = node.traits == 0;
-    const uint8_t traits = (node.traits & ~kEndless) | kHasLoop | (finite ? kEndless : 0);
+    const uint16_t traits = (node.traits & ~kEndless) | kHasLoop | (finite ? kEndless : 0);
     return intern({Kind::Not, !node.nullable, finite, traits, deeper(node.depth), a, 0, 0, 0});
   }
 
@@ -206,12 +206,12 @@ class Arena {
       if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
     }
     const Node& node = nodes_[a];
-    uint8_t traits = node.traits;
+    uint16_t traits = node.traits;
     if (high == kUnbounded) traits |= kHasLoop | (node.certain && !node.nullable ? kEndless : 0);
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint8_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -256,7 +256,7 @@ class Arena {
         }
         changed |= nullable != node.nullable || behind != node.has(kHasBehind);
         node.nullable = nullable;
-        node.traits = static_cast<uint8_t>(behind ? node.traits | kHasBehind : node.traits & ~kHasBehind);
+        node.traits = static_cast<uint16_t>(behind ? node.traits | kHasBehind : node.traits & ~kHasBehind);
       }
     }
   }
@@ -270,7 +270,7 @@ class Arena {
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
 
-  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint8_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
   // The border behind a called rule's body.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
   // The empty word, at the end of what is left of rule `k`: for showing stacks.
@@ -286,7 +286,7 @@ class Arena {
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
     uint32_t at = static_cast<uint32_t>(pool_.size());
     pool_.insert(pool_.end(), parts.begin(), parts.end());
-    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint8_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)), deeper(nodes_[parts[0]].depth), at,
+    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)), deeper(nodes_[parts[0]].depth), at,
                           static_cast<uint32_t>(parts.size()), 0, 0});
   }
 
@@ -308,8 +308,8 @@ class Arena {
     return static_cast<uint16_t>(depth + 1);
   }
 
-  // Nullable wherever it stands: no look-behind has a say.
-  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind); }
+  // Nullable wherever it stands: no look-behind and no mark has a say.
+  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind | kMarkAhead); }
 
   static void sort_unique(std::vector<NodeId>& args) {
     std::sort(args.begin(), args.end());
@@ -325,7 +325,7 @@ class Arena {
       if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
     }
     const bool certain = x.certain && y.certain;
-    const uint8_t traits = (x.traits | y.traits) & (certain ? 0xff : ~kEndless);
+    const uint16_t traits = (x.traits | (x.nullable ? y.traits : y.traits & ~kMarkAhead)) & (certain ? 0xffff : ~kEndless);
     return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
   }
 
@@ -484,7 +484,7 @@ class Arena {
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   ByteSet everything_ = ByteSet::all();
-  uint8_t token_in_rules_ = 0;
+  uint16_t token_in_rules_ = 0;
   ByteSets sets_;
   std::vector<std::shared_ptr<const Machine>> machines_;
   struct Rule {

@@ -202,6 +202,7 @@ inline std::string canonical_key(const Arena& arena, NodeId root) {
     put(static_cast<uint32_t>(operands.size()));
     for (NodeId operand : operands) put(number.at(operand));
     if (node.kind == Kind::Repeat) put(node.low), put(node.high);
+    if (node.kind == Kind::Mark) put(node.a);
     if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), sizeof(ByteSet));
     if (node.kind == Kind::Machine) {
       const Machine& machine = arena.machine(id);

@@ -21,6 +21,18 @@ class Lengths {
     if (!solved_) solve();
     return length(id);
   }
+  // Of what completes a configuration: its top, and each frame below on its own.
+  uint32_t of(Config config, Stacks& stacks) {
+    if (bytes_.num_stacks(config.state) == 0) return of(bytes_.node(config.state));
+    uint32_t least = kUnreachable;
+    for (const Member& member : bytes_.shape(config.state).members) {
+      const StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
+      uint32_t below = 0;
+      for (StackId at = node; at != kBottom && below < kUnreachable; at = stacks.edges(at)[0].below) below = plus(below, of(bytes_.frame(stacks.edges(at)[0].frame).body));
+      least = std::min(least, plus(of(member.top), below));
+    }
+    return least;
+  }
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1;
@@ -182,5 +194,26 @@ class Lengths {
   std::map<NodeId, uint32_t> variables_;
   std::unordered_map<NodeId, uint32_t> memo_, searched_;
 };
+
+// The least lengths in bytes from the states of finished tables without stacks, backwards from acceptance.
+inline std::vector<uint32_t> lengths_of_tables(ByteAutomaton& bytes) {
+  const State states = static_cast<State>(bytes.num_states());
+  std::vector<std::vector<State>> before(states);
+  std::vector<State> queue;
+  std::vector<uint32_t> lengths(states, kUnreachable);
+  for (State q = 1; q < states; ++q) {
+    const State* row = bytes.row(q);
+    for (uint32_t c = 0; c < bytes.num_classes(); ++c) {
+      for (State to : after_marks(bytes, row[c])) before[to].push_back(q);
+    }
+    if (bytes.accepting(q)) lengths[q] = 0, queue.push_back(q);
+  }
+  for (size_t k = 0; k < queue.size(); ++k) {
+    for (State q : before[queue[k]]) {
+      if (lengths[q] == kUnreachable) lengths[q] = lengths[queue[k]] + 1, queue.push_back(q);
+    }
+  }
+  return lengths;
+}
 
 }  // namespace tokenfst

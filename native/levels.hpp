@@ -78,22 +78,24 @@ class Levels {
  private:
   static constexpr uint32_t kOpaque = (1u << 30) - 1;  // no frame has this number
 
-  // A step that ends a level: it rests in `state` only when the stack below is looked into; or, with a byte class, it is
-  // to be tried again from `state` with what lies below. `frames` are known to lie between, top first.
+  // A step that ends a level: it rests in `state` only when the stack below is looked into; or, with a target, it is
+  // to be taken again from `state` with what lies below. `frames` are known to lie between, top first.
   struct Return {
     std::string text;
     State state;
-    uint32_t again = kNone;
+    State again = kDead;
     std::vector<uint32_t> frames{};
   };
 
   void visit(uint32_t index) {
     const Place place = places_[index];
     for (auto [byte_class, byte] : byte_of_) {
-      Config to = walker_.next({place.state, bytes_.num_stacks(place.state) ? below(place.level) : kBottom}, byte_class);
-      std::string text = place.text + static_cast<char>(byte);
-      if (walker_.blocked()) end(place.level, {text, place.state, byte_class});
-      else arrive(place.level, text, to);
+      const std::string text = place.text + static_cast<char>(byte);
+      for (State raw : after_marks(bytes_, bytes_.row(place.state)[byte_class])) {
+        Config to = walker_.arrive({place.state, bytes_.num_stacks(place.state) ? below(place.level) : kBottom}, raw);
+        if (walker_.blocked()) end(place.level, {text, place.state, raw});
+        else arrive(place.level, text, to);
+      }
     }
   }
 
@@ -149,7 +151,7 @@ class Levels {
     StackId node = below(caller.level);
     for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
     found.text = caller.text + found.text;
-    Config to = found.again == kNone ? walker_.resume({found.state, node}) : walker_.next({found.state, node}, found.again);
+    Config to = found.again == kDead ? walker_.resume({found.state, node}) : walker_.arrive({found.state, node}, found.again);
     check();
     if (walker_.blocked()) end(caller.level, found);
     else arrive(caller.level, found.text, to);

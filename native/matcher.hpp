@@ -1,6 +1,8 @@
 // One decoding: a token automaton and the configurations that the accepted tokens led through.
 //
-// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it.
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. Where
+// strings must differ from each other, the sequence carries what it has finished of them (exclusion.hpp), and its
+// history has checkpoints of that.
 #pragma once
 
 #include <limits>
@@ -9,30 +11,33 @@
 #include <set>
 #include <vector>
 
+#include "completion.hpp"
+#include "excluded_tokens.hpp"
 #include "token_automaton.hpp"
 
 namespace tokenfst {
 
 // The configurations that a sequence went through. The last 16 to 32 are kept, and every sixteenth of those before: the
 // others are found again by advancing from there, so going back costs at most 32 advances however far it goes.
+template <class Place>
 class Trail {
  public:
-  size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Config); }
-  Config last(Config start) const { return recent_.empty() ? start : recent_.back(); }
-  void push(Config config) {
+  size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Place); }
+  Place last(Place start) const { return recent_.empty() ? start : recent_.back(); }
+  void push(Place place) {
     if (recent_.size() == 2 * kStep) {
       marks_.push_back(recent_[kStep - 1]);
       recent_.erase(recent_.begin(), recent_.begin() + kStep);
     }
-    recent_.push_back(config);
+    recent_.push_back(place);
   }
-  // Goes back to the configuration after `size` tokens; `advance(config, k)` is what token k leads to.
+  // Goes back to the place after `size` tokens; `advance(place, k)` is what token k leads to.
   template <class Advance>
-  void resize(size_t size, Config start, Advance&& advance) {
+  void resize(size_t size, Place start, Advance&& advance) {
     if (size <= marks_.size() * kStep) {
       marks_.resize(size / kStep - (size >= kStep));
       recent_.clear();
-      Config at = marks_.empty() ? start : marks_.back();
+      Place at = marks_.empty() ? start : marks_.back();
       for (size_t k = marks_.size() * kStep; k < size; ++k) recent_.push_back(at = advance(at, k));
     } else {
       recent_.resize(size - marks_.size() * kStep);
@@ -41,8 +46,8 @@ class Trail {
 
  private:
   static constexpr size_t kStep = 16;
-  std::vector<Config> marks_;   // after 16, 32, ... tokens
-  std::vector<Config> recent_;  // after each token from there on
+  std::vector<Place> marks_;   // after 16, 32, ... tokens
+  std::vector<Place> recent_;  // after each token from there on
 };
 
 class Matcher {
@@ -51,18 +56,29 @@ class Matcher {
     if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
     }
+    if (automaton_->bytes().marks().any) excluding_.emplace();
     set_max_tokens_left(max_tokens);
   }
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
-  Config config() const { return trail_.last(automaton_->start()); }
+  Config config() const {
+    return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start());
+  }
+  // Where the matcher stands: equal numbers have equal futures, among a matcher and its forks where there are stacks.
+  uint64_t state() const {
+    const uint64_t place = uint64_t{config().stack} << 32 | config().state;
+    return excluding_ ? mix(place, excluding_->exclusion.fingerprint()) : place;
+  }
   size_t num_tokens() const { return tokens_.size(); }
   const std::vector<uint32_t>& tokens() const { return tokens_; }
   bool is_terminated() const { return terminated_; }
   bool is_accepting() const { return automaton_->accepting(config()); }
-  uint32_t distance() { return automaton_->distance(config(), stacks_); }
+  uint32_t distance() { return excluding_ ? completion().length(config()) : automaton_->distance(config(), stacks_); }
   // Bytes that this sequence holds, the shared automaton apart.
-  size_t memory() const { return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4; }
+  size_t memory() const {
+    const size_t excluded = excluding_ ? excluding_->exclusion.memory() + excluding_->trail.memory() : 0;
+    return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4 + excluded;
+  }
 
   std::optional<uint32_t> max_tokens_left() const {
     if (limit_ == kNoLimit) return std::nullopt;
@@ -70,7 +86,8 @@ class Matcher {
   }
   void set_max_tokens_left(std::optional<uint32_t> left) {
     if (left) {
-      if (uint32_t least = distance(); least > *left && !terminated_) {
+      const bool plenty = excluding_ && Completion::plenty(automaton_->distance(config(), stacks_), *left);
+      if (uint32_t least = plenty ? 0 : distance(); least > *left && !terminated_) {
         throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: the least number from here is " + std::to_string(least));
       }
     }
@@ -107,7 +124,8 @@ class Matcher {
       for (uint32_t token : vocabulary.eos()) out[token >> 5] |= 1u << (token & 31);
       return true;
     }
-    return automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
+    const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
+    return excluding_ ? exclude(out) || some : some;
   }
   bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->known_mask(config(), stacks_)); }
 
@@ -151,7 +169,7 @@ class Matcher {
     Trial trial(*this);
     std::vector<uint32_t> row(automaton_->masks().words());
     while (forced.size() < kMaxForced) {
-      automaton_->fill(config(), left(), row.data(), stacks_);
+      fill(row.data());
       std::optional<uint32_t> only;
       int count = 0;
       for (size_t i = 0; i < row.size() && count < 2; ++i) {
@@ -197,7 +215,17 @@ class Matcher {
     }
     if (count == 0) return;
     tokens_.resize(tokens_.size() - count);
-    trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+    if (excluding_) {
+      auto& [exclusion, trail] = *excluding_;
+      trail.resize(tokens_.size(), Step{automaton_->start(), {}}, [&](const Step& at, size_t k) {
+        exclusion.restore(at.after);
+        const Config next = automaton_->advance(at.config, tokens_[k], stacks_, &exclusion);
+        return Step{next, exclusion.checkpoint()};
+      });
+      exclusion.restore(trail.last({automaton_->start(), {}}).after);
+    } else {
+      trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+    }
     terminated_ = false;
     if (tokens_.empty()) stacks_.clear();
   }
@@ -276,22 +304,74 @@ class Matcher {
   bool push(uint32_t token) {
     if (left() == 0) return false;
     Config next = config();
+    Exclusion* const exclusion = excluding_ ? &excluding_->exclusion : nullptr;
     if (automaton_->vocabulary().is_eos(token)) {
       if (!automaton_->accepting(next)) return false;
       terminated_ = true;
     } else {
-      next = automaton_->advance(next, token, stacks_);
-      if (!automaton_->spellable(next, stacks_)) return false;
-      if (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1) return false;
+      next = automaton_->advance(next, token, stacks_, exclusion);
+      if (!may_rest(next)) {
+        if (exclusion) exclusion->restore(excluding_->trail.last({automaton_->start(), {}}).after);
+        return false;
+      }
     }
-    trail_.push(next);
+    if (exclusion) excluding_->trail.push({next, exclusion->checkpoint()});
+    else trail_.push(next);
     tokens_.push_back(token);
     return true;
   }
+  // Whether a text can go on from where the next token leads.
+  bool may_rest(Config next) {
+    if (!automaton_->spellable(next, stacks_)) return false;
+    if (excluding_ && !ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).escapes(next, excluding_->exclusion.reading())) return false;
+    if (limit_ == kNoLimit) return true;
+    return excluding_ ? completion().fits(next, left() - 1) : automaton_->distance(next, stacks_) <= left() - 1;
+  }
+  Completion completion() { return {*automaton_, stacks_, excluding_->exclusion}; }
+
+  // Whether a completion from where a token leads fits. Of tokens that finish no string and stop in none that must differ,
+  // the answer is `known` for all that lead to the same place.
+  bool fits(Completion& completion, Config end, const Exclusion::Checkpoint& before, std::map<std::pair<Config, Reading>, bool>& known) {
+    Reading reading = excluding_->exclusion.reading();
+    if (excluding_->exclusion.checkpoint().nodes != before.nodes || (reading.inside && reading.sibling)) return completion.fits(end, left() - 1);
+    reading.begin = 0;
+    auto [it, fresh] = known.try_emplace({end, reading}, false);
+    if (fresh) it->second = completion.fits(end, left() - 1);
+    return it->second;
+  }
+  // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
+  bool exclude(uint32_t* mask) {
+    const Config from = config();
+    bool some = ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).remove(from, mask);
+    if (limit_ == kNoLimit || left() == 0 || Completion::plenty(automaton_->worst(from, stacks_), left() - 1)) return some;
+    const Exclusion::Checkpoint before = excluding_->exclusion.checkpoint();
+    Completion completion = this->completion();
+    std::map<std::pair<Config, Reading>, bool> known;
+    for (size_t word = 0; word < automaton_->masks().words(); ++word) {
+      for (uint32_t bits = mask[word]; bits; bits &= bits - 1) {
+        const uint32_t token = static_cast<uint32_t>(word * 32 + std::countr_zero(bits));
+        if (automaton_->vocabulary().is_eos(token)) continue;
+        const Config end = automaton_->advance(from, token, stacks_, &excluding_->exclusion);
+        if (is_dead(end) || !fits(completion, end, before, known)) some = true, mask[word] &= ~(1u << (token & 31));
+        excluding_->exclusion.restore(before);
+      }
+    }
+    return some;
+  }
 
   std::shared_ptr<TokenAutomaton> automaton_;
+  struct Step {
+    Config config;
+    Exclusion::Checkpoint after;
+  };
+  struct Excluding {
+    Exclusion exclusion;
+    Trail<Step> trail;
+  };
+
   Stacks stacks_;
-  Trail trail_;
+  Trail<Config> trail_;
+  std::optional<Excluding> excluding_;  // where strings must differ, instead of the trail
   std::vector<uint32_t> tokens_;
   size_t limit_ = kNoLimit;
   bool terminated_ = false;

@@ -5,7 +5,7 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag, Token, Begun, Inside };
+enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag, Token, Begun, Inside, Mark };
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;
@@ -13,25 +13,27 @@ constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kUnbounded = UINT32_MAX;
 
 // What a node holds somewhere inside; kEndless is of the whole: its words surely have no longest.
-constexpr uint8_t kHasVar = 1;
-constexpr uint8_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
-constexpr uint8_t kHasCall = 4;    // calls of rules
-constexpr uint8_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
-constexpr uint8_t kHasLoop = 16;   // there may be words without end: without it, a finite language
-constexpr uint8_t kEndless = 32;
-constexpr uint8_t kHasToken = 64;  // tokens as such: Token, Begun, Inside, symbols; see Derivatives::at_boundary
+constexpr uint16_t kHasVar = 1;
+constexpr uint16_t kHasBehind = 2;  // free look-behind: not closed by a Scoped node
+constexpr uint16_t kHasCall = 4;    // calls of rules
+constexpr uint16_t kHasMark = 8;    // borders of stack frames: Return, Hole, Open
+constexpr uint16_t kHasLoop = 16;   // there may be words without end: without it, a finite language
+constexpr uint16_t kEndless = 32;
+constexpr uint16_t kHasToken = 64;  // tokens as such: Token, Begun, Inside, symbols; see Derivatives::at_boundary
+constexpr uint16_t kHasFresh = 128;   // marks of dynamic exclusion (marks.hpp)
+constexpr uint16_t kMarkAhead = 256;  // such a mark can be reached before a byte is read
 
 struct Node {
   Kind kind;
   bool nullable;   // without regard to look-behind; see Derivatives::nullable
   bool certain;    // surely denotes a non-empty language (kEmpty apart)
-  uint8_t traits;  // kHas...
+  uint16_t traits;  // kHas...
   uint16_t depth;   // nesting, tails of concatenations not counted
   uint32_t a, b;    // operands; Set: index of the set; Machine: machine and state; lists: begin and count in the pool;
                     // Words, Pick (selections.hpp): lexicon or selection, and state; Pick: place and words used in the next two
   uint32_t low, high;
 
-  bool has(uint8_t trait) const { return (traits & trait) != 0; }
+  bool has(uint16_t trait) const { return (traits & trait) != 0; }
 };
 
 }  // namespace tokenfst

@@ -13,7 +13,7 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered, OneToken, Tokens };
+enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered, OneToken, Tokens, Opened, Fresh };
 
 struct Program {
   std::span<const int32_t> code;
@@ -36,6 +36,7 @@ struct Loaded {
   uint32_t symbols = 0;           // beside bytes
   bool speaks_of_tokens = false;  // boundaries of tokens make a difference
   bool tokens_intersected = false;
+  bool has_marks = false, has_thin_marks = false;  // see marks.hpp
 };
 
 class ProgramReader {
@@ -57,6 +58,7 @@ class ProgramReader {
     });
     arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), speaks_of_tokens);
     for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
+    Loaded loaded;
     std::vector<NodeId> nodes;
     std::unordered_map<size_t, NodeId> options;  // of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
@@ -107,6 +109,7 @@ class ProgramReader {
           break;
         }
         case Op::Complement:
+          refuse_marks(node(0), "a complement");
           refuse_tokens(node(0), "a complement, a difference or a negative look-ahead");
           made = arena_.negate(node(0));
           if (symbols != 0) {
@@ -132,14 +135,25 @@ class ProgramReader {
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
+          refuse_marks(past, "a look-behind");
           refuse_tokens(past, "a look-behind");
           made = arena_.behind(arena_[past].has(kHasBehind) ? derivatives_.scope(past) : past);
           break;
         }
         case Op::Scope:
+          refuse_marks(node(0), "the scope of a look-behind");
           refuse_tokens(node(0), "a pattern with look-behind");
           made = derivatives_.scope(node(0));
           break;
+        case Op::Opened:
+        case Op::Fresh: {
+          const Node& part = arena_[node(0)];
+          if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall)) fail("what is marked has the empty word, or needs a context");
+          made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
+          loaded.has_marks = true;
+          loaded.has_thin_marks |= op == Op::Fresh && operands[1] != 0;
+          break;
+        }
         case Op::Call: made = arena_.call(operands[0]); break;
         case Op::Unordered:
           made = unordered(operands, nodes);
@@ -165,7 +179,10 @@ class ProgramReader {
       if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable) fail("a rule has no body, or one that is not what is said of it");
       arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
-    Loaded loaded{nodes.empty() ? kEmpty : nodes.back(), {}, static_cast<uint32_t>(std::bit_width(symbols)), speaks_of_tokens, tokens_intersected};
+    loaded.root = nodes.empty() ? kEmpty : nodes.back();
+    loaded.symbols = static_cast<uint32_t>(std::bit_width(symbols));
+    loaded.speaks_of_tokens = speaks_of_tokens;
+    loaded.tokens_intersected = tokens_intersected;
     if (arena_[loaded.root].has(kHasBehind)) fail("a look-behind stands in no scope");
     for (auto& [k, text] : program.labels) {
       if (k >= nodes.size()) fail("a label belongs to no instruction");
@@ -185,6 +202,11 @@ class ProgramReader {
 
   [[noreturn]] static void fail(const char* reason) { throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason); }
 
+  void refuse_marks(NodeId id, const char* where) const {
+    if (!arena_[id].has(kHasFresh)) return;
+    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) stand under " + std::string(where) +
+                                       ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
+  }
   // Where "at least" and "at most" mix, what a boundary of tokens adds could be too much.
   void refuse_tokens(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasToken)) return;
@@ -279,6 +301,10 @@ class ProgramReader {
           if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes) fail("unordered members do not exist");
           break;
         }
+        case Op::Fresh:  // and whether some of its prefixes can end in few ways
+          count(2);
+          part(0, false);
+          break;
         case Op::Tokens:
           count(1);
           if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.classes.size()) fail("a class of tokens does not exist");
@@ -287,6 +313,7 @@ class ProgramReader {
         case Op::Complement:
         case Op::Behind:
         case Op::Scope:
+        case Op::Opened:
         case Op::OneToken:
           count(1);
           part(0, false);

@@ -226,4 +226,14 @@ class Stacks {
   std::vector<uint32_t> least_;
 };
 
+// Forgets what is put on stacks in its scope.
+struct StacksTrial {
+  explicit StacksTrial(Stacks& stacks) : stacks_(stacks), before_(stacks.size()) {}
+  ~StacksTrial() { stacks_.shrink(before_); }
+
+ private:
+  Stacks& stacks_;
+  size_t before_;
+};
+
 }  // namespace tokenfst

@@ -17,6 +17,7 @@
 
 #include "ask_tree.hpp"
 #include "composition.hpp"
+#include "exclusion.hpp"
 #include "lengths.hpp"
 #include "mask_maker.hpp"
 
@@ -33,6 +34,7 @@ class TokenAutomaton {
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)),
         composition_(*bytes_, *vocabulary_, narrow), complete_(composition_.tokens_lead_on()), lengths_(*bytes_), masks_(vocabulary_->size()) {
     composition_.adopt_specials(std::move(specials));
+    if (!vocabulary_->complete()) bytes_->marks().refuse_gaps();
   }
 
   ByteAutomaton& bytes() const { return *bytes_; }
@@ -52,8 +54,9 @@ class TokenAutomaton {
     PlainWalk walk(*bytes_);
     return f(walk);
   }
-  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token).
-  Config advance(Config config, uint32_t token, Stacks& stacks) const {
+  // The configuration after `token`, or a dead one where the automaton has no such arc. O(bytes of the token). With an
+  // `exclusion`, which goes on with it: what is excluded has no arc either.
+  Config advance(Config config, uint32_t token, Stacks& stacks, Exclusion* exclusion = nullptr) const {
     std::string_view text = vocabulary_->tokens()[token];
     if (text.empty() && vocabulary_->initial()[token].empty()) {
       return with_walk(stacks, nullptr, [&](auto& walk) { return composition_.special(walk, config, token); });
@@ -64,9 +67,9 @@ class TokenAutomaton {
       text = first;
     }
     if (text.empty()) return {};
-    if (!bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(config.state, text)});
+    if (!exclusion && !bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(config.state, text)});
     Walker walk(*bytes_, stacks);
-    return walk.boundary(walk.run(config, text));
+    return walk.boundary(exclusion ? exclusion->run(*bytes_, walk, config, text) : walk.run(config, text));
   }
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks) {
@@ -97,6 +100,14 @@ class TokenAutomaton {
     std::lock_guard lock(mutex_);
     return bound(config, stacks);
   }
+  // What guides a search for a completion byte by byte: its least length, or about that of its tokens.
+  uint32_t bytes_left(Config config, Stacks& stacks) {
+    if (!bytes_->is_lazy() && bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
+    std::lock_guard lock(mutex_);
+    if (bytes_->is_lazy()) return lengths_.of(config, stacks);
+    if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
+    return byte_lengths_[config.state];
+  }
   // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // An upper bound for the distance after any allowed token.
@@ -116,7 +127,7 @@ class TokenAutomaton {
     Walker walk(*bytes_, stacks, &asked);
     walk.stop_at(opaque, true);
     {
-      Trial trial(stacks);
+      StacksTrial trial(stacks);
       gather(walk, config, gathered, stacks);
     }
     if (!walk.stuck()) keep_mask(config, stacks, gathered, asked);
@@ -139,6 +150,7 @@ class TokenAutomaton {
 
   // The arcs of a configuration: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
   std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks) {
+    bytes_->marks().refuse();
     std::lock_guard lock(mutex_);
     return with_walk(stacks, nullptr, [&](auto& walk) {
       auto found = composition_.ends(walk, config);
@@ -223,6 +235,7 @@ class TokenAutomaton {
 
  private:
   static constexpr uint32_t kUnknown = UINT32_MAX - 1, kAtAll = UINT32_MAX - 1;
+  static constexpr uint32_t kBytesOfToken = 16;  // more than most tokens have
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
 
   // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
@@ -245,20 +258,12 @@ class TokenAutomaton {
     return infos_[state];
   }
 
-  // Forgets what was put on stacks meanwhile.
-  struct Trial {
-    explicit Trial(Stacks& stacks) : stacks_(stacks), before_(stacks.size()) {}
-    ~Trial() { stacks_.shrink(before_); }
-    Stacks& stacks_;
-    size_t before_;
-  };
-
   MaskId make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
     Gathered gathered;
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
     {
-      Trial trial(stacks);
+      StacksTrial trial(stacks);
       with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
     }
     return keep_mask(config, stacks, gathered, asked);
@@ -288,7 +293,7 @@ class TokenAutomaton {
   template <class Walk>
   std::vector<uint32_t> exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks) {
     std::vector<uint32_t> tokens;
-    Trial trial(stacks);
+    StacksTrial trial(stacks);
     for (auto& [token, end] : composition_.ends(walk, config)) {
       if (farthest == kAtAll ? complete_ || alive(walk, end) : bound(end, stacks) <= farthest) tokens.push_back(token);
     }
@@ -446,7 +451,7 @@ class TokenAutomaton {
     uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
       Asked asked(config, count, stacks);
-      Trial trial(stacks);
+      StacksTrial trial(stacks);
       Walker walk(*bytes_, stacks, &asked);
       std::vector<Config> pending{config}, next;
       std::set<Config> seen;
@@ -507,7 +512,7 @@ class TokenAutomaton {
   AskTree mask_tree_, worst_tree_;
   std::vector<std::vector<Rise>> worsts_;
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
-  std::vector<uint32_t> frame_distances_;
+  std::vector<uint32_t> frame_distances_, byte_lengths_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
   std::mutex mutex_, grow_mutex_;
 };

@@ -34,7 +34,7 @@ class Unordered {
     NodeId all = kEmpty;         // T
     bool counts = true;
     bool certain = true;         // all parts surely have words
-    uint8_t traits = 0;
+    uint16_t traits = 0;
     int depth = 0;  // of the trees of bits: 64 << depth options have room
 
     bool repeats() const { return bodies.size() > options; }
@@ -209,7 +209,7 @@ class Unordered {
   }
 
   NodeId node(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain) {
-    const uint8_t traits = (arena_[rest].traits | members_[left_[left].members].traits) & ~kEndless;
+    const uint16_t traits = (arena_[rest].traits | members_[left_[left].members].traits) & ~kEndless;
     return arena_.node({Kind::Unordered, false, certain, traits, arena_[rest].depth, rest, left, low, high});
   }
 

@@ -4,8 +4,10 @@
 // differently (a stripped space, a missing separator), `initial` holds those forms. Tries are built on first use.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +84,21 @@ class Vocabulary {
     std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
     return *initial_trie_;
   }
+  // The tokens with at least so many quotation marks, 1 to 3.
+  std::span<const uint32_t> quoting(size_t least) const {
+    std::call_once(quoting_found_, [this] {
+      std::array<std::vector<uint32_t>, 3> by_count;
+      for (uint32_t token = 0; token < size(); ++token) {
+        const std::string_view text = tokens_[token];
+        if (auto count = std::count(text.begin(), text.end(), '"')) by_count[3 - std::min<size_t>(count, 3)].push_back(token);
+      }
+      for (size_t k = 0; k < 3; ++k) {
+        quoting_.insert(quoting_.end(), by_count[k].begin(), by_count[k].end());
+        quoting_ends_[k] = quoting_.size();
+      }
+    });
+    return std::span(quoting_).first(quoting_ends_[3 - least]);
+  }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
     return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
@@ -93,7 +110,9 @@ class Vocabulary {
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable std::once_flag built_, initial_built_;
+  mutable std::once_flag built_, initial_built_, quoting_found_;
+  mutable std::vector<uint32_t> quoting_;
+  mutable std::array<size_t, 3> quoting_ends_{};
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
   mutable std::vector<ByteGroups> groups_;
   mutable FragmentCache fragments_;

@@ -70,9 +70,11 @@ class Walker {
     throw Error(Fault::Corrupt, "a step looks into stacks without end");
   }
 
-  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it.
+  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of what is
+  // excluded (exclusion.hpp) are passed as if nothing were.
   Config arrive(Config from, State raw) {
     blocked_ = false;
+    if (bytes_.is_marked(raw)) raw = bytes_.passed(raw, true);
     if (raw == kDead || bytes_.keeps_stacks(from.state, raw)) return {raw, raw == kDead ? kBottom : from.stack};
     return settle(from, raw);
   }

@@ -102,6 +102,7 @@ def test_draw_and_lint(folder: Path) -> None:
         (["person.json", "--whitespace", "pretty"], '{\n"name": ""\n}', '{"name": ""}'),
         (["person.json", "--whitespace", r"\t?"], '{\t"name":""}', '{ "name":""}'),
         (["open.json", "--additional-properties", "forbid"], '{"a": 1}', '{"b": 1}'),
+        (["open.json", "--repeated-names", "forbid"], '{"a": 1}', '{"b": 1, "b": 1}'),
         (["four.json", "--draft", "draft-04"], "1", "0"),
         (["date.json"], '"2024-02-29"', '"2023-02-29"'),
         (["date.json", "--formats", "annotate"], '"x"', "1"),

@@ -113,7 +113,8 @@ def test_listed_names_never_repeat_and_required_only_ones_come_in_any_order() ->
 def test_a_repeated_free_name_does_not_help_to_reach_the_least_number(order: Any) -> None:
     broken = {"not": {"additionalProperties": {"type": "string"}}}
     cases: list[tuple[dict[str, Any], str, str]] = [
-        ({"minProperties": 1}, '{"x": 1, "x": 1}', "{}"),
+        ({"minProperties": 1}, '{"x": 1, "y": 1}', "{}"),
+        ({"minProperties": 2}, '{"x": 1, "y": 1}', '{"x": 1, "x": 1}'),
         ({"properties": {"a": {}}, "required": ["a"], "minProperties": 2}, '{"a": 1, "x": 1}', '{"a": 1}'),
         (
             {"properties": {"a": {}}, "required": ["b", "c"], "minProperties": 3},
@@ -130,10 +131,10 @@ def test_a_repeated_free_name_does_not_help_to_reach_the_least_number(order: Any
         constraint = json_schema({"type": "object", **schema}, property_order=order)
         assert constraint.accepts(good) and not constraint.accepts(bad), schema
     for properties in ({"a": {}}, {"a": {}, "b": {}, "c": {}}):
+        schema = {"type": "object", "properties": properties, "minProperties": 3}
+        assert json_schema(schema, property_order=order).accepts('{"a": 1, "x": 1, "y": 1}')
         with pytest.raises(UnsupportedSchemaError, match="only one of these members counts"):
-            json_schema(
-                {"type": "object", "properties": properties, "minProperties": 3}, property_order=order
-            )
+            json_schema(schema, property_order=order, repeated_names="allow")
 
 
 def test_a_thousand_optional_members_in_any_order() -> None:
@@ -189,7 +190,7 @@ def test_hundreds_of_values_that_differ() -> None:
 
 
 def test_items_of_infinitely_many_values_stay_refused() -> None:
-    for schema in ({"items": {"type": "string"}}, {"items": {"enum": [1, 2]}, "contains": {"const": 1}}):
+    for schema in ({"items": {"type": "number"}}, {"items": {"enum": [1, 2]}, "contains": {"const": 1}}):
         with pytest.raises(UnsupportedSchemaError) as found:
             json_schema({"type": "array", "uniqueItems": True, **schema})
         assert found.value.pointer == "#/uniqueItems"

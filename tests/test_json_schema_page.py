@@ -188,6 +188,12 @@ CASES: dict[str, list[Case]] = {
             '["a", "b"]',
             '["a", "a"]',
         ),
+        Case(
+            "numbers, arrays and objects that are not listed",
+            {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+            "[1, 2]",
+            "[1, 1]",
+        ),
         Case("any values", {"type": "array", "uniqueItems": True}, "[1, [1]]", "[1, 1]"),
         Case("under `not`", {"type": "array", "not": {"uniqueItems": True}}, "[1, 1]", "[1, 2]"),
     ],
@@ -201,7 +207,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "properties": [
         Case(
-            "all; listed names never repeat",
+            "all; names never repeat",
             object_of(properties={"a": {"type": "null"}}),
             '{"a": null}',
             '{"a": 1}',
@@ -237,13 +243,16 @@ CASES: dict[str, list[Case]] = {
     ],
     "minProperties": [
         Case(
-            "all where every name is listed; else up to one more than `required` lists",
-            object_of(required=["a"], minProperties=2),
-            '{"a": 1, "b": 1}',
-            '{"a": 1}',
+            "all, but of sets of more than 256 names that are finite",
+            object_of(required=["a"], minProperties=3),
+            '{"a": 1, "b": 1, "c": 1}',
+            '{"a": 1, "b": 1, "b": 1}',
         ),
         Case(
-            "more than that: a text may repeat a name that is not listed", object_of(minProperties=2), "", "1"
+            "names of a finite set of 257 to a million",
+            object_of(patternProperties={"^[0-9]{3}$": {}}, additionalProperties=False, minProperties=2),
+            "",
+            "1",
         ),
         Case(
             "more than 40,000 pairs of a listed name and a count",

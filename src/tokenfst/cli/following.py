@@ -78,7 +78,7 @@ def following(language: Language | Grammar, prefix: bytes) -> tuple[Following, b
 
 def _residual(language: Language | Grammar, prefix: bytes) -> Language | None:
     """The language of what follows ``prefix``, if the automaton is small enough to be made in full."""
-    if isinstance(language, Grammar):
+    if isinstance(language, Grammar) or language.automaton.has_marks:
         return None
     try:
         dfa = language.with_budget(_GLANCE).determinize()
@@ -93,6 +93,9 @@ def _residual(language: Language | Grammar, prefix: bytes) -> Language | None:
 def _ending(language: Language | Grammar, prefix: bytes) -> bytes | None:
     begun = Language.literal(prefix) + Language.any_bytes()
     try:
+        if language.automaton.has_marks:  # no finite machine can be made of it
+            word = language.automaton.completed(prefix)
+            return None if word is None else word[len(prefix) :]
         word = (language & begun).witness()
     except BudgetExceeded:
         return None

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema import SchemaGrammar, SchemaLanguage
 
 _PANEL = "JSON Schema"
-_OPTIONS = ("whitespace", "draft", "additional_properties", "formats", "on_unsupported", "document")
+_OPTIONS = (
+    "whitespace",
+    "draft",
+    "additional_properties",
+    "repeated_names",
+    "formats",
+    "on_unsupported",
+    "document",
+)
 
 
 class Draft(enum.StrEnum):
@@ -40,6 +48,13 @@ class Additional(enum.StrEnum):
 
     SCHEMA = "schema"
     FORBID = "forbid"
+
+
+class Repeated(enum.StrEnum):
+    """Whether a text may repeat names that its schema does not list."""
+
+    FORBID = "forbid"
+    ALLOW = "allow"
 
 
 class Formats(enum.StrEnum):
@@ -92,6 +107,14 @@ class SchemaOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    repeated_names: Annotated[
+        Repeated | None,
+        typer.Option(
+            help="Whether a text may repeat a name that its schema does not list: forbid (if not given) or allow, "
+            "which makes a finite automaton of schemas that are not recursive.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
     formats: Annotated[
         Formats | None,
         typer.Option(
@@ -132,6 +155,7 @@ class SchemaOptions:
                 draft=self.draft,
                 whitespace=self.whitespace or "flexible",
                 additional_properties=(self.additional_properties or Additional.SCHEMA).value,
+                repeated_names=(self.repeated_names or Repeated.FORBID).value,
                 formats=(self.formats or Formats.ASSERT).value,
                 on_unsupported=(self.on_unsupported or OnUnsupported.RAISE).value,
                 resolver=documents.get if documents else None,

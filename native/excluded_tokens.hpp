@@ -1,0 +1,108 @@
+// The tokens that a mask holds and that would end a string which must differ from others at one of them (exclusion.hpp).
+//
+// A mask is made for a state, as if nothing were excluded. Two kinds of tokens may have to go. Those that end the string
+// that is being read: they lie along the paths of the vocabulary's trie on which it can still become a known one, and the
+// walk leaves a path where it cannot. And those with a whole string inside: they hold two quotation marks, are few, and
+// are tried one by one. So the cost follows the known strings that still match; where none does, it is a look at those few.
+//
+// Exactness: a string that can still become a known one may end in another way, or it is no prefix of the text: whether
+// there is such a way is asked where a token ends inside of one (`escapes`). Languages whose every prefix has infinitely
+// many ends answer at once; where there are others (`thin`), tokens that begin a string are tried, too. Where a string is
+// yet to begin, there always is a way: front ends mark only languages with more words than a text can hold.
+#pragma once
+
+#include "token_automaton.hpp"
+
+namespace tokenfst {
+
+class ExcludedTokens {
+ public:
+  ExcludedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion)
+      : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), walker_(bytes_, stacks) {}
+
+  // Removes them from the mask of a configuration; whether there were any.
+  bool remove(Config config, uint32_t* mask) {
+    bool some = false;
+    if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
+    // With nothing finished, two strings have to end in one token; else one that begins in it, or, if thin, one begins.
+    const Reading& at = exclusion_.reading();
+    const bool thin = bytes_.marks().thin;
+    const size_t least = !at.some ? (thin ? 2 : 3) : at.inside || !thin ? 2 : 1;
+    for (uint32_t token : automaton_.vocabulary().quoting(least)) {
+      if (has(mask, token) && !may_take(config, token)) some = true, take(mask, token);
+    }
+    return some;
+  }
+
+  // Whether the string that is being read can end as none of those known.
+  bool escapes(Config config, const Reading& reading) { return exclusion_.escapes(bytes_, walker_, stacks_, config, reading); }
+
+ private:
+  // What a walk of the vocabulary carries: until the string ends, or can be none of those known.
+  struct Place {
+    Config config;
+    Reading reading;
+  };
+
+  static bool has(const uint32_t* mask, uint32_t token) { return mask[token >> 5] >> (token & 31) & 1; }
+  static void take(uint32_t* mask, uint32_t token) { mask[token >> 5] &= ~(1u << (token & 31)); }
+
+  // Those that end the string that is being read, and those behind which it could only end as a known one.
+  bool remove_endings(Config start, uint32_t* mask) {
+    const StacksTrial trial(stacks_);
+    const Trie& trie = automaton_.vocabulary().trie();
+    std::vector<Place> path{{start, exclusion_.reading()}};
+    bool some = false;
+    auto each = [&](uint32_t first, uint32_t last, auto&& stays) {
+      for (uint32_t k = trie.node(first).first; k < trie.node(last).first; ++k) {
+        const uint32_t token = trie.string_at(k);
+        if (has(mask, token) && !stays(token)) some = true, take(mask, token);
+      }
+    };
+    for (uint32_t i = 1; i < trie.node(0).end;) {
+      const TrieNode& node = trie.node(i);
+      path.resize(node.depth);
+      Place at = path.back();
+      const Ending ending = exclusion_.follow(at.reading, node.byte);
+      if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) {
+        i = node.end;
+        continue;
+      }
+      const State raw = bytes_.step(at.config.state, node.byte);
+      if (ending == Ending::Known) {
+        const bool over = raw == kDead || (bytes_.is_marked(raw) && bytes_.passed(raw, false) == kDead);
+        if (over) each(i, node.end, [](uint32_t) { return false; });
+        else if (bytes_.is_marked(raw)) each(i, node.end, [&](uint32_t token) { return may_take(start, token); });
+        i = node.end;
+        continue;
+      }
+      at.config = raw == kDead ? Config{} : walker_.arrive(at.config, raw);
+      if (is_dead(at.config)) {
+        i = node.end;
+        continue;
+      }
+      each(i, i + 1, [&](uint32_t) { return escapes(at.config, at.reading); });
+      path.push_back(at);
+      ++i;
+    }
+    return some;
+  }
+
+  // Whether a token leads on: by trying.
+  bool may_take(Config config, uint32_t token) {
+    const StacksTrial trial(stacks_);
+    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    const Config end = automaton_.advance(config, token, stacks_, &exclusion_);
+    const bool found = !is_dead(end) && escapes(end, exclusion_.reading());
+    exclusion_.restore(before);
+    return found;
+  }
+
+  TokenAutomaton& automaton_;
+  ByteAutomaton& bytes_;
+  Stacks& stacks_;
+  Exclusion& exclusion_;
+  Walker walker_;
+};
+
+}  // namespace tokenfst
