@@ -37,7 +37,7 @@ from typing import Any, Literal, NamedTuple
 
 from tokenfst.decoding.gcd_rows import Length, start_rows
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
-from tokenfst.decoding.rows import AnyAutomaton, Rows, checked_rows
+from tokenfst.decoding.rows import AnyAutomaton, Rows
 from tokenfst.errors import DecodingError, MissingDependencyError
 
 try:
@@ -139,18 +139,15 @@ def abs_beam_search(
         num_return_sequences=num_return_sequences,
     )
     scorer = as_language_model(model, width)
-    if isinstance(automata, Rows):
-        rows = checked_rows(automata, len(prompts), scorer.width)
-    else:
-        rows = start_rows(
-            automata,
-            prompts=len(prompts),
-            max_tokens=max_length,
-            width=scorer.width,
-            device=scorer.device,
-            length=length,
-            count_end=count_end,
-        )
+    rows = start_rows(
+        automata,
+        prompts=len(prompts),
+        max_tokens=max_length,
+        width=scorer.width,
+        device=scorer.device,
+        length=length,
+        count_end=count_end,
+    )
     if max_length == 0:
         return [[Hypothesis((), 0.0, 0.0, 0.0)] for _ in range(len(prompts))]
     return _Search(rows, options).run(scorer.start(prompts))

@@ -102,13 +102,18 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
     ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
 
-    Raises ``ConstraintError`` for a push-down automaton and one that speaks of special tokens, ``BudgetExceeded`` where
-    a table does not fit 31 bits or ``budget``.
+    Raises ``ConstraintError`` for a push-down automaton, one that speaks of special tokens, and one with strings that
+    must differ; ``BudgetExceeded`` where a table does not fit 31 bits or ``budget``.
     """
     if automaton._native.is_pushdown:
         raise ConstraintError(
             f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
             "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
+        )
+    if automaton._native.has_marks:
+        raise ConstraintError(
+            f"{automaton.source} has strings that must differ from each other (names of a JSON object, unique items), "
+            'which device tables do not remember: use DeviceMatchers, or json_schema(..., repeated_names="allow")'
         )
     vocabulary = automaton.vocabulary
     arrays = automaton.arrays() if masks else _without_masks(automaton)

@@ -26,6 +26,7 @@ from tokenfst.decoding.rows import (
     PackedRows,
     Rows,
     as_lists,
+    checked_rows,
     not_allowed,
     one_for_each,
 )
@@ -41,7 +42,7 @@ Length: TypeAlias = Literal["at_most", "exact"]
 
 
 def start_rows(
-    automata: AnyAutomaton | Sequence[AnyAutomaton],
+    automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,
     prompts: int,
     max_tokens: int,
@@ -50,13 +51,16 @@ def start_rows(
     length: Length = "at_most",
     count_end: bool = False,
 ) -> Rows:
-    """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary.
+    """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary; or
+    rows that were started elsewhere, which are checked for number and width only.
     ``max_tokens``, ``length`` and ``count_end``: see the module.
 
     Raises ``DecodingError`` for options that make no sense, ``EmptyLanguageError``, ``TokenBudgetError``, naming
     numbers of tokens that work, ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in
     number, ``ConstraintError`` for exact numbers of canonical tokens.
     """
+    if isinstance(automata, Rows):
+        return checked_rows(automata, prompts, width)
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
     if count_end and length != "exact":

@@ -17,7 +17,7 @@ from typing import Any
 
 from tokenfst.decoding.gcd_rows import Length, start_rows
 from tokenfst.decoding.language_model import Prompts, as_language_model, next_log_probs
-from tokenfst.decoding.rows import AnyAutomaton, Rows, checked_rows
+from tokenfst.decoding.rows import AnyAutomaton, Rows
 from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
 
 try:
@@ -55,18 +55,15 @@ def gcd_sample(
     if max_length < 0:
         raise DecodingError(f"max_length={max_length} is out of range: it must be not negative")
     scorer = as_language_model(model, width)
-    if isinstance(automata, Rows):
-        rows = checked_rows(automata, len(prompts), scorer.width)
-    else:
-        rows = start_rows(
-            automata,
-            prompts=len(prompts),
-            max_tokens=max_length,
-            width=scorer.width,
-            device=scorer.device,
-            length=length,
-            count_end=count_end,
-        )
+    rows = start_rows(
+        automata,
+        prompts=len(prompts),
+        max_tokens=max_length,
+        width=scorer.width,
+        device=scorer.device,
+        length=length,
+        count_end=count_end,
+    )
     log_prob = torch.zeros(len(prompts), dtype=torch.float32, device=scorer.device)
     log_weight = log_prob.clone()
     session = scorer.start(prompts) if max_length else None

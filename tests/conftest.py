@@ -15,7 +15,7 @@ def tekken() -> Vocabulary:
     return load_vocabulary("mistral:tekken_240911")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def one_torch_thread() -> Iterator[None]:
     """Torch in one thread: two that wait for each other are far slower where others use the machine too."""
     import torch

@@ -165,3 +165,12 @@ def test_rows_that_cannot_be(vocabulary: Vocabulary) -> None:
 def test_the_callback_model_is_a_language_model() -> None:
     model = CallbackModel(lambda ids: torch.zeros(len(ids), 2), 2)
     assert as_language_model(model) is model
+
+
+def test_an_ended_row_lends_its_mask_to_nobody(vocabulary: Vocabulary) -> None:
+    rows = rows_of("(ab)+", vocabulary, prompts=2, max_tokens=6)
+    rows.extend([0, 1], [2, 0])
+    rows.extend([0, 1], [3, 1])
+    assert rows.matchers[0].state == rows.matchers[1].state
+    assert rows.matchers[0].max_tokens_left == rows.matchers[1].max_tokens_left
+    assert rows.allowed().int().tolist() == [[0, 0, 0, 1, 0], [1, 0, 1, 1, 0]]

@@ -13,7 +13,7 @@ import pytest
 from support.device_worlds import Row, ids, random_automata
 from test_engine_tokens import random_vocabulary
 
-from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex, special_token
+from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -361,6 +361,15 @@ def test_bad_automata(tmp_path: Path) -> None:
         DeviceAutomaton(nested)
     with pytest.raises(EmptyLanguageError):
         DeviceAutomaton(automaton("d"))
+
+
+def test_strings_that_must_differ_are_refused() -> None:
+    """Device tables remember no names: with them alone a name could come twice."""
+    schema = {"type": "object", "additionalProperties": {"type": "boolean"}}
+    bytes_alone = Vocabulary([bytes([byte]) for byte in range(256)] + [b""], 256)
+    with pytest.raises(ConstraintError, match=r"must differ.*DeviceMatchers, or .*repeated_names=\"allow\""):
+        DeviceAutomaton(compile(json_schema(schema), bytes_alone))
+    assert DeviceAutomaton(compile(json_schema(schema, repeated_names="allow"), bytes_alone)).num_states > 2
 
 
 def test_budgets_are_asked_for(make: Any) -> None:

@@ -6,7 +6,6 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -49,12 +48,7 @@ PATTERNS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.fixture(scope="module")

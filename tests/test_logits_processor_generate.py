@@ -71,13 +71,7 @@ class Watched(logits_processor.ConstraintLogitsProcessor):
         return out
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """The model is tiny: on a busy machine, waiting for a second thread takes nearly all the time."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.fixture(scope="module")

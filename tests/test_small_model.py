@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
 
 import corpus
 import pytest
@@ -19,13 +18,7 @@ from tokenfst import ConstraintLogitsProcessor, Vocabulary
 SENTENCES = ["The quick brown fox.", 'Zürich isn\'t 東京, "is it"?\n\n\tNo 👍', "He said: {}"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """A model this small gains nothing from a second thread, and where others compute it loses much."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.fixture(scope="module")
