@@ -192,7 +192,10 @@ class TokenAutomaton:
             raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
 
     def distance(self) -> int:
-        """The least number of tokens, the end token not counted, that spell a string of the language."""
+        """The least number of tokens, the end token not counted, that spell a string of the language. With stacks, or
+        where strings must differ, an upper bound."""
+        if self._native.has_marks:
+            return self.matcher().distance()
         return int(self._native.distance(self._native.start))
 
     def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:

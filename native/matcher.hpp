@@ -87,7 +87,8 @@ class Matcher {
   void set_max_tokens_left(std::optional<uint32_t> left) {
     if (left) {
       const bool plenty = excluding_ && Completion::plenty(automaton_->distance(config(), stacks_), *left);
-      if (uint32_t least = plenty ? 0 : distance(); least > *left && !terminated_) {
+      const bool planned = excluding_ && !plenty && !terminated_ && plan(completion().within(config(), *left), tokens_.size());
+      if (uint32_t least = plenty || planned ? 0 : distance(); least > *left && !terminated_) {
         throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: the least number from here is " + std::to_string(least));
       }
     }
@@ -216,7 +217,9 @@ class Matcher {
     if (count == 0) return;
     tokens_.resize(tokens_.size() - count);
     if (excluding_) {
-      auto& [exclusion, trail] = *excluding_;
+      Exclusion& exclusion = excluding_->exclusion;
+      Trail<Step>& trail = excluding_->trail;
+      excluding_->plans.erase(excluding_->plans.upper_bound(tokens_.size()), excluding_->plans.end());
       trail.resize(tokens_.size(), Step{automaton_->start(), {}}, [&](const Step& at, size_t k) {
         exclusion.restore(at.after);
         const Config next = automaton_->advance(at.config, tokens_[k], stacks_, &exclusion);
@@ -310,7 +313,7 @@ class Matcher {
       terminated_ = true;
     } else {
       next = automaton_->advance(next, token, stacks_, exclusion);
-      if (!may_rest(next)) {
+      if (!may_rest(next, token)) {
         if (exclusion) exclusion->restore(excluding_->trail.last({automaton_->start(), {}}).after);
         return false;
       }
@@ -321,22 +324,47 @@ class Matcher {
     return true;
   }
   // Whether a text can go on from where the next token leads.
-  bool may_rest(Config next) {
+  bool may_rest(Config next, uint32_t token) {
     if (!automaton_->spellable(next, stacks_)) return false;
     if (excluding_ && !ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).escapes(next, excluding_->exclusion.reading())) return false;
     if (limit_ == kNoLimit) return true;
-    return excluding_ ? completion().fits(next, left() - 1) : automaton_->distance(next, stacks_) <= left() - 1;
+    return excluding_ ? completes(next, token) : automaton_->distance(next, stacks_) <= left() - 1;
   }
-  Completion completion() { return {*automaton_, stacks_, excluding_->exclusion}; }
+  Completion completion() { return {*automaton_, stacks_, excluding_->exclusion, excluding_->known}; }
+  bool plan(std::optional<std::string> text, size_t position) {
+    if (text) excluding_->plans.insert_or_assign(position, std::move(*text));
+    else excluding_->plans.erase(position);
+    return excluding_->plans.contains(position);
+  }
+  // What is left of the plan behind a token, if that begins it and the rest fits into the budget.
+  std::optional<std::string> planned(uint32_t token) {
+    auto it = excluding_->plans.find(tokens_.size());
+    const std::string_view text = automaton_->vocabulary().tokens()[token];
+    if (it == excluding_->plans.end() || !it->second.starts_with(text) || (tokens_.empty() && automaton_->vocabulary().has_initial())) return std::nullopt;
+    std::string rest = it->second.substr(text.size());
+    return completion().cut(rest).size() <= left() - 1 ? std::optional(std::move(rest)) : std::nullopt;
+  }
+  // Whether the budget holds where the next token leads; then the plan for there is kept.
+  bool completes(Config next, uint32_t token) {
+    const size_t position = tokens_.size() + 1;
+    if (std::optional<std::string> rest = planned(token)) return plan(std::move(rest), position);
+    const uint32_t distance = automaton_->distance(next, stacks_);
+    if (distance <= left() - 1 && Completion::plenty(distance, left() - 1)) return plan(std::nullopt, position), true;
+    return plan(distance <= left() - 1 ? completion().within(next, left() - 1) : std::nullopt, position);
+  }
 
   // Whether a completion from where a token leads fits. Of tokens that finish no string and stop in none that must differ,
   // the answer is `known` for all that lead to the same place.
   bool fits(Completion& completion, Config end, const Exclusion::Checkpoint& before, std::map<std::pair<Config, Reading>, bool>& known) {
+    auto looked_for = [&] {
+      const uint32_t distance = automaton_->distance(end, stacks_);
+      return distance <= left() - 1 && (Completion::plenty(distance, left() - 1) || completion.within(end, left() - 1));
+    };
     Reading reading = excluding_->exclusion.reading();
-    if (excluding_->exclusion.checkpoint().nodes != before.nodes || (reading.inside && reading.sibling)) return completion.fits(end, left() - 1);
+    if (excluding_->exclusion.checkpoint().nodes != before.nodes || (reading.inside && reading.sibling)) return looked_for();
     reading.begin = 0;
     auto [it, fresh] = known.try_emplace({end, reading}, false);
-    if (fresh) it->second = completion.fits(end, left() - 1);
+    if (fresh) it->second = looked_for();
     return it->second;
   }
   // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
@@ -352,9 +380,13 @@ class Matcher {
         const uint32_t token = static_cast<uint32_t>(word * 32 + std::countr_zero(bits));
         if (automaton_->vocabulary().is_eos(token)) continue;
         const Config end = automaton_->advance(from, token, stacks_, &excluding_->exclusion);
-        if (is_dead(end) || !fits(completion, end, before, known)) some = true, mask[word] &= ~(1u << (token & 31));
+        if (is_dead(end) || (!fits(completion, end, before, known) && !planned(token))) some = true, mask[word] &= ~(1u << (token & 31));
         excluding_->exclusion.restore(before);
       }
+    }
+    if (auto it = excluding_->plans.find(tokens_.size()); it != excluding_->plans.end() && !it->second.empty()) {
+      const uint32_t token = completion.cut(it->second).front();
+      if (planned(token)) mask[token >> 5] |= 1u << (token & 31);
     }
     return some;
   }
@@ -367,6 +399,8 @@ class Matcher {
   struct Excluding {
     Exclusion exclusion;
     Trail<Step> trail;
+    std::map<size_t, std::string> plans;  // by tokens accepted: a completion that keeps the budget
+    Completion::Known known;
   };
 
   Stacks stacks_;

@@ -495,3 +495,23 @@ def test_any_value_at_a_depth() -> None:
         assert constraint.accepts('{"a":{"b":1},"b":2}')
         assert not constraint.accepts('{"a":{"b":1,"b":1}}')
         assert not constraint.accepts('{"a":1,"a":{"b":1}}')
+
+
+def test_budgets_of_names_of_few_letters(tekken: Vocabulary) -> None:
+    """Bounds on completions differ from step to step: what a token was let pass for must stay allowed."""
+    names = {"type": "object", "patternProperties": {"^[ab]+$": {"type": "null"}}, "minProperties": 3}
+    automaton = compile(json_schema({**names, "additionalProperties": False}), tekken)
+    assert automaton.distance() == automaton.matcher().distance() == 13
+    bitmask = allocate_token_bitmask(1, len(tekken))
+    short = [token for text in (b'"', b"a", b"b", b",", b":", b"}") for token in tekken.ids(text)]
+    for seed in range(30):
+        rng = random.Random(seed)
+        matcher = automaton.matcher(max_tokens=rng.choice([13, 14, 16, 18]))
+        while not matcher.is_terminated() and matcher.max_tokens_left:
+            matcher.fill_next_token_bitmask(bitmask, 0)
+            mask = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
+            some = [token for token in short if mask[token]] if rng.random() < 0.7 else []
+            assert matcher.accept_token(int(rng.choice(some or np.flatnonzero(mask).tolist())))
+        assert matcher.is_accepting()
+        found = json.loads(tekken.decode(matcher.tokens), object_pairs_hook=list)
+        assert len({name for name, _ in found}) == len(found) >= 3
