@@ -256,7 +256,7 @@ def test_whole_decodings_are_timed(
     monkeypatch.setattr(loop, "DRAWN", 2)
     monkeypatch.setattr(loop, "MOST", 30)
     monkeypatch.setattr(loop, "WORDS", 30)
-    monkeypatch.setattr(loop.take_turns, "__kwdefaults__", {"runs": 1})
+    monkeypatch.setattr(loop.take_turns, "__kwdefaults__", {**loop.take_turns.__kwdefaults__, "runs": 1})
     tokens = [*(bytes([byte]) for byte in range(256)), b"ka", b"lo", b""]
     vocabulary = tokenfst.Vocabulary(tokens, eos_token_id=258, split_pattern=r"[^\s]+|\s+")
     sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
