@@ -102,7 +102,7 @@ class _Layout:
                 return i < j and self._is_one(i, j) and self.token_at[i] in ids
             case Op.CALL:
                 return self.matches(self.world.rules[str(value)], i, j)
-        raise NotImplementedError(expr.op)
+        raise ValueError(f"these worlds have no {expr.op!r}")
 
     def _is_one(self, i: int, j: int) -> bool:
         return i in self.places and j in self.places and not any(i < place < j for place in self.places)
