@@ -336,11 +336,11 @@ class Matcher {
     else excluding_->plans.erase(position);
     return excluding_->plans.contains(position);
   }
-  // What is left of the plan behind a token, if that begins it and the rest fits into the budget.
+  // What is left of the plan behind a token, if that begins it (special tokens have no text) and the rest fits into the budget.
   std::optional<std::string> planned(uint32_t token) {
     auto it = excluding_->plans.find(tokens_.size());
     const std::string_view text = automaton_->vocabulary().tokens()[token];
-    if (it == excluding_->plans.end() || !it->second.starts_with(text) || (tokens_.empty() && automaton_->vocabulary().has_initial())) return std::nullopt;
+    if (it == excluding_->plans.end() || text.empty() || !it->second.starts_with(text) || (tokens_.empty() && automaton_->vocabulary().has_initial())) return std::nullopt;
     std::string rest = it->second.substr(text.size());
     return completion().cut(rest).size() <= left() - 1 ? std::optional(std::move(rest)) : std::nullopt;
   }
