@@ -159,19 +159,39 @@ def to_arcs(fst: pynini.Fst) -> Arcs:
     for _ in range(2):
         at += 4 + int.from_bytes(data[at : at + 4], "little")
     start, num_states, num_arcs = (int(n) for n in np.frombuffer(data, "<i8", 3, at + 16))
-    body = np.frombuffer(data, "<i4", offset=at + 40)
-    if len(body) != _CONST_STATE_WORDS * num_states + _ARC_WORDS * num_arcs:
+    return const_arcs(start, num_states, num_arcs, np.frombuffer(data, "<i4", offset=at + 40))
+
+
+def const_arcs(start: int, num_states: int, num_arcs: int, body: npt.NDArray[np.int32]) -> Arcs:
+    """The arcs in ``body``, what comes after the header of OpenFst's const type, version 2, with standard arcs.
+
+    ``FstError`` for another length, weights, and states that are not there.
+    """
+    if min(num_states, num_arcs) < 0 or len(body) != _CONST_STATE_WORDS * num_states + _ARC_WORDS * num_arcs:
         raise FstError(
-            f"OpenFst wrote {len(body)} words for {num_states} states and {num_arcs} arcs: "
-            "this release of pynini has another binary layout"
+            f"OpenFst wrote {len(body)} words for {num_states} states and {num_arcs} arcs: this release of "
+            "OpenFst has another binary layout, or the file is damaged"
         )
     states = body[: _CONST_STATE_WORDS * num_states].reshape(num_states, _CONST_STATE_WORDS)
     arcs = body[_CONST_STATE_WORDS * num_states :].reshape(num_arcs, _ARC_WORDS)
-    weight = np.ascontiguousarray(states[:, 0]).view(np.float32)
+    if states[:, 2].min(initial=0) < 0 or states[:, 2].sum() != num_arcs:
+        raise FstError(f"its states have other arcs than the {num_arcs} of its header: the file is damaged")
     source = np.repeat(np.arange(num_states, dtype=np.int32), states[:, 2])
+    return plain_arcs(start, np.ascontiguousarray(states[:, 0]).view(np.float32), source, arcs)
+
+
+def plain_arcs(
+    start: int,
+    weight: npt.NDArray[np.float32],
+    source: npt.NDArray[np.int32],
+    arcs: npt.NDArray[np.int32],
+) -> Arcs:
+    """``Arcs`` out of what OpenFst holds: the final ``weight`` of each state; the ``source`` of each arc, ascending;
+    ``arcs`` (arcs, 4): input and output label, weight as bits, and next state. ``FstError`` for weights, and for states
+    that are not there."""
     _refuse_weights(weight, np.ascontiguousarray(arcs[:, 2]).view(np.float32), source)
-    return Arcs(
-        num_states=num_states,
+    found = Arcs(
+        num_states=len(weight),
         start=start,
         final_states=np.flatnonzero(weight == _ONE),
         source=source,
@@ -179,6 +199,10 @@ def to_arcs(fst: pynini.Fst) -> Arcs:
         olabel=arcs[:, 1].astype(np.int32),
         nextstate=arcs[:, 3].astype(np.int32),
     )
+    _check_range("nextstate", found.nextstate, len(weight))
+    if not (0 <= start < len(weight) or (start == _NONE and len(weight) == 0)):
+        raise FstError(f"start {start} is not one of the {len(weight)} states")
+    return found
 
 
 # --- deterministic byte automata -----------------------------------------------------------------------

@@ -74,8 +74,9 @@ class Deadline:
 
 
 def require_language(language: object, what: str) -> Language:
-    """``language``, if it is one; otherwise ``ConstraintError``."""
+    """``language``, if it is one and of bytes alone; otherwise ``ConstraintError``."""
     if isinstance(language, Language):
+        language.program().refuse_tokens()
         return language
     raise ConstraintError(
         f"{what} takes a Language, not {type(language).__name__}: of a grammar, take the regular approximation "

@@ -71,15 +71,20 @@ class Program:
     token_names: tuple[TokenName, ...] = ()
     speaks_of_tokens: bool = False
 
-    def native_args(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> NativeArgs:
-        """The leading arguments of the native constructors. ``classes``: for each of ``token_names`` the symbols (as
-        bits) and the words that its tokens are. Without, ``ConstraintError`` if the program speaks of tokens."""
-        if self.speaks_of_tokens and classes is None:
+    def refuse_tokens(self) -> None:
+        """``ConstraintError`` if the program speaks of tokens."""
+        if self.speaks_of_tokens:
             named = f" ({', '.join(map(str, self.token_names))})" if self.token_names else ""
             raise ConstraintError(
                 f"this language speaks of tokens{named}, not of bytes alone, and only a vocabulary knows which those "
                 f"are: compile it, and ask the TokenAutomaton; or ask the parts that are text"
             )
+
+    def native_args(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> NativeArgs:
+        """The leading arguments of the native constructors. ``classes``: for each of ``token_names`` the symbols (as
+        bits) and the words that its tokens are. Without, ``ConstraintError`` if the program speaks of tokens."""
+        if classes is None:
+            self.refuse_tokens()
         machines = [_native_machine(dfa) for dfa in self.machines]
         labels, rules = list(self.labels), list(self.rules)
         lexicons = list(self.lexicons)

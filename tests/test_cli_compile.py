@@ -8,8 +8,8 @@ import pytest
 from support.command_line import TOY_END, tokenfst, toy, write_toy
 
 from tokenfst import Language, TokenAutomaton, Vocabulary, compile, regex
+from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.compiling import Meter, make_estimate
-from tokenfst.cli.options import BudgetOptions
 from tokenfst.decoding.token_automaton import Stats
 
 

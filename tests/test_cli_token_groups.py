@@ -34,8 +34,48 @@ def test_compile_and_inspect(spec: str, tmp_path: Path) -> None:
     matcher = TokenAutomaton.load(target, library.load_vocabulary(spec)).matcher()
     assert matcher.accept_tokens([258, 259, ord("a"), 256, 257])
     assert tokenfst("inspect", str(target)).code == 0
-    assert "speaks of tokens" in tokenfst("check", str(target), "a").err
     assert "about bytes" in tokenfst(*words, "--estimate").err
+
+
+def test_an_artifact_that_speaks_of_tokens_is_a_constraint(spec: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "out.safetensors")
+    words = [r"(?P<IMAGE>)+a(?P<TEXT_TOKEN>)", "-v", spec, "--token-class", "IMAGE=258,259"]
+    assert tokenfst("compile", *words, "-o", target).code == 0
+    assert tokenfst("check", target, "-v", spec, "-t", "258,259,97,256").code == 0
+    assert tokenfst("check", target, "-v", spec, "-t", "258,97,97,97").code == 1
+    drawn = tokenfst("sample", target, "-v", spec, "--seed", "1", "--json").json["samples"][0]["tokens"]
+    assert drawn == tokenfst("sample", *words, "--seed", "1", "--json").json["samples"][0]["tokens"]
+    assert '[label="<t>, <i>"]' in tokenfst("draw", target, "-v", spec).out
+
+
+def test_an_artifact_with_a_stack_is_a_constraint(spec: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "out.safetensors")
+    assert tokenfst("compile", "-g", "json", "-v", spec, "-o", target).code == 0
+    assert tokenfst("check", target, "-v", spec, "-t", "91,93").code == 0
+    assert tokenfst("check", target, "-v", spec, "-t", "91,91").code == 1
+    assert tokenfst("sample", target, "-v", spec, "--seed", "1", "--max-tokens", "9").code == 0
+
+
+@pytest.mark.parametrize("stack", [False, True])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "FILE", "a"],
+        ["sample", "FILE"],
+        ["draw", "FILE"],
+        ["draw", "FILE", "-v", "SPEC", "--minimize"],
+        ["diff", "FILE", "a"],
+        ["compile", "FILE", "-v", "SPEC", "--estimate"],
+        ["check", "FILE", "--within-edits", "1", "-v", "SPEC", "-t", "97"],
+        ["check", "FILE", "--tokenization", "canonical", "-v", "SPEC", "-t", "97"],
+    ],
+)
+def test_what_such_artifacts_do_not_tell(words: list[str], stack: bool, spec: str, tmp_path: Path) -> None:
+    target = str(tmp_path / "out.safetensors")
+    source = ["-g", "json"] if stack else ["a(?P<TEXT_TOKEN>)"]
+    assert tokenfst("compile", *source, "-v", spec, "-o", target).code == 0
+    done = tokenfst(*[{"FILE": target, "SPEC": spec}.get(word, word) for word in words])
+    assert done.code == 2 and "walked by tokens only" in done.err and "--tokens" in done.err
 
 
 def test_check_and_sample(spec: str) -> None:

@@ -17,6 +17,7 @@ from tokenfst._native import Matcher
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
 from tokenfst.cli import groups, options
+from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.following import Following, following
 from tokenfst.cli.symbols import SymbolResult, check_symbols
 from tokenfst.cli.terminal import (
@@ -31,6 +32,7 @@ from tokenfst.cli.terminal import (
     say,
     say_json,
 )
+from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.bitmask import allocate_token_bitmask
 from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.canonical_matcher import CanonicalMatcher
@@ -70,8 +72,8 @@ def check_command(
     show: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the allowed tokens to list.")
     ] = 8,
-    tokenizing: options.VocabularyOptions,
-    budgeting: options.BudgetOptions,
+    tokenizing: VocabularyOptions,
+    budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Check whether texts or token ids satisfy a constraint.

@@ -10,6 +10,9 @@ import typer
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
+from tokenfst.cli.budgets import BudgetOptions
+from tokenfst.cli.constraints import Constraint, is_artifact, pattern_in, read_constraint
+from tokenfst.cli.relations import RelationOptions
 from tokenfst.cli.terminal import Exit, json_bytes, quoted, say, say_json, say_pairs
 
 _SHOWN_WITNESS = 200
@@ -43,7 +46,8 @@ def diff_command(
         ),
     ] = False,
     flags: options.Flags = "",
-    budgeting: options.BudgetOptions,
+    relating: RelationOptions,
+    budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Compare two constraints: the same strings? If not, a shortest string that is in one only.
@@ -52,7 +56,7 @@ def diff_command(
     B); 1: not.
     """
     budget = budgeting.read()
-    left, right = (_read(word, files, flags, budget) for word in (a, b))
+    left, right = (relating.related(_read(word, files, flags, budget), budget) for word in (a, b))
     relation, witnesses = compare(left.language, right.language)
     holds = relation == "equivalent" or (includes and relation == "b_in_a")
     if json:
@@ -82,10 +86,10 @@ def diff_command(
     return Exit.YES if holds else Exit.NO
 
 
-def _read(word: str, files: bool, flags: str, budget: Budget) -> options.Constraint:
-    if files and not options.is_artifact(word):
-        return options.pattern_in(Path(word), flags, budget)
-    return options.read_constraint(word, "" if options.is_artifact(word) else flags, budget)
+def _read(word: str, files: bool, flags: str, budget: Budget) -> Constraint:
+    if files and not is_artifact(word):
+        return pattern_in(Path(word), flags, budget)
+    return read_constraint(word, "" if is_artifact(word) else flags, budget)
 
 
 def compare(a: Language, b: Language) -> tuple[str, dict[str, bytes | None]]:

@@ -19,7 +19,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
-from tokenfst.cli.options import SUFFIX
+from tokenfst.cli.budgets import BudgetOptions
+from tokenfst.cli.constraints import SUFFIX
 from tokenfst.cli.terminal import (
     Exit,
     UsageError,
@@ -34,6 +35,7 @@ from tokenfst.cli.terminal import (
     warn,
     writing,
 )
+from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding import artifact
 from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
 from tokenfst.errors import (
@@ -63,7 +65,7 @@ def register(app: typer.Typer) -> None:
 def compile_command(
     *,
     constraining: options.ConstraintOptions,
-    tokenizing: options.VocabularyOptions,
+    tokenizing: VocabularyOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -74,7 +76,7 @@ def compile_command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE even where it is something else than an artifact.")
     ] = False,
-    budgeting: options.BudgetOptions,
+    budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.

@@ -13,9 +13,13 @@ import typer
 from tokenfst.automata.drawing import FORMATS, Drawing, Edge, draw_graph
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
+from tokenfst.cli.budgets import BudgetOptions
+from tokenfst.cli.constraints import Constraint, of_words
 from tokenfst.cli.terminal import Exit, UsageError, counted, quoted, say, say_json
+from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import DrawingError
+from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _SHOWN_TOKENS = 5
 _MACHINE_STATES, _RULE_STATES = 100, 400
@@ -47,8 +51,8 @@ def draw_command(
             help=f"Most states to draw ({_MACHINE_STATES}, or {_RULE_STATES} of the rules of a grammar).",
         ),
     ] = None,
-    tokenizing: options.VocabularyOptions,
-    budgeting: options.BudgetOptions,
+    tokenizing: VocabularyOptions,
+    budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Draw the machine of a constraint: over bytes, or with --vocabulary over tokens.
@@ -87,10 +91,10 @@ def draw_command(
 
 
 def _machine(
-    given: options.Constraint,
+    given: Constraint,
     minimize: bool,
     max_states: int,
-    tokenizing: options.VocabularyOptions,
+    tokenizing: VocabularyOptions,
     budget: Budget,
 ) -> tuple[Drawing, int]:
     """A picture of the machine over bytes, symbols or tokens, and its number of states."""
@@ -98,13 +102,12 @@ def _machine(
         states = given.automaton.num_states - 1
         _check_size(states, max_states)
         return given.automaton.draw(max_states=max_states), states
-    language = given.language.minimize() if minimize else given.language
-    if tokenizing.vocabulary is None:
-        states = language.size().states
-        _check_size(states, max_states)
-        return language.draw(max_states=max_states), states
     if minimize:
-        given = options.Constraint(language)
+        given = of_words(given.language.minimize())
+    if tokenizing.vocabulary is None:
+        states = given.language.size().states
+        _check_size(states, max_states)
+        return given.language.draw(max_states=max_states), states
     tokenizing.need_all("draw")
     return draw_tokens(given.token_automaton(tokenizing.need("draw"), budget, tokenizing), max_states)
 
@@ -135,14 +138,21 @@ def draw_tokens(automaton: TokenAutomaton, max_states: int) -> tuple[Drawing, in
     between: dict[tuple[int, int], list[int]] = {}
     for arc in np.lexsort((token, target, source)).tolist():
         between.setdefault((int(source[arc]), int(target[arc])), []).append(int(token[arc]))
-    texts = automaton.vocabulary.initial_tokens or automaton.vocabulary.tokens
-    symbols, edges = automaton.vocabulary.symbols, []
+    edges = []
     for (begin, end), ids in between.items():
-        table = texts if begin == start else automaton.vocabulary.tokens
         shown = ", ".join(
-            quoted(table[each], 20) if symbols is None else symbols[each] or ""
-            for each in ids[:_SHOWN_TOKENS]
+            _named(automaton.vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS]
         )
         more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
         edges.append(Edge(begin, end, shown + more))
     return draw_graph(start, final.tolist(), edges, automaton.source), states
+
+
+def _named(vocabulary: Vocabulary, token: int, first: bool) -> str:
+    """A token as its symbol, as its name if it is special, or else as its bytes, which may be others at the beginning
+    of a text."""
+    if vocabulary.symbols is not None:
+        return vocabulary.symbols[token] or ""
+    if token in vocabulary.special_token_ids:
+        return next((name for name, each in vocabulary.special_tokens.items() if each == token), str(token))
+    return quoted(vocabulary.initial_bytes(token) if first else vocabulary.token_bytes(token), 20)

@@ -29,7 +29,10 @@ from tokenfst.automata.grammar_lint import FindingKind
 from tokenfst.automata.language import Language
 from tokenfst.automata.notation import place
 from tokenfst.cli import groups, options
+from tokenfst.cli.budgets import BudgetOptions
+from tokenfst.cli.rules import GrammarOptions
 from tokenfst.cli.terminal import Exit, UsageError, counted, say, say_json
+from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.errors import BudgetExceeded
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -47,9 +50,9 @@ def register(app: typer.Typer) -> None:
 
 def lint_command(
     *,
-    reading: options.GrammarOptions,
-    tokenizing: options.VocabularyOptions,
-    budgeting: options.BudgetOptions,
+    reading: GrammarOptions,
+    tokenizing: VocabularyOptions,
+    budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left

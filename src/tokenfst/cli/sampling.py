@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from tokenfst.cli import groups, options
+from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.checking import allowed_tokens
 from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
+from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.token_automaton import TokenAutomaton
 
 _STOP = 0.15
@@ -33,14 +35,14 @@ def sample_command(
     max_length: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
     ] = None,
-    tokenizing: options.VocabularyOptions,
+    tokenizing: VocabularyOptions,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             metavar="N", min=0, help=f"With --vocabulary: most tokens ({_MAX_TOKENS} if not given)."
         ),
     ] = None,
-    budgeting: options.BudgetOptions,
+    budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Draw random strings that satisfy a constraint, one a line.

@@ -1,15 +1,57 @@
-"""Sequences of symbols on the command line: how they are written, and where one leaves a temporal formula."""
+"""Temporal formulas on the command line; sequences of symbols: how they are written, and where one leaves a formula."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from tokenfst.automata.ltlf import ltlf
 from tokenfst.automata.symbols import SymbolAutomaton
-from tokenfst.cli.terminal import say
+from tokenfst.budget import Budget
+from tokenfst.cli.constraints import Constraint
+from tokenfst.cli.terminal import UsageError, say
+from tokenfst.tokenizers.from_symbols import listed_symbols
 
+_PANEL = "Symbols"
 _SHOWN = 12
 """Symbols to list."""
+
+
+@dataclass(frozen=True)
+class SymbolOptions:
+    """Temporal formulas over symbols."""
+
+    ltlf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ltlf",
+            metavar="FORMULA",
+            help="A formula of linear temporal logic on finite traces; may be repeated, and all must hold.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    symbols: Annotated[
+        str | None,
+        typer.Option(
+            "--symbols",
+            metavar="A,B,C|@FILE",
+            help="The symbols, or a file of them, one a line; if not given, those that the formulas name.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+
+    def read_formulas(self, budget: Budget) -> Constraint | None:
+        """The constraint of the formulas, if some are given."""
+        if self.ltlf:
+            names = None if self.symbols is None else listed_symbols(self.symbols)
+            automaton = ltlf(self.ltlf, names, budget)
+            language = automaton.language(budget=budget)
+            return Constraint(language, language.source, automaton=automaton)
+        if self.symbols is not None:
+            raise UsageError("--symbols goes with --ltlf")
+        return None
 
 
 @dataclass(frozen=True, slots=True)

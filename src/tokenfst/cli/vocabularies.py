@@ -11,6 +11,7 @@ import typer
 from tokenfst.automata.drawing import bytes_label
 from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, counted, json_bytes, quoted, say, say_json, say_pairs
+from tokenfst.cli.tokens import WidthOptions
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.census import Census, census
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -44,7 +45,7 @@ def vocab_command(
     ],
     samples: Annotated[int, typer.Option(metavar="N", min=0, help="Random texts for the round trip.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random texts.")] = 0,
-    width: options.WidthOptions,
+    width: WidthOptions,
     json: options.Json = False,
 ) -> int:
     """Show what a vocabulary holds, and check that texts come back from tokens as they went in.
