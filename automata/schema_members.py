@@ -60,7 +60,7 @@ class Members:
         classes = self._classes(frozenset(values))
         return union(
             *(
-                self._written(values | more, cell.required | more.keys(), set(pending), classes, free)
+                self.written(values | more, cell.required | more.keys(), set(pending), classes, free)
                 for more, free in self._choices(cell, values)
             )
         )
@@ -136,7 +136,7 @@ class Members:
 
     # --- texts ----------------------------------------------------------------------------------------
 
-    def _written(
+    def written(
         self,
         values: dict[str, Formula],
         required: frozenset[str],
@@ -144,6 +144,8 @@ class Members:
         classes: list[_Class],
         some: _Groups,
     ) -> Expr:
+        """The texts of objects with these ``values`` of listed names, those that are ``pending`` behind the others;
+        ``classes`` of other names, and a member for each of ``some``."""
         if any(values[name] is NONE or has_surrogate(name) for name in required):
             return EMPTY
         names = [name for name, held in values.items() if held is not NONE and not has_surrogate(name)]

@@ -39,6 +39,9 @@ MAPPINGS = (dict, Mapping)
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
 
+SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
+"""The types whose values have no parts."""
+
 _LONG_INTEGER = 1000
 NESTED = "nested"
 """``Place.closed`` of a sub-schema that speaks of the same value."""

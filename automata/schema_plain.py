@@ -1,0 +1,173 @@
+"""Plain schemas, as most sub-schemas are: their texts without the algebra of shapes.
+
+The idea: a schema that says only what its type is, which members it lists, or what its items are, is a cell of the
+normal form as it stands. Nothing has to be met, joined or complemented, so its rule is written from the keywords at
+once, by what writes cells (``schema_members``, ``schema_items``). Whatever else is said, of whatever form, goes the
+general way: plain schemas are never refused, and never plainly empty.
+
+Invariant: the texts are those of the general way (tests/test_schema_plain.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tokenfst.automata.expression import Expr, union
+from tokenfst.automata.schema_arrays import Array
+from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_items import Items
+from tokenfst.automata.schema_keywords import KEYWORDS, bounds
+from tokenfst.automata.schema_leaves import LONGEST_CONSTANTS, typed
+from tokenfst.automata.schema_members import Members
+from tokenfst.automata.schema_objects import Object
+from tokenfst.automata.schema_shape import Shape
+from tokenfst.automata.schema_source import SCALARS, Place
+from tokenfst.automata.schema_strings import Strings, has_surrogate, words
+
+if TYPE_CHECKING:
+    from tokenfst.automata.schema_text import Writer
+
+_OF_OBJECTS = frozenset(("type", "properties", "required", "additionalProperties"))
+_OF_ARRAYS = frozenset(("type", "items", "minItems", "maxItems"))
+_OF_WORDS = frozenset(("type", "enum"))
+_TYPE = frozenset(("type",))
+
+Plain = Expr | tuple[Hashable, Callable[[], Expr]]
+"""Texts; or of values with parts, a key that equal ones share and what makes the body of a rule."""
+
+
+class PlainSchemas:
+    """Finds and writes the plain schemas of one ``Writer``."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._scalars: dict[str, Formula] = {}
+
+    def text(self, place: Place) -> Plain | None:
+        """What a sub-schema allows; ``None`` if it is not plain."""
+        value = place.value
+        if (
+            place.closed is not None
+            or place.scope
+            or place.resource.dialect.vocabularies is not None
+            or value.__class__ is not dict
+        ):
+            return None
+        keywords = KEYWORDS.keys() & value.keys()
+        types = value.get("type")
+        if types.__class__ is str:
+            types = (types,)
+        elif types.__class__ is list and types:
+            types = tuple(types)
+        elif keywords == {"enum"}:
+            types = ("string",)
+        else:
+            return None
+        parts = [each for each in types if each not in SCALARS]
+        if not parts:
+            return self._scalar(keywords, types, value)
+        if parts == ["object"] and keywords <= _OF_OBJECTS:
+            return self._object(place, types, value)
+        if parts == ["array"] and keywords <= _OF_ARRAYS:
+            return self._array(place, types, value)
+        return None
+
+    def _scalar(self, keywords: set[str], types: tuple[str, ...], value: Mapping[str, Any]) -> Plain | None:
+        if keywords == _TYPE:
+            return self._writer.scalars(typed(types), "")
+        if not keywords <= _OF_WORDS or "string" not in types:
+            return None
+        listed = value["enum"]
+        if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
+            return None
+        cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()
+        return cells[0].json() if cells else None
+
+    def _object(self, place: Place, types: tuple[str, ...], value: Mapping[str, Any]) -> Plain | None:
+        properties, names = value.get("properties", {}), value.get("required", ())
+        if properties.__class__ is not dict or names.__class__ not in (list, tuple):
+            return None
+        if any(name.__class__ is not str for name in (*properties, *names)):
+            return None
+        listed: dict[str, Formula] = {}
+        for name, schema in properties.items():
+            if schema.__class__ is not dict and schema.__class__ is not bool:
+                return None
+            listed[name] = self._entered(place, schema, "properties", name)
+        held = ANY
+        if "additionalProperties" in value:
+            others = value["additionalProperties"]
+            if others.__class__ is not dict and others.__class__ is not bool:
+                return None
+            held = self._entered(place, others, "additionalProperties")
+        required = frozenset(names)
+        if any(listed.get(name, held) is NONE or has_surrogate(name) for name in required):
+            return None
+        key = (tuple(listed.items()), required, held, types)
+        return key, lambda: self._members(place, types, listed, required, held)
+
+    def _members(
+        self,
+        place: Place,
+        types: tuple[str, ...],
+        listed: dict[str, Formula],
+        required: frozenset[str],
+        held: Formula,
+    ) -> Expr:
+        pending = sorted(required - listed.keys())
+        values = {**listed, **dict.fromkeys(pending, held)} if pending else listed
+        classes = [] if held is NONE else [(Strings(excluded=frozenset(values)), held)]
+        writer = self._writer
+        text = Members(writer, Object(where=place.where())).written(values, required, set(pending), classes, ())
+        return text if len(types) == 1 else union(writer.scalars(typed(types), ""), text)
+
+    def _array(self, place: Place, types: tuple[str, ...], value: Mapping[str, Any]) -> Plain | None:
+        rest = ANY
+        for name in ("items", "minItems", "maxItems"):
+            if name in value and not KEYWORDS[name][2][0](value[name], place.draft):
+                return None
+        if "items" in value:
+            items = value["items"]
+            if items.__class__ is not dict and items.__class__ is not bool:
+                return None
+            rest = self._entered(place, items, "items")
+        low, high = bounds(place, value, "minItems", "maxItems")
+        if rest is NONE or high == 0 or (high is not None and low > high):
+            return None
+        writer = self._writer
+
+        def make() -> Expr:
+            text = Items(writer, Array((), rest, low, high)).texts()
+            return text if len(types) == 1 else union(writer.scalars(typed(types), ""), text)
+
+        return (rest, low, high, types), make
+
+    def _entered(self, place: Place, schema: Any, *tokens: str) -> Formula:
+        """``Meaning.entered`` of a part. Those that are nothing but a scalar type are one formula each."""
+        meaning = self._writer.meaning
+        if schema.__class__ is dict:
+            named = schema.get("type")
+            if named.__class__ is str and named in SCALARS and len(KEYWORDS.keys() & schema.keys()) == 1:
+                known = self._scalars.get(named)
+                if known is None:
+                    known = self._scalars[named] = meaning.entered(place.below(schema, *tokens))
+                return known
+        elif schema.__class__ is bool:
+            return ANY if schema else NONE
+        return meaning.entered(place.below(schema, *tokens))
+
+
+def plain_key(shape: Shape) -> Hashable | None:
+    """The key of the plain schema with the objects that a shape has; ``None`` if there is none."""
+    if len(shape.objects) != 1 or shape.null or shape.true or shape.false or shape.strings or shape.arrays:
+        return None
+    cell = shape.objects[0]
+    if cell.some or cell.high is not None or cell.low > len(cell.required) or not shape.numbers.is_empty():
+        return None
+    held = ANY
+    for demand in cell.demands:
+        if len(cell.demands) > 1 or demand.names != Strings(excluded=frozenset(dict(cell.listed))):
+            return None
+        held = demand.formula
+    return cell.listed, cell.required, held, ("object",)
