@@ -130,6 +130,10 @@ class Meaning:
             self._targets[link] = made
         return made
 
+    def known_target(self, place: Place, reference: str) -> Formula | None:
+        """The formula of what a reference right below ``place`` leads to, if it is known."""
+        return self._targets.get((place.resource, reference, place.scope, place.closed))
+
     def _atom(self, place: Place, keywords: Set[str]) -> Formula:
         """The atom of a schema with these constraining keywords."""
         if keywords == _TYPE and place.resource.dialect.vocabularies is None:
