@@ -25,6 +25,7 @@
 #include "program_code_bindings.hpp"
 #include "schema_bindings.hpp"
 #include "shortest_distinct.hpp"
+#include "spelling_bindings.hpp"
 #include "suffix_bindings.hpp"
 
 namespace nb = nanobind;
@@ -231,6 +232,7 @@ void bind_automata(nb::module_& m) {
   bind_lexicon(m);
   bind_program_code(m);
   bind_schema(m);
+  bind_spelling(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
