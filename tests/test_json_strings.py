@@ -18,7 +18,6 @@ from reference.json_strings import escape, is_minimal, spellings, value_of
 from reference.random_expressions_wide import Generator
 from tokenfst import Budget, Language, Vocabulary, compile, regex
 from tokenfst.automata import expression as ex
-from tokenfst.automata import json_strings
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.json_strings import (
     json_content,
@@ -27,7 +26,6 @@ from tokenfst.automata.json_strings import (
     json_string,
     json_string_of_length,
 )
-from tokenfst.automata.spelling import spell
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
 from tokenfst.automata.utf8 import (
     MAX_CODE_POINT,
