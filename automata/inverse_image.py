@@ -50,7 +50,7 @@ from tokenfst.automata.expression import (
 )
 from tokenfst.automata.lazy import make_automaton, make_tables
 from tokenfst.automata.rule_graph import rebuilt
-from tokenfst.automata.spelling import Form, spell, spell_one
+from tokenfst.automata.spelling import Form, spell
 from tokenfst.automata.tables import trim
 from tokenfst.automata.utf8 import (
     MAX_CODE_POINT,
@@ -152,11 +152,8 @@ class Code:
 def _character(code: Code, ranges: Ranges) -> Expr:
     if not ranges:
         return EMPTY
-    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        dfa = spell_one(ranges[0][0], code.forms)
-    else:
-        steps = tuple((low, high, 2) for low, high in ranges)
-        dfa = spell((steps, ()), (False, True), code.forms)
+    steps = tuple((low, high, 2) for low, high in ranges)
+    dfa = spell((steps, ()), (False, True), code.forms)
     following = dfa.table[:, dfa.classes]
     if np.count_nonzero(following) == dfa.num_states - 2:
         return literal(_only_word(dfa))

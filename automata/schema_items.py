@@ -1,8 +1,8 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
 Where items are counted by what they are (``contains``), the sequence is walked by a small automaton of its own, whose
-states are rules: the number of items up to where it matters, and how many of each kind there were. A rule calls the
-next one last, so no stack is needed. Where they must differ (``uniqueItems``) and have listed values, each value is
+states are rules: the number of items up to where it matters, and how many of each kind there were. Both only grow, so a
+state leads back to itself at most, which is a loop; a rule calls the next one last, so no stack is needed. Where they must differ (``uniqueItems``) and have listed values, each value is
 a member that comes at most once, in any order (``expression.unordered``); strings that are not listed are told apart as
 the text goes on (``schema_fresh``).
 """
@@ -106,6 +106,7 @@ class Items:
         place, counts = key
         cell = self.cell
         alternatives: list[Expr] = []
+        again: list[Expr] = []
         enough = all(count >= each.low for count, each in zip(counts, cell.contains, strict=True))
         if enough and place and place >= cell.low:
             alternatives.append(EPSILON)
@@ -122,8 +123,13 @@ class Items:
                 )
                 item = self.writer.value(formula)
                 lead = item if place == 0 else concat(self.layout.comma, item)
-                alternatives.append(concat(lead, state((min(place + 1, last), following))))
-        return union(*alternatives)
+                target = (min(place + 1, last), following)
+                if target == key:
+                    again.append(lead)
+                else:
+                    alternatives.append(concat(lead, state(target)))
+        ending = union(*alternatives)
+        return concat(repeat(union(*again)), ending) if again else ending
 
     def _kinds(self, each: Contains, count: int, place: int) -> list[tuple[Formula, int]]:
         """What the next item may be for one ``contains``, and how much it counts."""

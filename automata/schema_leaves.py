@@ -53,7 +53,7 @@ _OF_OBJECTS = frozenset(
 )
 
 _LONGEST_PATTERN = 20_000
-_LONGEST_CONSTANTS = 500_000
+LONGEST_CONSTANTS = 500_000
 """Characters of all strings of one ``enum``: each becomes part of an expression."""
 
 _INTEGERS = NumberSet.integers()
@@ -71,7 +71,7 @@ class Leaves:
         result = EVERY
         if "type" in keywords:
             named = keywords["type"]
-            result = _typed(named if isinstance(named, str) else tuple(named))
+            result = typed(named if isinstance(named, str) else tuple(named))
         steps: list[Callable[[], Shape]] = []
         if "enum" in keywords:
             steps.append(lambda: _listed(place, "enum", keywords["enum"], meaning))
@@ -150,7 +150,8 @@ def _pattern(pattern: str, budget: Budget | None) -> Language:
 
 
 @lru_cache(maxsize=256)
-def _typed(value: str | tuple[str, ...]) -> Shape:
+def typed(value: str | tuple[str, ...]) -> Shape:
+    """The values of one type, or of several."""
     types = {value} if isinstance(value, str) else set(value)
     integers = _INTEGERS if "integer" in types else NO_NUMBER
     return Shape(
@@ -167,9 +168,9 @@ def _typed(value: str | tuple[str, ...]) -> Shape:
 def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> Shape:
     where = place.where(keyword)
     length = sum(len(value) for value in values if isinstance(value, str))
-    if length > _LONGEST_CONSTANTS:
+    if length > LONGEST_CONSTANTS:
         raise UnsupportedSchemaError(
-            where, f"its strings have {length:,} characters, more than {_LONGEST_CONSTANTS:,}"
+            where, f"its strings have {length:,} characters, more than {LONGEST_CONSTANTS:,}"
         )
     try:
         return constants_shape(values, meaning.constant)

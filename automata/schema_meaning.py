@@ -30,7 +30,7 @@ from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
-from tokenfst.automata.schema_source import MAPPINGS, Place, Resource, Source, json_type
+from tokenfst.automata.schema_source import MAPPINGS, SCALARS, Place, Resource, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_unevaluated import Evaluated, Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
@@ -54,7 +54,6 @@ _APPLICATORS = frozenset(
     )
 )
 _TYPE = frozenset({"type"})
-_SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 _Link = tuple[Resource, str, tuple[str, ...], object]
 """What the target of a reference depends on."""
 _FAR_DOWN = 1000
@@ -131,11 +130,15 @@ class Meaning:
             self._targets[link] = made
         return made
 
+    def known_target(self, place: Place, reference: str) -> Formula | None:
+        """The formula of what a reference right below ``place`` leads to, if it is known."""
+        return self._targets.get((place.resource, reference, place.scope, place.closed))
+
     def _atom(self, place: Place, keywords: Set[str]) -> Formula:
         """The atom of a schema with these constraining keywords."""
         if keywords == _TYPE and place.resource.dialect.vocabularies is None:
             named = place.value["type"]
-            if isinstance(named, str) and named in _SCALARS:  # whatever else is said of it
+            if isinstance(named, str) and named in SCALARS:  # whatever else is said of it
                 return self.formulas.atom((_TYPE, named), place)
         place = self._source.scoped(place)
         key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place))

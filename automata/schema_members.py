@@ -51,6 +51,9 @@ class Members:
 
     def texts(self) -> Expr:
         """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
+        held = self.cell.held()
+        if held is not None:
+            return self.plain(dict(self.cell.listed), self.cell.required, held)
         listed = {name for name, _ in self.cell.listed}
         pending = sorted((self.cell.required | self._few(listed)) - listed)
         cell = self.cell
@@ -60,10 +63,18 @@ class Members:
         classes = self._classes(frozenset(values))
         return union(
             *(
-                self._written(values | more, cell.required | more.keys(), set(pending), classes, free)
+                self.written(values | more, cell.required | more.keys(), set(pending), classes, free)
                 for more, free in self._choices(cell, values)
             )
         )
+
+    def plain(self, values: dict[str, Formula], required: frozenset[str], held: Formula) -> Expr:
+        """The texts where all members but those with a listed name have values of which ``held`` holds."""
+        pending = sorted(required - values.keys())
+        if pending:
+            values = {**values, **dict.fromkeys(pending, held)}
+        classes = [] if held is NONE else [(Strings(excluded=frozenset(values)), held)]
+        return self.written(values, required, set(pending), classes, ())
 
     # --- names ----------------------------------------------------------------------------------------
 
@@ -136,7 +147,7 @@ class Members:
 
     # --- texts ----------------------------------------------------------------------------------------
 
-    def _written(
+    def written(
         self,
         values: dict[str, Formula],
         required: frozenset[str],
@@ -144,9 +155,13 @@ class Members:
         classes: list[_Class],
         some: _Groups,
     ) -> Expr:
-        if any(values[name] is NONE or has_surrogate(name) for name in required):
-            return EMPTY
-        names = [name for name, held in values.items() if held is not NONE and not has_surrogate(name)]
+        """The texts of objects with these ``values`` of listed names, those that are ``pending`` behind the others;
+        ``classes`` of other names, and a member for each of ``some``."""
+        names = list(values)
+        if NONE in values.values() or not "".join(names).isascii():
+            names = [name for name in names if values[name] is not NONE and not has_surrogate(name)]
+            if not required.issubset(names):
+                return EMPTY
         low, high = self.cell.low, self.cell.high
         if high == 0 and not required:
             return self.writer.bracketed(b"{", EMPTY, b"}", empty=not some)
@@ -203,7 +218,8 @@ class Members:
         ]
         if not ordered:
             return tail(0)
-        listed = concat(_first(ordered, later, 0, len(ordered)), tail(1))
+        first = next((place for place, (_, needed) in enumerate(ordered, 1) if needed), len(ordered))
+        listed = concat(_first(ordered, later, 0, first), *later[first:], tail(1))
         return listed if any(needed for _, needed in ordered) else union(listed, tail(0))
 
     def _counted(
@@ -251,10 +267,12 @@ class Members:
         """The texts after the listed members: any others, each of ``left`` and ``some`` once, and each of ``apart`` at
         most once, in any order."""
 
+        plain = None if counted else self._any_order(left, some, apart, others, 0, None)
+
         def tail(count: int) -> Expr:
             least = max(low - count, 0) if counted else 0
             most = high - count if counted and high is not None else None
-            more = self._any_order(left, some, apart, others, least, most)
+            more = self._any_order(left, some, apart, others, least, most) if plain is None else plain
             if not count:
                 return more
             done = EPSILON if not left and not some and least == 0 else EMPTY
@@ -272,6 +290,8 @@ class Members:
         high: int | None,
     ) -> Expr:
         """Members in any order, at least one."""
+        if others is EMPTY and not required and not some and not free:
+            return EMPTY
         return unordered(
             [*required, *some, *free],
             self.layout.comma,
@@ -283,14 +303,13 @@ class Members:
 
 
 def _first(ordered: list[tuple[Expr, bool]], later: list[Expr], begin: int, end: int) -> Expr:
-    """The members from ``begin`` to ``end``, at least one; ``later`` are all, after commas, or nothing if they need not
-    be there."""
+    """The members from ``begin`` to ``end``, at least one, of which none before the last is needed; ``later`` are all,
+    after commas, or nothing if they need not be there."""
     if end - begin == 1:
         return ordered[begin][0]
     middle = (begin + end) // 2
     left = concat(_first(ordered, later, begin, middle), *later[middle:end])
-    skipped = not any(needed for _, needed in ordered[begin:middle])
-    return union(left, _first(ordered, later, middle, end)) if skipped else left
+    return union(left, _first(ordered, later, middle, end))
 
 
 def _partitions(members: tuple[Named, ...]) -> list[_Groups]:

@@ -42,6 +42,19 @@ class Object:
     high: Final[int | None] = None
     where: Final[str] = field(default="#", compare=False)
 
+    def held(self) -> Formula | None:
+        """What holds of the members whose name is not listed, where the cell says it of exactly these; otherwise
+        ``None``."""
+        if self.some or len(self.demands) > 1:
+            return None
+        for demand in self.demands:
+            names = demand.names
+            plain = not names.parts and not names.low and names.high is None and names.values is None
+            if not plain or names.excluded != dict(self.listed).keys():
+                return None
+            return demand.formula
+        return ANY
+
     def values(self, formulas: Formulas) -> dict[str, Formula]:
         """What must hold of the value of each listed name, all demands counted; ``NONE`` if it cannot be there."""
         found: dict[str, Formula] = {}

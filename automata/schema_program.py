@@ -113,7 +113,8 @@ class _Walk:
                     self.enter(name)
                     continue
                 number = self.finished.get(name)
-                if number is None or (number >= 0 and (name in self.calls or code.size_of(number) > _LARGE)):
+                large = number is not None and number >= 0 and name not in self.states
+                if number is None or (large and (name in self.calls or code.size_of(number) > _LARGE)):
                     number = self.call(name)
                     if number is None:
                         return False

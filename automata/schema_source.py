@@ -19,6 +19,7 @@ from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
+from tokenfst._native import is_plain_json
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
@@ -38,6 +39,9 @@ MAPPINGS = (dict, Mapping)
 
 VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
 """The URIs of the drafts' own vocabularies."""
+
+SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
+"""The types whose values have no parts."""
 
 _LONG_INTEGER = 1000
 NESTED = "nested"
@@ -355,6 +359,8 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
+    if is_plain_json(schema):
+        return schema
     try:
         with suppress(RecursionError):  # what is nested so deeply is refused where it is read
             _ENCODER.encode(schema)

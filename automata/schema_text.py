@@ -11,7 +11,7 @@ also with exponents, by the rule there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,6 +25,7 @@ from tokenfst.automata.schema_layout import Layout
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
 from tokenfst.automata.schema_members import Members
 from tokenfst.automata.schema_objects import Object
+from tokenfst.automata.schema_plain import PlainSchemas, plain_key
 from tokenfst.automata.schema_shape import EVERY, Shape
 from tokenfst.automata.schema_source import Place
 from tokenfst.automata.schema_strings import EVERY_STRING, any_string
@@ -71,9 +72,11 @@ class Writer:
         self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
         self._known: dict[Formula, Expr] = {NONE: EMPTY}
-        self._shared: dict[Shape, str] = {}
+        self._shared: dict[Hashable, Expr] = {}
+        """Calls of rules, by what they are written from."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
+        self._plain = None if meaning.relaxes or any_order else PlainSchemas(self)
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
         self._states: set[str] = set()
@@ -124,17 +127,31 @@ class Writer:
         return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, behind))
 
     def _value(self, formula: Formula) -> Expr:
+        if self._plain is not None and isinstance(formula.atom, Place):
+            plain = self._plain.text(formula.atom)
+            if isinstance(plain, Expr):
+                return plain
+            if plain is not None:
+                key, make = plain
+                return self._call(key, formula.atom.where, make)
         shape = EVERY if formula is ANY else self.meaning.shape(formula)
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
                 known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
             return known[1]
-        name = self._shared.get(shape)
-        if name is None:
-            name = ANY_RULE if shape == EVERY else _name(formula)
-            name = self._shared[shape] = self._new(name, lambda: self._body(shape, _place(formula)))
-        return call(name)
+        return self._call(
+            plain_key(shape) or shape,
+            lambda: ANY_RULE if shape == EVERY else _name(formula),
+            lambda: self._body(shape, _place(formula)),
+        )
+
+    def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr]) -> Expr:
+        """A call of the rule with this key, which is made if it is new."""
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = call(self._new(name(), make))
+        return found
 
     def scalars(self, shape: Shape, where: str) -> Expr:
         """The texts of what has no parts; ``where`` is the schema that says so."""

@@ -19,6 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tokenfst import _native
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.spelling import Form, Steps, spell
 from tokenfst.automata.tables import EMPTY_DFA
@@ -133,72 +134,10 @@ def characters(dfa: Dfa, limit: int | None = None) -> Characters:
 
     More than ``limit`` ranges of characters raise ``BudgetExceeded("states")``: that many states would spell them.
     """
-    reader = _Reader(dfa, limit)
-    numbers = {dfa.start: 1}
-    order = [dfa.start]
-    steps: list[Steps] = []
-    for state in order:
-        found = reader.steps(state)
-        for _, _, target in found:
-            if target not in numbers:
-                order.append(target)
-                numbers[target] = len(order)
-        steps.append(tuple((low, high, numbers[target]) for low, high, target in found))
-    accepting = tuple(bool(dfa.accepting[state]) for state in order)
-    return Characters(tuple(steps), accepting, reader.whole)
-
-
-class _Reader:
-    """Follows lead bytes and continuation bytes; notes in ``whole`` where anything else is possible."""
-
-    def __init__(self, dfa: Dfa, limit: int | None) -> None:
-        self.dfa, self.limit = dfa, limit
-        self.found = 0
-        self.whole = True
-        self.known: dict[tuple[int, int], Steps] = {}
-
-    def steps(self, state: int) -> Steps:
-        """What the automaton does from ``state`` with one character; the targets are states of ``dfa``."""
-        following = self.following(state)
-        self.whole &= not any(following[0x80:0xC0]) and not any(following[0xF5:])
-        found: list[tuple[int, int, int]] = []
-        for form in (ASCII, *MULTIBYTE):
-            first, count = form.digits[0][0][0], len(form.digits[0])
-            valid = without_surrogates(((form.least, form.greatest),))
-            for low, high, target in self.joined(following[first : first + count], len(form.digits)):
-                if any(begin <= low and high <= end for begin, end in valid):
-                    found.append((low, high, target))
-                    continue
-                self.whole = False
-                found += ((begin, end, target) for begin, end in overlap(((low, high),), valid))
-        return tuple(found)
-
-    def following(self, state: int) -> list[int]:
-        states: list[int] = self.dfa.table[state, self.dfa.classes].tolist()
-        return states
-
-    def joined(self, following: list[int], places: int) -> Steps:
-        """What ``places`` bytes spell, the first of them leading to ``following``."""
-        size = 64 ** (places - 1)
-        steps: list[tuple[int, int, int]] = []
-        for number, state in enumerate(following):
-            for low, high, target in self.block(state, places - 1) if state else ():
-                begin = low + number * size
-                if steps and steps[-1][1:] == (begin - 1, target):
-                    begin = steps.pop()[0]
-                steps.append((begin, high + number * size, target))
-        self.found += len(steps)
-        if self.limit is not None and self.found > self.limit:
-            raise BudgetExceeded("states", self.limit, "the characters of a byte automaton")
-        return tuple(steps)
-
-    def block(self, state: int, places: int) -> Steps:
-        """What ``places`` continuation bytes spell from ``state`` on; at most three."""
-        if places == 0:
-            return ((0, 0, state),)
-        if (state, places) not in self.known:
-            following = self.following(state)
-            others = any(following[:0x80]) or any(following[0xC0:]) or self.dfa.accepting[state]
-            self.whole &= not others
-            self.known[state, places] = self.joined(following[0x80:0xC0], places)
-        return self.known[state, places]
+    made = _native.characters(
+        dfa.classes, dfa.table, dfa.accepting, dfa.start, (1 << 64) - 1 if limit is None else limit
+    )
+    if made is None:
+        assert limit is not None
+        raise BudgetExceeded("states", limit, "the characters of a byte automaton")
+    return Characters(*made)

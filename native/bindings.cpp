@@ -23,7 +23,9 @@
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
 #include "program_code_bindings.hpp"
+#include "schema_bindings.hpp"
 #include "shortest_distinct.hpp"
+#include "spelling_bindings.hpp"
 #include "suffix_bindings.hpp"
 
 namespace nb = nanobind;
@@ -229,6 +231,8 @@ std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), byt
 void bind_automata(nb::module_& m) {
   bind_lexicon(m);
   bind_program_code(m);
+  bind_schema(m);
+  bind_spelling(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(

@@ -18,7 +18,6 @@ from reference.json_strings import escape, is_minimal, spellings, value_of
 from reference.random_expressions_wide import Generator
 from tokenfst import Budget, Language, Vocabulary, compile, regex
 from tokenfst.automata import expression as ex
-from tokenfst.automata import json_strings
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.json_strings import (
     json_content,
@@ -27,7 +26,6 @@ from tokenfst.automata.json_strings import (
     json_string,
     json_string_of_length,
 )
-from tokenfst.automata.spelling import spell, spell_one
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
 from tokenfst.automata.utf8 import (
     MAX_CODE_POINT,
@@ -425,24 +423,3 @@ def test_partial_characters_are_noticed() -> None:
 
 
 # --- single characters --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("escapes", ["any", "minimal"])
-def test_one_character_is_spelled_as_it_is_in_a_set(escapes: str) -> None:
-    """``spell_one`` against ``spell``: all words of both automata, which have no loops."""
-
-    def words(dfa: ex.Dfa) -> set[bytes]:
-        found, open_words = set(), [(dfa.start, b"")]
-        while open_words:
-            state, word = open_words.pop()
-            if dfa.accepting[state]:
-                found.add(word)
-            following = dfa.table[state, dfa.classes]
-            open_words += [(int(following[byte]), word + bytes([byte])) for byte in np.flatnonzero(following)]
-        return found
-
-    forms = json_strings._CODES[escapes].forms
-    edges = [0, 0x1F, 0x22, 0x2F, 0x5C, 0x61, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF]
-    for code in [*edges, 0x10000, 0x1F600, MAX_CODE_POINT]:
-        whole = words(spell((((code, code, 2),), ()), (False, True), forms))
-        assert words(spell_one(code, forms)) == whole and whole

@@ -27,6 +27,23 @@ class Lexicon:
     @property
     def memory(self) -> int: ...
 
+def is_plain_json(value: object) -> bool: ...
+def characters(
+    classes: npt.NDArray[np.uint8],
+    table: npt.NDArray[np.uint32],
+    accepting: npt.NDArray[np.bool_],
+    start: int,
+    limit: int,
+) -> tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...], bool] | None: ...
+
+class Speller:
+    def __init__(
+        self, forms: Sequence[tuple[int, int, int, Sequence[Sequence[bytes]], Sequence[int]]]
+    ) -> None: ...
+    def spell(
+        self, steps: Sequence[Sequence[tuple[int, int, int]]], limit: int
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None: ...
+
 class ProgramCode:
     def __init__(self) -> None: ...
     def copy(self) -> ProgramCode: ...

@@ -1,0 +1,177 @@
+"""Plain schemas, as most sub-schemas are: their texts without the algebra of shapes.
+
+The idea: a schema that says only what its type is, which members it lists, or what its items are, is a cell of the
+normal form as it stands. Nothing has to be met, joined or complemented, so its rule is written from the keywords at
+once, by what writes cells (``schema_members``, ``schema_items``). Whatever else is said, of whatever form, goes the
+general way: plain schemas are never refused, and never plainly empty.
+
+Invariant: the texts are those of the general way (tests/test_schema_plain.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tokenfst.automata.expression import Expr, union
+from tokenfst.automata.schema_arrays import Array
+from tokenfst.automata.schema_formula import ANY, NONE, Formula
+from tokenfst.automata.schema_items import Items
+from tokenfst.automata.schema_keywords import KEYWORDS, bounds
+from tokenfst.automata.schema_leaves import LONGEST_CONSTANTS, typed
+from tokenfst.automata.schema_members import Members
+from tokenfst.automata.schema_objects import Object
+from tokenfst.automata.schema_shape import EVERY, Shape
+from tokenfst.automata.schema_source import SCALARS, Place
+from tokenfst.automata.schema_strings import has_surrogate, words
+
+if TYPE_CHECKING:
+    from tokenfst.automata.schema_text import Writer
+
+_OF_OBJECTS = frozenset(("type", "properties", "required", "additionalProperties"))
+_OF_ARRAYS = frozenset(("type", "items", "minItems", "maxItems"))
+_OF_WORDS = frozenset(("type", "enum"))
+_TYPE = frozenset(("type",))
+_SCHEMA = (dict, bool)
+
+_Types = tuple[str, ...] | None
+Plain = Expr | tuple[Hashable, Callable[[], Expr]]
+"""Texts; or of values with parts, a key that equal ones share and what makes the body of a rule."""
+
+
+class PlainSchemas:
+    """Finds and writes the plain schemas of one ``Writer``."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._scalars: dict[str, Formula] = {}
+
+    def text(self, place: Place) -> Plain | None:
+        """What a sub-schema allows; ``None`` if it is not plain."""
+        value = place.value
+        if (
+            place.closed is not None
+            or place.scope
+            or place.resource.dialect.vocabularies is not None
+            or value.__class__ is not dict
+        ):
+            return None
+        keywords = KEYWORDS.keys() & value.keys()
+        types = value.get("type")
+        if "type" not in keywords:
+            if keywords == {"enum"}:
+                return self._scalar(keywords, ("string",), value)
+            if keywords <= _OF_OBJECTS:
+                return self._object(place, None, value)
+            return self._array(place, None, value) if keywords <= _OF_ARRAYS else None
+        if types.__class__ is str:
+            types = (types,)
+        elif types.__class__ is list:
+            types = tuple(types)
+        else:
+            return None
+        parts = [each for each in types if each not in SCALARS]
+        if not parts:
+            return self._scalar(keywords, types, value)
+        if parts == ["object"] and keywords <= _OF_OBJECTS:
+            return self._object(place, types, value)
+        if parts == ["array"] and keywords <= _OF_ARRAYS:
+            return self._array(place, types, value)
+        return None
+
+    def _scalar(self, keywords: set[str], types: tuple[str, ...], value: Mapping[str, Any]) -> Plain | None:
+        if keywords == _TYPE:
+            return self._writer.scalars(typed(types), "")
+        if not keywords <= _OF_WORDS or "string" not in types:
+            return None
+        listed = value["enum"]
+        if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
+            return None
+        cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()
+        return cells[0].json() if cells else None
+
+    def _object(self, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
+        properties, names = value.get("properties", {}), value.get("required", [])
+        others = value.get("additionalProperties", True)
+        if properties.__class__ is not dict or names.__class__ is not list or others.__class__ not in _SCHEMA:
+            return None
+        if any(name.__class__ is not str for name in (*properties, *names)):
+            return None
+        if any(schema.__class__ not in _SCHEMA for schema in properties.values()):
+            return None
+        listed = {
+            name: self._entered(place, schema, "properties", name) for name, schema in properties.items()
+        }
+        held = self._entered(place, others, "additionalProperties")
+        required = frozenset(names)
+        if any(listed.get(name, held) is NONE or has_surrogate(name) for name in required):
+            return None
+        if types is None and held is ANY and not listed and not required:
+            return None
+        key = (tuple(listed.items()), required, held, types)
+        writer = self._writer
+
+        def make() -> Expr:
+            text = Members(writer, Object(where=place.where())).plain(listed, required, held)
+            return self._among(types, text)
+
+        return key, make
+
+    def _array(self, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
+        for name in ("items", "minItems", "maxItems"):
+            if name in value and not KEYWORDS[name][2][0](value[name], place.draft):
+                return None
+        items = value.get("items", True)
+        if items.__class__ not in _SCHEMA:
+            return None
+        rest = self._entered(place, items, "items")
+        low, high = bounds(place, value, "minItems", "maxItems")
+        if rest is NONE or high == 0 or (high is not None and low > high):
+            return None
+        if types is None and rest is ANY and not low and high is None:
+            return None
+        writer = self._writer
+
+        def make() -> Expr:
+            return self._among(types, Items(writer, Array((), rest, low, high)).texts(), arrays=True)
+
+        return (rest, low, high, types), make
+
+    def _among(self, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
+        """``text``, of arrays or else objects, beside the texts of all other values of these types."""
+        if types is not None:
+            return text if len(types) == 1 else union(self._writer.scalars(typed(types), ""), text)
+        scalars = self._writer.scalars(EVERY, "")
+        if arrays:
+            return union(scalars, text, Members(self._writer, Object()).texts())
+        return union(scalars, Items(self._writer, Array()).texts(), text)
+
+    def _entered(self, place: Place, schema: Any, *tokens: str) -> Formula:
+        """``Meaning.entered`` of a part. Those that are nothing but a scalar type are one formula each."""
+        meaning = self._writer.meaning
+        if schema.__class__ is bool:
+            return ANY if schema else NONE
+        if schema.__class__ is dict and len(KEYWORDS.keys() & schema.keys()) == 1:
+            named = schema.get("type")
+            if named.__class__ is str and named in SCALARS:
+                known = self._scalars.get(named)
+                if known is None:
+                    known = self._scalars[named] = meaning.entered(place.below(schema, *tokens))
+                return known
+            reference = schema.get("$ref")
+            if reference.__class__ is str and "$id" not in schema and "id" not in schema:
+                known = meaning.known_target(place, reference)
+                if known is not None:
+                    return known
+        return meaning.entered(place.below(schema, *tokens))
+
+
+def plain_key(shape: Shape) -> Hashable | None:
+    """The key of the plain schema with the objects that a shape has; ``None`` if there is none."""
+    if len(shape.objects) != 1 or shape.null or shape.true or shape.false or shape.strings or shape.arrays:
+        return None
+    cell = shape.objects[0]
+    if cell.some or cell.high is not None or cell.low > len(cell.required) or not shape.numbers.is_empty():
+        return None
+    held = cell.held()
+    return None if held is None else (cell.listed, cell.required, held, ("object",))
