@@ -155,7 +155,8 @@ class Items:
             supply = room(last.strings).count
             if supply is None:
                 raise UnsupportedSchemaError(
-                    cell.unique, f"{cell.low} items are asked for, and it is not known how many strings there are"
+                    cell.unique,
+                    f"{cell.low} items are asked for, and it is not known how many strings there are",
                 )
             if cell.low > supply + len(others):
                 return None if prefix else EMPTY

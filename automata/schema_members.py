@@ -83,25 +83,32 @@ class Members:
         self.distinct |= found is not EMPTY
         return found
 
-    def _supply(self, classes: list[_Class]) -> tuple[int, bool]:
-        """How many names that are not listed there are at least, and whether these are all."""
+    def _supply(self, classes: list[_Class], free: list[Formula]) -> tuple[int, bool]:
+        """How many names that are not listed there are at least, and whether these are all; less the ``free`` members
+        that may have no value."""
         supply, exact = 0, True
         for strings, held in classes:
             count = room((strings,)).count if self.writer.distinct else MANY
-            if count is None or (count and not self._has_value(held)):
-                exact = False
-            else:
-                supply += count
+            held_by_some = self._has_value(held)
+            if held_by_some is False or count == 0:
+                continue
+            exact &= held_by_some is True and count is not None
+            supply += count or 0 if held_by_some else 0
+        if supply < MANY:
+            unsure = sum(self._has_value(held) is None for held in free)
+            return supply - unsure, exact and not unsure
         return supply, exact
 
-    def _has_value(self, formula: Formula) -> bool:
-        """Whether a formula plainly has a value."""
+    def _has_value(self, formula: Formula) -> bool | None:
+        """Whether a formula has a value, if it is plain."""
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
-        return (
+        parts = (*shape.arrays, *shape.objects)
+        some = (
             any((shape.null, shape.true, shape.false, not shape.numbers.is_empty()))
             or any(cell.json() is not EMPTY for cell in shape.strings)
-            or any(cell.low == 0 for cell in (*shape.arrays, *shape.objects))
+            or any(cell.low == 0 for cell in parts)
         )
+        return True if some else None if parts else False
 
     def _classes(self, listed: frozenset[str]) -> list[_Class]:
         """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
@@ -188,7 +195,12 @@ class Members:
                 f"it asks for {low} members and requires {len(required)}: the others may have names that are not "
                 f"listed, and a text may repeat such a name, so that only one of these members counts",
             )
-        supply = self._supply(classes) if others is not EMPTY and counted else (0, True)
+        supply = (0, True)
+        if low and others is not EMPTY:
+            free = [
+                values[name] for name in names if name not in required and (self.any_order or name in pending)
+            ]
+            supply = self._supply(classes, free)
         if self.any_order:
             chain = self._any_order(left, witnesses, apart, others, low, high, supply)
         else:
@@ -302,7 +314,7 @@ class Members:
         supply: tuple[int, bool],
     ) -> Expr:
         """Members in any order, at least one. ``supply``: of free names (``_supply``)."""
-        names = len(required) + len(some) + len(free) + supply[0]
+        names = len(required) + len(some) + sum(member is not EMPTY for member in free) + supply[0]
         if low > names and others is not EMPTY:
             if supply[1]:
                 return EMPTY
