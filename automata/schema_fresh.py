@@ -27,6 +27,9 @@ from tokenfst.errors import BudgetExceeded
 MANY = 1 << 20
 """So many words are more than any array or object has: they never run out."""
 MOST_LISTED = 256
+"""So many names can be listed, where one of them must be there."""
+MOST_OPTIONS = 8
+"""So many names are listed without need: automata remember each set of those that were used."""
 _GLANCE = Budget(states=5_000, seconds=2.0)
 
 

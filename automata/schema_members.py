@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tokenfst.automata import schema_strings
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
-from tokenfst.automata.schema_fresh import MANY, MOST_LISTED, fresh_text, room
+from tokenfst.automata.schema_fresh import MANY, MOST_LISTED, MOST_OPTIONS, fresh_text, room
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_shape import EVERY
 from tokenfst.automata.schema_strings import Strings, has_surrogate, spelled
@@ -70,10 +70,11 @@ class Members:
         """Names that are not listed and of which there are few, so that they can be."""
         if not self.writer.distinct:
             return frozenset()
-        cells = [each.names for each in self.cell.some]
+        found = [room((each.names,)).words or frozenset() for each in self.cell.some]
         if self.cell.demands:
-            cells += [strings for strings, _ in self._classes(frozenset(listed))]
-        return frozenset().union(*(room((strings,)).words or () for strings in cells))
+            classes = [room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))]
+            found += [words for words in classes if len(words) <= MOST_OPTIONS]
+        return frozenset().union(*found)
 
     def _free(self, strings: Strings) -> Expr:
         """The texts of names that are not listed."""

@@ -67,3 +67,12 @@ def test_budgets_of_names_of_few_letters(tekken: Vocabulary) -> None:
         assert matcher.is_accepting()
         found = json.loads(tekken.decode(matcher.tokens), object_pairs_hook=list)
         assert len({name for name, _ in found}) == len(found) >= 3
+
+
+@pytest.mark.parametrize("pattern", ["^[ab]{1,3}$", "^[0-9]{2}$"])
+def test_a_budget_with_names_of_a_small_set(tekken: Vocabulary, pattern: str) -> None:
+    """The sets of names that may have been used are no states."""
+    schema = {"type": "object", "patternProperties": {pattern: {"const": 0}}, "additionalProperties": False}
+    automaton = compile(json_schema({**schema, "minProperties": 3}, whitespace="compact"), tekken)
+    matcher = automaton.matcher(max_tokens=automaton.distance() + 2)
+    assert matcher.max_tokens_left
