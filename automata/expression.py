@@ -118,6 +118,19 @@ class Unordered:
 
 
 @dataclass(frozen=True, slots=True)
+class Differing:
+    """The own data of a FRESH node: what is known of how many words it has (``distinct.fresh``)."""
+
+    thin: bool = True
+    fewest: int = 0
+    near: int = 0
+    far: int = 0
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((int(self.thin), self.fewest, self.near, self.far))
+
+
+@dataclass(frozen=True, slots=True)
 class TokenName:
     """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it."""
 
@@ -139,7 +152,9 @@ class Expr:
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     op: Final[Op]
     args: Final[tuple[Expr, ...]] = ()
-    value: Final[int | bytes | str | tuple[int, int] | Unordered | Dfa | Lexicon | TokenName | None] = None
+    value: Final[
+        int | bytes | str | tuple[int, int] | Unordered | Differing | Dfa | Lexicon | TokenName | None
+    ] = None
     source: Final[str | None] = None
     """What the user wrote for this node, so that errors can name it."""
     size: Final[int] = 0

@@ -1,17 +1,17 @@
 """Which strings may be told apart as a text goes on: names that a schema does not list, and items that must differ.
 
 The idea: an automaton reads such a string, and the sequence remembers it (``distinct.fresh``). A finite set of
-strings takes away no prefix that begins infinitely many words; so only languages with more words than a text has room
-for are marked, and where some prefix begins few it is said, so that masks look for one that is left.
-Few words are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
+strings takes away no prefix that begins infinitely many words; where some prefix begins few, or where there are fewer
+words in all than a text has room for, it is said, so that masks look for one that is left.
+Few names are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
 
-Cost: one small automaton for each set with a pattern or format, which is kept; those that outgrow ``_GLANCE`` are left
-as they are.
+Cost: one small automaton for each set with a pattern or format, which is kept; of those that outgrow ``_GLANCE`` it is
+not known how many words they have, so that masks look for one always.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,58 +19,71 @@ import numpy as np
 
 from tokenfst.automata.distinct import fresh
 from tokenfst.automata.expression import Dfa, Expr, union
+from tokenfst.automata.language import Language
 from tokenfst.automata.schema_strings import Strings
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 MANY = 1 << 20
-"""So many words are more than any array or object has."""
+"""So many words are more than any array or object has: they never run out."""
 MOST_LISTED = 256
+"""So many names can be listed, where one of them must be there."""
+MOST_OPTIONS = 8
+"""So many names are listed without need: automata remember each set of those that were used."""
 _GLANCE = Budget(states=5_000, seconds=2.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many texts a set has: ``many``, and ``thin`` if some prefix has fewer; or the few that it has, as ``words``;
-    or a number in between, or one that is not known."""
+    """How many texts a set has, at most ``MANY``; ``None`` if that is not known. ``thin``: some prefix has fewer.
+    ``words``: the texts themselves, if they are few."""
 
-    many: bool = False
-    thin: bool = False
+    count: int | None
+    thin: bool = True
     words: frozenset[str] | None = None
 
 
-def fresh_text(cells: Iterable[Strings]) -> Expr | None:
-    """The JSON texts of a union of cells, each different from all before it in the same array or object; ``None`` if
-    there are too few of them for that."""
-    known = list(cells)
-    rooms = [room(cell) for cell in known]
-    if not any(each.many for each in rooms):
-        return None
-    thin = len(known) > 1 or rooms[0].thin
-    return fresh(union(*(cell.json() for cell in known)), thin=thin)
+def fresh_text(cells: tuple[Strings, ...]) -> Expr:
+    """The JSON texts of a union of cells, each different from all before it in the same array or object."""
+    found = room(cells)
+    fewest = 0 if found.count == MANY else max(found.count or 1, 1)
+    return fresh(union(*(cell.json() for cell in cells)), thin=found.thin, fewest=fewest)
 
 
 @lru_cache(maxsize=512)
-def room(cell: Strings) -> Room:
-    """How many texts a cell has."""
+def room(cells: tuple[Strings, ...]) -> Room:
+    """How many texts a union of cells has."""
+    if len(cells) != 1:
+        rooms = [room((cell,)) for cell in cells]
+        if any(each.count == MANY for each in rooms):
+            return Room(MANY)
+        return _searched(lambda: Language.union_of(cell.content() for cell in cells), frozenset())
+    cell = cells[0]
     if cell.values is not None:
-        return Room(words=cell.values if len(cell.values) <= MOST_LISTED else None)
+        count = len(cell.values)
+        return Room(min(count, MANY), words=cell.values if count <= MOST_LISTED else None)
     if not cell.parts:
         if cell.high == 0:
-            return Room(words=frozenset({""}) - cell.excluded if not cell.low else frozenset())
-        return Room(many=True, thin=cell.high is not None)
+            words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
+            return Room(len(words), words=words)
+        return Room(MANY, thin=cell.high is not None)
+    every = replace(cell, excluded=frozenset())
+    return _searched(every.content, frozenset(filter(every.holds, cell.excluded)))
+
+
+def _searched(content: Callable[[], Language], excluded: frozenset[str]) -> Room:
+    """The same of a language without some of its words, by its automaton."""
     try:
-        dfa = replace(cell, excluded=frozenset()).content().with_budget(_GLANCE).determinize()
+        dfa = content().with_budget(_GLANCE).determinize()
     except BudgetExceeded:
-        return Room()
+        return Room(None)
     if dfa.start == 0:
-        return Room(words=frozenset())
+        return Room(0, words=frozenset())
     counts = _counts(dfa)
-    if counts[dfa.start] >= MANY + len(cell.excluded):
-        return Room(many=True, thin=min(counts.values()) < MANY)
-    if counts[dfa.start] > MOST_LISTED + len(cell.excluded):
-        return Room()
-    return Room(words=frozenset(_words(dfa)) - cell.excluded)
+    count = counts[dfa.start] - len(excluded)
+    if count >= MANY:
+        return Room(MANY, thin=min(counts.values()) < MANY)
+    return Room(count, words=frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None)
 
 
 def _counts(dfa: Dfa) -> dict[int, int]:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
 from tokenfst.automata.schema_arrays import Array, Contains
 from tokenfst.automata.schema_formula import NONE, Formula
-from tokenfst.automata.schema_fresh import fresh_text
+from tokenfst.automata.schema_fresh import fresh_text, room
 from tokenfst.automata.schema_shape import Shape
+from tokenfst.automata.schema_strings import subset_of_words
 from tokenfst.automata.schema_values import listed_values
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -150,12 +151,21 @@ class Items:
         if cell.contains or not self.writer.distinct:
             return None
         shapes = [self.writer.meaning.shape(formula) for formula in cell.prefix]
-        prefix = [_different(shape) for shape in shapes]
+        prefix = [_different(shape, place) for place, shape in enumerate(shapes)]
         last = self.writer.meaning.shape(cell.rest)
-        rest = EMPTY if cell.rest is NONE else _different(last)
+        rest = EMPTY if cell.rest is NONE else _different(last, len(prefix))
         if rest is None or any(item is None for item in prefix):
             return None
         others = listed_values(last.without_strings())
+        if rest is not EMPTY and cell.low > 1 and others is not None:
+            supply = room(last.strings).count
+            if supply is None:
+                raise UnsupportedSchemaError(
+                    cell.unique,
+                    f"{cell.low} items are asked for, and it is not known how many strings there are",
+                )
+            if cell.low > supply + len(others):
+                return None if prefix else EMPTY
         if prefix and not others and all(not listed_values(shape.without_strings()) for shape in shapes):
             return self._in_order([item for item in prefix if item is not None], rest)
         if prefix or others is None:
@@ -217,8 +227,11 @@ class Items:
         return following[frozenset()]
 
 
-def _different(shape: Shape) -> Expr | None:
-    """The strings of a shape, each at most once, if there are enough of them and few other values."""
-    if not shape.strings or listed_values(shape.without_strings()) is None:
+def _different(shape: Shape, place: int) -> Expr | None:
+    """The strings of a shape, each at most once, if they are not listed, one is left when so many others are used, and
+    there are few other values."""
+    if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
+        return None
+    if place and (room(shape.strings).count or 0) <= place:
         return None
     return fresh_text(shape.strings)

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from tokenfst.automata import schema_strings
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
-from tokenfst.automata.schema_fresh import fresh_text, room
+from tokenfst.automata.schema_fresh import MANY, MOST_LISTED, MOST_OPTIONS, fresh_text, room
 from tokenfst.automata.schema_objects import Named, Object
+from tokenfst.automata.schema_shape import EVERY
 from tokenfst.automata.schema_strings import Strings, has_surrogate, spelled
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -46,8 +47,6 @@ class Members:
         self.any_order = writer.any_order
         self.distinct = False
         """Whether there are names that are told apart as the text goes on."""
-        self.repeated = False
-        """Whether there are names that a text may repeat."""
 
     def texts(self) -> Expr:
         """The texts of all objects of the cell. UnsupportedSchemaError for what needs too many states."""
@@ -82,17 +81,46 @@ class Members:
         """Names that are not listed and of which there are few, so that they can be."""
         if not self.writer.distinct:
             return frozenset()
-        cells = [each.names for each in self.cell.some]
+        found = [room((each.names,)).words or frozenset() for each in self.cell.some]
         if self.cell.demands:
-            cells += [strings for strings, _ in self._classes(frozenset(listed))]
-        return frozenset().union(*(room(strings).words or () for strings in cells))
+            classes = [room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))]
+            found += [words for words in classes if len(words) <= MOST_OPTIONS]
+        return frozenset().union(*found)
 
     def _free(self, strings: Strings) -> Expr:
         """The texts of names that are not listed."""
-        found = fresh_text([strings]) if self.writer.distinct else None
-        self.distinct |= found is not None
-        self.repeated |= found is None
-        return strings.json() if found is None else found
+        if not self.writer.distinct:
+            return strings.json()
+        found = fresh_text((strings,))
+        self.distinct |= found is not EMPTY
+        return found
+
+    def _supply(self, classes: list[_Class], free: list[Formula]) -> tuple[int, bool]:
+        """How many names that are not listed there are at least, and whether these are all; less the ``free`` members
+        that may have no value."""
+        supply, exact = 0, True
+        for strings, held in classes:
+            count = room((strings,)).count if self.writer.distinct else MANY
+            held_by_some = self._has_value(held)
+            if held_by_some is False or count == 0:
+                continue
+            exact &= held_by_some is True and count is not None
+            supply += count or 0 if held_by_some else 0
+        if supply < MANY:
+            unsure = sum(self._has_value(held) is None for held in free)
+            return supply - unsure, exact and not unsure
+        return supply, exact
+
+    def _has_value(self, formula: Formula) -> bool | None:
+        """Whether a formula has a value, if it is plain."""
+        shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
+        parts = (*shape.arrays, *shape.objects)
+        some = (
+            any((shape.null, shape.true, shape.false, not shape.numbers.is_empty()))
+            or any(cell.json() is not EMPTY for cell in shape.strings)
+            or any(cell.low == 0 for cell in parts)
+        )
+        return True if some else None if parts else False
 
     def _classes(self, listed: frozenset[str]) -> list[_Class]:
         """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
@@ -171,22 +199,28 @@ class Members:
             high = None
         if low <= len(required):
             low = 0
-        if low > len(required) + 1 and others is not EMPTY and self.repeated:
-            raise UnsupportedSchemaError(
-                self.cell.where,
-                f"it asks for {low} members and requires {len(required)}: the others may have names that are not "
-                f"listed, and a text may repeat such a name, so that only one of these members counts",
-            )
         counted = high is not None or low > 1
         members = {name: self._member(spelled(name), values[name]) for name in names}
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
         apart = [
             members[name] for name in names if name not in required and (self.any_order or name in pending)
         ]
+        if low > len(required) + 1 and others is not EMPTY and not self.writer.distinct:
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                f"it asks for {low} members and requires {len(required)}: the others may have names that are not "
+                f"listed, and a text may repeat such a name, so that only one of these members counts",
+            )
+        supply = (0, True)
+        if low and others is not EMPTY:
+            free = [
+                values[name] for name in names if name not in required and (self.any_order or name in pending)
+            ]
+            supply = self._supply(classes, free)
         if self.any_order:
-            chain = self._any_order(left, witnesses, apart, others, low, high)
+            chain = self._any_order(left, witnesses, apart, others, low, high, supply)
         else:
-            tail = self._tail(left, witnesses, apart, others, low, high, counted=counted)
+            tail = self._tail(left, witnesses, apart, others, low, high, supply, counted=counted)
             ordered = [(members[name], name in required) for name in names if name not in pending]
             chain = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
         empty = not required and not some and low == 0
@@ -198,12 +232,19 @@ class Members:
     def _witnesses(self, group: tuple[Named, ...], classes: list[_Class]) -> list[Expr]:
         """The members without a listed name that meet all of a group."""
         found = []
+        distinct = self.writer.distinct
         for strings, held in classes:
             formula = self.formulas.all_of((held, *(each.formula for each in group)))
             names: schema_strings.StringSet = (strings,)
             for each in group:
                 names = schema_strings.meet(names, (each.names,))
             if formula is not NONE:
+                if distinct and any(room((one,)).count not in (0, MANY) for one in names):
+                    raise UnsupportedSchemaError(
+                        self.cell.where,
+                        f"a member must be there out of more than {MOST_LISTED} names, but finitely many, that other "
+                        f"members may use up",
+                    )
                 found += [self._member(self._free(one), formula) for one in names]
         return found
 
@@ -261,18 +302,18 @@ class Members:
         others: Expr,
         low: int,
         high: int | None,
+        supply: tuple[int, bool],
         *,
         counted: bool,
     ) -> Callable[[int], Expr]:
         """The texts after the listed members: any others, each of ``left`` and ``some`` once, and each of ``apart`` at
         most once, in any order."""
-
-        plain = None if counted else self._any_order(left, some, apart, others, 0, None)
+        plain = None if counted else self._any_order(left, some, apart, others, 0, None, supply)
 
         def tail(count: int) -> Expr:
             least = max(low - count, 0) if counted else 0
             most = high - count if counted and high is not None else None
-            more = self._any_order(left, some, apart, others, least, most) if plain is None else plain
+            more = self._any_order(left, some, apart, others, least, most, supply) if plain is None else plain
             if not count:
                 return more
             done = EPSILON if not left and not some and least == 0 else EMPTY
@@ -288,10 +329,20 @@ class Members:
         others: Expr,
         low: int,
         high: int | None,
+        supply: tuple[int, bool],
     ) -> Expr:
-        """Members in any order, at least one."""
+        """Members in any order, at least one. ``supply``: of free names (``_supply``)."""
         if others is EMPTY and not required and not some and not free:
             return EMPTY
+        names = len(required) + len(some) + sum(member is not EMPTY for member in free) + supply[0]
+        if low > names and others is not EMPTY:
+            if supply[1]:
+                return EMPTY
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                f"it asks for {self.cell.low} members, and of names that are not listed it is not known how many there "
+                f"are with a value",
+            )
         return unordered(
             [*required, *some, *free],
             self.layout.comma,

@@ -21,7 +21,7 @@ struct Arrays {
   std::vector<uint32_t> flip_offsets;  // masks + 1
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
-  std::vector<uint32_t> marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not
+  std::vector<uint32_t> marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not; before them the room, of state 0
   std::vector<uint32_t> columns;  // pairs: a special token, or last kNone for the boundary of tokens, and its column
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
@@ -33,11 +33,13 @@ constexpr uint32_t kThinSign = 4;
 template <class Number>
 std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& order, Number&& number) {
   std::vector<uint32_t> out;
+  const Room& room = bytes.marks().room;
   for (size_t k = 0; k < order.size(); ++k) {
     const State q = order[k];
     if (!bytes.is_marked(q)) continue;
+    if (out.empty()) out = {0, room.fewest, room.near, room.far};
     const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
-    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (bytes.marks().thin ? kThinSign : 0), number(holds), number(fails)});
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (room.thin ? kThinSign : 0), number(holds), number(fails)});
   }
   return out;
 }
@@ -212,10 +214,13 @@ class LoadedAutomaton : public TokenAutomaton {
       adopt_state(q, view.mask[q] == 0 && !later ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
     }
     if (!view.stacks.empty()) adopt_stacks(view);
+    Room room{false, kUnbounded, kUnbounded, kUnbounded};  // of a file that does not say it
     for (size_t k = 0; k < view.marks.size(); k += 4) {
       const uint32_t* row = view.marks.data() + k;
-      bytes().adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3], row[1] & kThinSign);
+      if (row[0]) room.thin |= row[1] & kThinSign, bytes().adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3]);
+      else room = {false, row[1], row[2], row[3]};
     }
+    if (!view.marks.empty()) bytes().adopt_room(room);
   }
 
  private:
@@ -333,6 +338,7 @@ class LoadedAutomaton : public TokenAutomaton {
     require(view.marks.size() % 4 == 0, "marks have four numbers");
     for (size_t k = 0; k < view.marks.size(); k += 4) {
       const uint32_t* row = view.marks.data() + k;
+      if (k == 0 && row[0] == 0) continue;  // the room
       require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
       require((row[1] & ~kThinSign) >= 1 && row[1] < 8, "a mark has signs that exist");
     }

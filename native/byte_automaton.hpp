@@ -40,7 +40,7 @@ class ByteAutomaton {
     arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
-    marks_.any = loaded.has_marks, marks_.thin = loaded.has_thin_marks;
+    marks_.any = loaded.has_marks, marks_.room = loaded.room;
     symbols_ = loaded.symbols;
     if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
     make_classes();
@@ -205,6 +205,7 @@ class ByteAutomaton {
   const Marks& marks() const { return marks_; }
   template <class... Known>
   void adopt_marks(State raw, Known... known) { states_[raw].marked = true, marks_.adopt(raw, known...); }
+  void adopt_room(const Room& room) { marks_.room = room; }
   // Of the target of a step: whether marks are ahead, which, and where it leads once they are passed.
   bool is_marked(State raw) const { return states_[raw].marked; }
   uint32_t signs(State raw) {

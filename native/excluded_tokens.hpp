@@ -8,7 +8,7 @@
 // Exactness: a string that can still become a known one may end in another way, or it is no prefix of the text: whether
 // there is such a way is asked where a token ends inside of one (`escapes`). Languages whose every prefix has infinitely
 // many ends answer at once; where there are others (`thin`), tokens that begin a string are tried, too. Where a string is
-// yet to begin, there always is a way: front ends mark only languages with more words than a text can hold.
+// yet to begin, there is a way as long as fewer are finished than a finite set has (`fewest`); then tokens with a comma are tried.
 #pragma once
 
 #include "token_automaton.hpp"
@@ -26,11 +26,15 @@ class ExcludedTokens {
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
     // With nothing finished, two strings have to end in one token; else one that begins in it, or, if thin, one begins.
     const Reading& at = exclusion_.reading();
-    const bool thin = bytes_.marks().thin;
-    const size_t least = !at.some ? (thin ? 2 : 3) : at.inside || !thin ? 2 : 1;
-    for (uint32_t token : automaton_.vocabulary().quoting(least)) {
-      if (has(mask, token) && !may_take(config, token)) some = true, take(mask, token);
-    }
+    const Room& room = bytes_.marks().room;
+    const Vocabulary& vocabulary = automaton_.vocabulary();
+    auto try_each = [&](std::span<const uint32_t> tokens) {
+      for (uint32_t token : tokens) {
+        if (has(mask, token) && !may_take(config, token)) some = true, take(mask, token);
+      }
+    };
+    try_each(vocabulary.quoting(!at.finished ? (room.thin ? 2 : 3) : at.inside || !room.thin ? 2 : 1));
+    if (at.scope && at.finished + vocabulary.most_quotes() >= room.fewest) try_each(vocabulary.separating(at.inside));
     return some;
   }
 

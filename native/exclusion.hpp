@@ -79,7 +79,7 @@ struct Reading {
   uint32_t match = 0;  // in a string: the node of what is read of its value; 0: none begins so
   uint32_t begin = 0;  // in or behind a name or an item: where it began
   Unescaper letters;
-  bool some = false;     // some open container has a finished string
+  uint32_t finished = 0;  // strings of open containers
   bool inside = false;   // of a string
   bool sibling = false;  // in a string: a name or an item; outside: whether one may begin here
   auto operator<=>(const Reading&) const = default;
@@ -149,9 +149,12 @@ class Exclusion {
     return at;
   }
 
-  // Whether the string that is being read can end as none of those known. One look where every prefix has many ends.
+  // Whether a string is due, and none may be left.
+  static bool may_lack(const Reading& at, const Room& room) { return at.sibling && !at.inside && at.finished >= room.fewest; }
+  // Whether the string that is being read, or that is due, can end as none of those known. One look where every prefix has
+  // many ends. Of strings that are too few in all, front ends take no more than there are.
   bool escapes(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config, const Reading& reading) const {
-    if (!matches(reading)) return true;
+    if (!matches(reading) && !may_lack(reading, bytes.marks().room)) return true;
     const StacksTrial trial(stacks);
     std::vector<std::pair<Config, Reading>> pending{{config, reading}};
     std::set<std::pair<Config, Reading>> seen;
@@ -159,14 +162,18 @@ class Exclusion {
       const auto [from, at] = pending.back();
       pending.pop_back();
       for (int byte = 255; byte >= 0; --byte) {
-        const State raw = bytes.step(from.state, static_cast<uint8_t>(byte));
+        State raw = bytes.step(from.state, static_cast<uint8_t>(byte));
         if (raw == kDead) continue;
         Reading next = at;
-        const Ending ending = follow(next, static_cast<uint8_t>(byte));
-        if (ending == Ending::Known && bytes.is_marked(raw) && bytes.passed(raw, false) == kDead) continue;
-        if (ending != Ending::None || next.match == 0) return true;
+        Ending ending = Ending::None;
+        if (at.inside) ending = follow(next, static_cast<uint8_t>(byte));
+        else if (byte == '"') begin(next);
+        if (bytes.is_marked(raw)) raw = bytes.passed(raw, ending != Ending::Known);
         std::pair<Config, Reading> reached{walker.arrive(from, raw), next};
-        if (!is_dead(reached.first) && seen.insert(reached).second) pending.push_back(reached);
+        if (is_dead(reached.first)) continue;
+        const bool blank = byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+        if (ending != Ending::None || (next.inside ? next.match == 0 : !blank)) return true;
+        if (seen.insert(reached).second) pending.push_back(reached);
       }
     }
     return false;
@@ -190,7 +197,8 @@ class Exclusion {
   };
   struct Scope {
     uint32_t below, root;
-    bool object, some_below;
+    bool object;
+    uint32_t finished_below;
   };
   struct Change {  // what a node was
     uint32_t node, child;
@@ -205,20 +213,14 @@ class Exclusion {
     }
     switch (byte) {
       case '"':
-        now_.inside = true;
-        now_.letters = {};
-        now_.match = 0;
-        if (now_.sibling) {
-          const uint32_t root = scopes_[now_.scope].root;
-          now_.begin = static_cast<uint32_t>(text_.size());
-          if (nodes_[root].child || nodes_[root].ends) now_.match = root;
-        }
+        begin(now_);
+        if (now_.sibling) now_.begin = static_cast<uint32_t>(text_.size());
         break;
       case '{':
       case '[': open(byte, now_.scope); break;
       case '}':
       case ']':
-        now_.some = scopes_[now_.scope].some_below;
+        now_.finished = scopes_[now_.scope].finished_below;
         now_.scope = scopes_[now_.scope].below;
         now_.sibling = false;
         break;
@@ -227,6 +229,14 @@ class Exclusion {
       default: break;
     }
     return Ending::None;
+  }
+
+  // What a quotation mark begins.
+  void begin(Reading& at) const {
+    at.inside = true;
+    at.letters = {};
+    const Node& root = nodes_[scopes_[at.scope].root];
+    at.match = at.sibling && (root.child || root.ends) ? scopes_[at.scope].root : 0;
   }
 
   // Past the marks of a state that the last byte led to.
@@ -241,9 +251,9 @@ class Exclusion {
   }
 
   void open(uint8_t bracket, uint32_t below) {
-    if (scopes_.empty()) scopes_.push_back({0, 0, false, false});
+    if (scopes_.empty()) scopes_.push_back({0, 0, false, 0});
     if (nodes_.empty()) nodes_.push_back({});
-    scopes_.push_back({below, static_cast<uint32_t>(nodes_.size()), bracket == '{', now_.some});
+    scopes_.push_back({below, static_cast<uint32_t>(nodes_.size()), bracket == '{', now_.finished});
     nodes_.push_back({});
     now_.scope = static_cast<uint32_t>(scopes_.size() - 1);
     now_.sibling = true;
@@ -251,7 +261,7 @@ class Exclusion {
 
   // Puts the string that has just ended into its container's trie.
   void record() {
-    now_.some = true;
+    ++now_.finished;
     uint32_t at = scopes_[now_.scope].root;
     Unescaper letters;
     for (uint32_t k = now_.begin; k + 1 < text_.size(); ++k) {

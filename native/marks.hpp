@@ -15,11 +15,27 @@ inline NodeId mark(Arena& arena, Sign sign) {
   return arena.node({Kind::Mark, true, true, kHasFresh | kMarkAhead, 0, static_cast<uint32_t>(sign), 0, 0, 0});
 }
 
+// What is known of all strings of an automaton that must differ.
+struct Room {
+  bool thin = false;             // some prefix has few ends
+  uint32_t fewest = kUnbounded;  // where so many are finished, there may be none that is left
+  uint32_t near = 0, far = 0;    // bytes within which any prefix has kNear ends, and kFar, or all that it has
+  static constexpr uint32_t kNear = 64, kFar = 1 << 20;
+
+  // What is known of some. `words`: how many they are at least; 0: they never run out.
+  void add(bool with_few_ends, uint32_t words, uint32_t near_bytes, uint32_t far_bytes) {
+    thin |= with_few_ends;
+    if (words) fewest = std::min(fewest, words);
+    near = std::max(near, near_bytes ? near_bytes : kUnbounded);
+    far = std::max(far, far_bytes ? far_bytes : kUnbounded);
+  }
+};
+
 // Of an automaton's states, what their marks say and where they lead once passed. One writer, readers without a lock.
 class Marks {
  public:
   bool any = false;
-  bool thin = false;  // some prefix of a string that must differ has few ends
+  Room room;
 
   // The answer plus one; 0: not known yet.
   uint32_t signs(uint32_t state) const { return known_.find(key(state, 2)); }
@@ -28,9 +44,8 @@ class Marks {
   void keep_passed(uint32_t state, bool holds, uint32_t to) { keep(key(state, holds), to); }
 
   // Of finished tables: all that is known of one state.
-  void adopt(uint32_t state, uint32_t signs, uint32_t holds, uint32_t fails, bool with_few_ends) {
+  void adopt(uint32_t state, uint32_t signs, uint32_t holds, uint32_t fails) {
     any = true;
-    thin |= with_few_ends;
     keep_signs(state, signs);
     keep_passed(state, true, holds);
     keep_passed(state, false, fails);

@@ -36,7 +36,8 @@ struct Loaded {
   uint32_t symbols = 0;           // beside bytes
   bool speaks_of_tokens = false;  // boundaries of tokens make a difference
   bool tokens_intersected = false;
-  bool has_marks = false, has_thin_marks = false;  // see marks.hpp
+  bool has_marks = false;  // see marks.hpp
+  Room room;
 };
 
 class ProgramReader {
@@ -151,7 +152,7 @@ class ProgramReader {
           if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall)) fail("what is marked has the empty word, or needs a context");
           made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
           loaded.has_marks = true;
-          loaded.has_thin_marks |= op == Op::Fresh && operands[1] != 0;
+          if (op == Op::Fresh) loaded.room.add(operands[1] != 0, operands[2], operands[3], operands[4]);
           break;
         }
         case Op::Call: made = arena_.call(operands[0]); break;
@@ -301,9 +302,12 @@ class ProgramReader {
           if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes) fail("unordered members do not exist");
           break;
         }
-        case Op::Fresh:  // and whether some of its prefixes can end in few ways
-          count(2);
+        case Op::Fresh:  // and what makes its room, see marks.hpp
+          count(5);
           part(0, false);
+          for (int32_t number : operands.subspan(2)) {
+            if (number < 0) fail("strings that must differ have no such room");
+          }
           break;
         case Op::Tokens:
           count(1);

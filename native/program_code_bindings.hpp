@@ -193,7 +193,6 @@ class ProgramCode {
       case Op::Machine: return table(value, machines, operands);
       case Op::Words: return table(value, lexicons, operands);
       case Op::Call: return;
-      case Op::Fresh: operands.push_back(static_cast<int32_t>(integer(value))); return;
       default:
         for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
     }

@@ -90,7 +90,9 @@ class Vocabulary {
       std::array<std::vector<uint32_t>, 3> by_count;
       for (uint32_t token = 0; token < size(); ++token) {
         const std::string_view text = tokens_[token];
-        if (auto count = std::count(text.begin(), text.end(), '"')) by_count[3 - std::min<size_t>(count, 3)].push_back(token);
+        const size_t count = static_cast<size_t>(std::count(text.begin(), text.end(), '"'));
+        most_quotes_ = std::max(most_quotes_, count);
+        if (count) by_count[3 - std::min<size_t>(count, 3)].push_back(token);
       }
       for (size_t k = 0; k < 3; ++k) {
         quoting_.insert(quoting_.end(), by_count[k].begin(), by_count[k].end());
@@ -99,6 +101,22 @@ class Vocabulary {
     });
     return std::span(quoting_).first(quoting_ends_[3 - least]);
   }
+  // The tokens with a comma; those with a quotation mark, too, if `quoting`.
+  std::span<const uint32_t> separating(bool quoting) const {
+    std::call_once(separating_found_, [this] {
+      for (const bool quotes : {true, false}) {
+        for (uint32_t token = 0; token < size(); ++token) {
+          const std::string_view text = tokens_[token];
+          const bool quoted = text.find('"') != text.npos;
+          if (quoted == quotes && text.find(',') != text.npos) separating_.push_back(token);
+        }
+        if (quotes) separating_quoting_ = separating_.size();
+      }
+    });
+    return std::span(separating_).first(quoting ? separating_quoting_ : separating_.size());
+  }
+  // The most quotation marks in a token.
+  size_t most_quotes() const { return quoting(1), most_quotes_; }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
     return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
@@ -110,9 +128,11 @@ class Vocabulary {
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable std::once_flag built_, initial_built_, quoting_found_;
+  mutable std::once_flag built_, initial_built_, quoting_found_, separating_found_;
   mutable std::vector<uint32_t> quoting_;
   mutable std::array<size_t, 3> quoting_ends_{};
+  mutable std::vector<uint32_t> separating_;
+  mutable size_t separating_quoting_ = 0, most_quotes_ = 0;
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
   mutable std::vector<ByteGroups> groups_;
   mutable FragmentCache fragments_;

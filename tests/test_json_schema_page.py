@@ -243,14 +243,24 @@ CASES: dict[str, list[Case]] = {
     ],
     "minProperties": [
         Case(
-            "all, but of sets of more than 256 names that are finite",
+            "all",
             object_of(required=["a"], minProperties=3),
             '{"a": 1, "b": 1, "c": 1}',
             '{"a": 1, "b": 1, "b": 1}',
         ),
         Case(
-            "names of a finite set of 257 to a million",
+            "names of a finite set",
             object_of(patternProperties={"^[0-9]{3}$": {}}, additionalProperties=False, minProperties=2),
+            '{"001": 1, "000": 1}',
+            '{"000": 1, "000": 1}',
+        ),
+        Case(
+            "a finite set of more than 256 names that may have no value",
+            object_of(
+                patternProperties={"^[0-9]{3}$": {"type": "array", "minItems": 1, "items": {}}},
+                additionalProperties=False,
+                minProperties=2,
+            ),
             "",
             "1",
         ),

@@ -1,0 +1,78 @@
+"""Budgets of tokens where strings must differ: what a mask lets pass can be completed within them."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from support.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, allowed
+
+from tokenfst import Vocabulary, allocate_token_bitmask, compile
+from tokenfst.automata.json_schema import json_schema
+from tokenfst.errors import TokenBudgetError
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object"},
+        {"type": "object", "minProperties": 3},
+        {**STRINGS, "uniqueItems": True, "minItems": 4},
+        {
+            "minProperties": 2,
+            "additionalProperties": {"minProperties": 2, "additionalProperties": {"const": 1}},
+        },
+    ],
+)
+@pytest.mark.parametrize("expanded", [False, True])
+def test_a_budget_of_tokens_always_suffices(schema: Any, *, expanded: bool) -> None:
+    constraint = json_schema({"type": "object", **schema}, whitespace="compact")
+    automaton = compile(constraint, VOCABULARY)
+    if expanded:
+        automaton = automaton.expand()
+    least = automaton.matcher().distance()
+    with pytest.raises(TokenBudgetError):
+        automaton.matcher(max_tokens=0)
+    rng = random.Random(3)
+    for _ in range(25):
+        matcher = automaton.matcher(max_tokens=least + rng.randrange(9))
+        while not matcher.is_terminated():
+            ways = sorted(allowed(matcher))
+            if not ways:
+                break
+            few = [token for token in ways if token in TYPED or token == END]
+            assert matcher.accept_token(rng.choice(few or ways))
+        text = b"".join(TOKENS[token] for token in matcher.tokens if token != END)
+        assert constraint.accepts(text), text
+
+
+def test_budgets_of_names_of_few_letters(tekken: Vocabulary) -> None:
+    """Bounds on completions differ from step to step: what a token was let pass for must stay allowed."""
+    names = {"type": "object", "patternProperties": {"^[ab]+$": {"type": "null"}}, "minProperties": 3}
+    automaton = compile(json_schema({**names, "additionalProperties": False}), tekken)
+    assert automaton.distance() == automaton.matcher().distance() == 13
+    bitmask = allocate_token_bitmask(1, len(tekken))
+    short = [token for text in (b'"', b"a", b"b", b",", b":", b"}") for token in tekken.ids(text)]
+    for seed in range(30):
+        rng = random.Random(seed)
+        matcher = automaton.matcher(max_tokens=rng.choice([13, 14, 16, 18]))
+        while not matcher.is_terminated() and matcher.max_tokens_left:
+            matcher.fill_next_token_bitmask(bitmask, 0)
+            mask = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
+            some = [token for token in short if mask[token]] if rng.random() < 0.7 else []
+            assert matcher.accept_token(int(rng.choice(some or np.flatnonzero(mask).tolist())))
+        assert matcher.is_accepting()
+        found = json.loads(tekken.decode(matcher.tokens), object_pairs_hook=list)
+        assert len({name for name, _ in found}) == len(found) >= 3
+
+
+@pytest.mark.parametrize("pattern", ["^[ab]{1,3}$", "^[0-9]{2}$"])
+def test_a_budget_with_names_of_a_small_set(tekken: Vocabulary, pattern: str) -> None:
+    """The sets of names that may have been used are no states."""
+    schema = {"type": "object", "patternProperties": {pattern: {"const": 0}}, "additionalProperties": False}
+    automaton = compile(json_schema({**schema, "minProperties": 3}, whitespace="compact"), tekken)
+    matcher = automaton.matcher(max_tokens=automaton.distance() + 2)
+    assert matcher.max_tokens_left
