@@ -53,7 +53,7 @@ class Reach:
 
     Made by ``TokenAutomaton.reach``; shared by threads, which wait for each other. Grows by what it is asked, within
     ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question, ``bytes`` of what they
-    hold; beyond an eighth of that, masks are made anew.
+    hold; beyond an eighth of that, masks are made anew. Numbers of configurations mean nothing to another ``Reach``.
     """
 
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
@@ -68,6 +68,12 @@ class Reach:
         self._masks: dict[tuple[int, bytes], Bits] = {}
         self._mask_at: dict[tuple[int, int], Bits] = {}
         self._ends = bitmask_from_ids(automaton.vocabulary.eos_token_ids, len(automaton.vocabulary))
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether half of the budget is used up."""
+        budget = self.automaton.budget
+        return 2 * self._states > budget.states or 2 * self._bytes > budget.bytes
 
     def accepting(self, at: int) -> bool:
         """Whether a configuration accepts."""
@@ -210,10 +216,18 @@ class Reach:
 
     def _check_size(self) -> None:
         budget = self.automaton.budget
-        if max(self._answers, len(self._configurations)) > budget.states:
+        if self._states > budget.states:
             raise BudgetExceeded("states", budget.states, self._where())
-        if self._held + self._configurations.memory > budget.bytes:
+        if self._bytes > budget.bytes:
             raise BudgetExceeded("bytes", budget.bytes, self._where())
+
+    @property
+    def _states(self) -> int:
+        return max(self._answers, len(self._configurations))
+
+    @property
+    def _bytes(self) -> int:
+        return self._held + self._configurations.memory
 
     def _where(self) -> str:
         return f"the search for numbers of tokens that complete texts of {self.automaton.source}"

@@ -21,6 +21,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from tokenfst._native import Matcher
 from tokenfst.decoding.bitmask import (
     allocate_token_bitmask,
@@ -29,9 +32,11 @@ from tokenfst.decoding.bitmask import (
     fill_bitmasks,
 )
 from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.gcd_reach import START, Reach
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
+    BudgetExceeded,
     MissingDependencyError,
     ModelError,
     TokenBudgetError,
@@ -46,6 +51,8 @@ except ImportError as error:
 
 
 AnyAutomaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
+
+_Place: TypeAlias = tuple[Reach, int, int]
 
 
 class Rows(ABC):
@@ -117,8 +124,8 @@ class Rows(ABC):
 
 
 class PackedRows(Rows):
-    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state is a walk of the vocabulary, the first time;
-    of a matcher's stacks each time."""
+    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state, or of a state with its stack, is a walk of
+    the vocabulary, the first time."""
 
     def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         super().__init__(vocabulary, width, device)
@@ -155,7 +162,11 @@ class PackedRows(Rows):
 
 
 class ConstraintRows(PackedRows):
-    """One matcher per row of a batch."""
+    """One matcher per row of a batch.
+
+    Stacks are a matcher's own, so what reduces a stack's distance is kept by the numbers that ``Reach`` gives to
+    configurations. ``_places`` has that of each row, as it was after so many tokens; it follows when it is asked for.
+    """
 
     def __init__(
         self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
@@ -163,6 +174,7 @@ class ConstraintRows(PackedRows):
         super().__init__(len(automata), automata[0].vocabulary, width, device)
         self.matchers = [automaton.matcher(max_tokens) for automaton in automata]
         self._automata = list(automata)
+        self._places: list[_Place | None] = [None] * len(automata)
 
     @classmethod
     def start(
@@ -200,12 +212,27 @@ class ConstraintRows(PackedRows):
 
     def _fill_nearer(self) -> None:
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
+            self._bitmask[row] = 0
+            if matcher.is_terminated():
+                continue
             if isinstance(automaton, TokenAutomaton) and isinstance(matcher, Matcher):
-                self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
-            else:
-                self._bitmask[row] = 0
-                if not matcher.is_terminated() and (least := matcher.distance()):
-                    self._fill_within(row, matcher, least)
+                numbered = automaton.is_pushdown and not automaton._native.has_marks
+                known = self._known_nearer(row, automaton) if numbered else None
+                self._bitmask[row] = automaton.nearer_mask(matcher) if known is None else known
+            elif least := matcher.distance():
+                self._fill_within(row, matcher, least)
+
+    def _known_nearer(self, row: int, automaton: TokenAutomaton) -> npt.NDArray[np.int32] | None:
+        """None where there are more configurations than the automaton's budget has room for."""
+        reach, at, followed = self._places[row] or (automaton.reach(exact=False), START, 0)
+        tokens = self.matchers[row].tokens
+        for token in tokens[followed:]:
+            at = reach.advance(at, token)
+        self._places[row] = reach, at, len(tokens)
+        try:
+            return reach.nearer(at)
+        except BudgetExceeded:
+            return None
 
     def _fill(self, left: Sequence[int] | None) -> None:
         if left is not None:
@@ -256,6 +283,7 @@ class ConstraintRows(PackedRows):
             rows.append((matcher, token))
         self.matchers = [matcher for matcher, _ in rows]
         self._automata = [self._automata[parent] for parent in chosen]
+        self._places = [self._places[parent] for parent in chosen]
         for row, (matcher, token) in enumerate(rows):
             if not self.is_finished(row):
                 matcher.accept_token(token)
@@ -265,6 +293,7 @@ class ConstraintRows(PackedRows):
         """Keep these rows, in this order, none of them twice."""
         self.matchers = [self.matchers[row] for row in rows]
         self._automata = [self._automata[row] for row in rows]
+        self._places = [self._places[row] for row in rows]
         self._resize()
 
     def tokens(self, row: int) -> list[int]:
