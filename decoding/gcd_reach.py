@@ -66,8 +66,8 @@ class Reach:
         self._answers = 0
         self._held = 0
         self._masks: dict[tuple[int, bytes], Bits] = {}
-        self._mask_at: dict[tuple[int, int], Bits] = {}
-        self._ends = bitmask_from_ids(automaton.vocabulary.eos_token_ids, len(automaton.vocabulary))
+        self._mask_at: dict[tuple[int, int | None], Bits] = {}
+        self.end_tokens = bitmask_from_ids(automaton.vocabulary.eos_token_ids, len(automaton.vocabulary))
 
     @property
     def is_crowded(self) -> bool:
@@ -91,18 +91,23 @@ class Reach:
 
     def check(self, tokens: int) -> None:
         """Raise ``TokenBudgetError`` where no text fits, naming numbers of tokens that work."""
-        if self.can(START, tokens):
-            return
+        if not self.can(START, tokens):
+            raise self.refusal(START, tokens)
+
+    def refusal(self, at: int, tokens: int) -> TokenBudgetError:
+        """The error where so many tokens complete no text, naming numbers that do."""
+        name, enough = self.automaton.source, self.distance(at)
         near: list[int] = []
         with contextlib.suppress(BudgetExceeded):  # advice only
-            near = [n for n in range(max(0, tokens - _NEAR), tokens + _NEAR + 1) if self.can(START, n)]
-        name, least = self.automaton.source, self.distance(START)
+            if self.exact:
+                near = [n for n in range(max(0, tokens - _NEAR), tokens + _NEAR + 1) if self.can(at, n)]
+            else:
+                near = [next(n for n in range(tokens + 1, enough + 1) if self.can(at, n))]
         if self.exact:
-            advice = nearest(tokens, near or [least])
-            raise TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
-        raise TokenBudgetError(
-            f"no accepted text of {name} fits into {tokens} tokens: the least number is {near[0] if near else least}"
-        )
+            advice = nearest(tokens, near or [enough])
+            return TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
+        advice = f"the least number is {near[0]}" if near else f"{enough} suffice"
+        return TokenBudgetError(f"no accepted text of {name} fits into {tokens} tokens: {advice}")
 
     def can(self, at: int, left: int) -> bool:
         """Whether ``left`` tokens suffice from here, or are just right. Raises ``BudgetExceeded``."""
@@ -132,15 +137,18 @@ class Reach:
                 raise BudgetExceeded("seconds", self.automaton.budget.seconds, self._where())
         return False
 
-    def mask(self, at: int, left: int) -> Bits:
-        """The tokens after which ``left - 1`` tokens suffice, or are just right; packed, read only. At most: the end
-        tokens too, where the text is accepted."""
+    def mask(self, at: int, left: int | None) -> Bits:
+        """The tokens after which ``left - 1`` tokens suffice, or are just right, or any number (None); packed, read
+        only. At most: the end tokens too, where the text is accepted."""
         with self._lock:
             known = self._mask_at.get((at, left))
             if known is None:
                 targets = self._reached(at)[0].tolist()
-                chosen = np.array([left > 0 and self.can(target, left - 1) for target in targets], bool)
-                known = self._mask_of(at, chosen, left > 0 and not self.exact)
+                more = left is None or left > 0
+                chosen = np.array(
+                    [more and (left is None or self.can(target, left - 1)) for target in targets], bool
+                )
+                known = self._mask_of(at, chosen, more and not self.exact)
                 if len(self._mask_at) > self.automaton.budget.states:
                     self._mask_at.clear()
                 self._mask_at[at, left] = known
@@ -162,7 +170,7 @@ class Reach:
                 tokens[np.repeat(chosen, np.diff(offsets))], len(self.automaton.vocabulary)
             )
             if ends:
-                found = found | self._ends
+                found = found | self.end_tokens
             found.flags.writeable = False
             if (len(self._masks) + 1) * found.nbytes > self.automaton.budget.bytes // 8:
                 self._masks.clear()

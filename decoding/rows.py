@@ -32,11 +32,13 @@ from tokenfst.decoding.bitmask import (
     fill_bitmasks,
 )
 from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.gcd_matcher import start_matcher
 from tokenfst.decoding.gcd_reach import START, Reach
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     BudgetExceeded,
+    ConstraintError,
     MissingDependencyError,
     ModelError,
     TokenBudgetError,
@@ -172,7 +174,7 @@ class ConstraintRows(PackedRows):
         self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
     ) -> None:
         super().__init__(len(automata), automata[0].vocabulary, width, device)
-        self.matchers = [automaton.matcher(max_tokens) for automaton in automata]
+        self.matchers = [start_matcher(automaton, max_tokens) for automaton in automata]
         self._automata = list(automata)
         self._places: list[_Place | None] = [None] * len(automata)
 
@@ -215,17 +217,22 @@ class ConstraintRows(PackedRows):
             self._bitmask[row] = 0
             if matcher.is_terminated():
                 continue
-            if isinstance(automaton, TokenAutomaton) and isinstance(matcher, Matcher):
-                numbered = automaton.is_pushdown and not automaton._native.has_marks
-                known = self._known_nearer(row, automaton) if numbered else None
-                self._bitmask[row] = automaton.nearer_mask(matcher) if known is None else known
+            known = self._known_nearer(row, automaton, matcher)
+            if known is not None:
+                self._bitmask[row] = known
             elif least := matcher.distance():
                 self._fill_within(row, matcher, least)
 
-    def _known_nearer(self, row: int, automaton: TokenAutomaton) -> npt.NDArray[np.int32] | None:
-        """None where there are more configurations than the automaton's budget has room for."""
+    def _known_nearer(
+        self, row: int, automaton: AnyAutomaton, matcher: AnyMatcher
+    ) -> npt.NDArray[np.int32] | None:
+        """What is kept; None of canonical tokens, and where there are more stacks than the budget has room for."""
+        if not isinstance(automaton, TokenAutomaton):
+            return None
+        if automaton._native.has_marks or not automaton.is_pushdown:
+            return automaton.nearer_mask(matcher) if isinstance(matcher, Matcher) else None
         reach, at, followed = self._places[row] or (automaton.reach(exact=False), START, 0)
-        tokens = self.matchers[row].tokens
+        tokens = matcher.tokens
         for token in tokens[followed:]:
             at = reach.advance(at, token)
         self._places[row] = reach, at, len(tokens)
@@ -321,8 +328,16 @@ def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
 
 
 def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
-    """A constraint for each prompt: the one for all, or those given, checked for number and vocabulary."""
-    each = list(automata) if isinstance(automata, Sequence) else [automata] * prompts
+    """A constraint for each prompt: the one for all, or those given, checked for kind, number and vocabulary."""
+    if not prompts:
+        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
+    given = automata if isinstance(automata, list | tuple) else [automata]
+    for automaton in given:
+        if not isinstance(automaton, AnyAutomaton):
+            raise ConstraintError(
+                f"decoders take compiled constraints, not {automaton!r}: compile(..., vocabulary) makes one"
+            )
+    each = list(given) if given is automata else list(given) * prompts
     if len(each) != prompts:
         raise ModelError(f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each")
     for automaton in each[1:]:

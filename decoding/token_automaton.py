@@ -201,8 +201,8 @@ class TokenAutomaton:
     def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:
         """The mask of the tokens after which a matcher of this automaton is nearer to acceptance; end tokens apart.
 
-        Read only, shape (ceil(V / 32),). Kept by state where there is no stack; the first time, and with stacks each
-        time, a walk of the vocabulary (``Reach.nearer`` keeps those of stacks). Nothing reduces a distance of 0.
+        Read only, shape (ceil(V / 32),). Kept by state where that is all there is; the first time, and else each time,
+        a walk of the vocabulary (of stacks see ``Reach.nearer``). Nothing reduces a distance of 0.
         """
         state, stacked = matcher.state, matcher.state >> 32 != 0
         known = None if stacked else self._nearer.get(state)

@@ -306,10 +306,11 @@ def test_options_out_of_range_are_told_before_the_model_is_called(option: dict, 
 
 @pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 def test_stacks_too_short_for_their_distances() -> None:
-    """One token may close two frames, so the stack's distance is 5 where three tokens suffice: they are found."""
+    """One token may close two frames, so the stack's distance is 4 where three tokens suffice: they are found."""
     vocabulary = Vocabulary([b"(", b")", b"((", b"))", b"a", b""], eos_token_id=5)
-    grammar = tokenfst.lark_grammar('start: "(" "(" start ")" ")" | "a" | "b"')
-    automaton = tokenfst.compile(grammar & tokenfst.regex(r"\(.*"), vocabulary)
+    grammar = tokenfst.lark_grammar('start: "(" x ")"\nx: "(" x ")" | "(" "a" ")"')
+    automaton = tokenfst.compile(grammar, vocabulary)
+    assert automaton.distance() == 4
     model = RandomModel(3, 6)
     (found,) = abs_beam_search(model, [[]], automaton, width=6, num_beams=1, max_length=3)
     assert vocabulary.decode(found[0].tokens) == b"((a))" and len(found[0].tokens) == 3

@@ -129,9 +129,9 @@ def test_what_is_nearer_with_stacks_is_found_once_and_kept(
     automaton = tokenfst.compile(tokenfst.lark_grammar(source), VOCABULARY)
     monkeypatch.setattr(automaton, "budget", tokenfst.Budget(states=states))
     rng, walks = random.Random(1), []
-    walk = TokenAutomaton.nearer_mask
+    walk = ConstraintRows._fill_within
     monkeypatch.setattr(
-        TokenAutomaton, "nearer_mask", lambda self, matcher: walks.append(1) or walk(self, matcher)
+        ConstraintRows, "_fill_within", lambda self, *which: walks.append(1) or walk(self, *which)
     )
     for _ in range(20):
         rows = ConstraintRows.start(automaton, prompts=2, max_tokens=9, width=8, device=CPU)
