@@ -61,16 +61,21 @@ def start_rows(
     """
     if isinstance(automata, Rows):
         return checked_rows(automata, prompts, width)
+    check_length(length, max_tokens, count_end)
+    each = one_for_each(automata, prompts)
+    if length == "exact":
+        return ReachRows(each, max_tokens, width, device, exact=True, count_end=count_end)
+    return ConstraintRows(each, max_tokens, width, device)
+
+
+def check_length(length: str, max_tokens: int, count_end: bool) -> None:
+    """Raise ``DecodingError`` for options that make no sense."""
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
     if count_end and length != "exact":
         raise DecodingError('count_end goes with length="exact": at most so many always counts the end token')
     if max_tokens < count_end:
         raise DecodingError(f"{max_tokens} tokens are out of range: it must be at least {int(count_end)}")
-    each = one_for_each(automata, prompts)
-    if length == "exact":
-        return ReachRows(each, max_tokens, width, device, exact=True, count_end=count_end)
-    return ConstraintRows(each, max_tokens, width, device)
 
 
 @dataclass(frozen=True, slots=True)
