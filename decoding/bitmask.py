@@ -29,7 +29,7 @@ from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
 if TYPE_CHECKING:
     import torch
 
-    from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+    from tokenfst.decoding.node_matcher import NodeMatcher
 
 Buffer: TypeAlias = "npt.NDArray[Any] | torch.Tensor"
 
@@ -139,14 +139,13 @@ def apply_token_bitmask_inplace(
 
 
 def fill_bitmasks(
-    matchers: Sequence[_native.Matcher | CanonicalMatcher], bitmask: Buffer, threads: int | None = None
+    matchers: Sequence[_native.Matcher | NodeMatcher[Any]], bitmask: Buffer, threads: int | None = None
 ) -> None:
     """Write the mask of the next token of ``matchers[i]`` into row ``i`` of ``bitmask``, for all of them.
 
     ``threads``: how many share the work (the GIL is released); by default one per 16 matchers, at most one
     per CPU. A matcher must not stand in the list twice. Canonical matchers are Python's: they are served one by
-    one. Raises ``MaskBufferError`` where the buffer does not
-    fit.
+    one. Raises ``MaskBufferError`` where the buffer does not fit.
     """
     _, _, rows, _, _ = _bitmask_view(bitmask)
     if len(matchers) > rows:

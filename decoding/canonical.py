@@ -39,7 +39,7 @@ from tokenfst.decoding.bitmask import bitmask_from_ids
 from tokenfst.decoding.canonical_lengths import CanonicalLengths
 from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.canonical_nodes import ENDS, NO_TOKEN, Node
-from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, TokenBudgetError
 from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.segmentation import DEAD
 
@@ -116,6 +116,12 @@ class CanonicalAutomaton:
         with self._lock, self.tokenizer.lock:
             return self._lengths.is_within(node, most)
 
+    def refusal(self, node: Node, left: int) -> TokenBudgetError:
+        """The error where no text fits into so many tokens."""
+        return TokenBudgetError(
+            f"no accepted text fits into {left} canonical tokens: the least number from here is {self.distance(node)}"
+        )
+
     def mask_within(self, node: Node, left: int) -> _Bits:
         """The tokens after which ``left`` - 1 canonical tokens are enough, end tokens among them where one is left."""
         with self._lock, self.tokenizer.lock:
@@ -131,6 +137,11 @@ class CanonicalAutomaton:
             segmentation = self.tokenizer.segmentation
             cuts = segmentation.next(node.cuts if borne else segmentation.at_cut(node.cuts), token)
             return self.node(state, cuts, token) if state else None
+
+    def step(self, node: Node, token: int) -> Node | None:
+        """The live node after ``token``; None where there is none."""
+        following = self.advance(node, token)
+        return following if following is not None and self.alive(following) else None
 
     def accepting(self, node: Node) -> bool:
         """Whether the text so far is in the language and its tokens are canonical."""

@@ -34,7 +34,7 @@ from tokenfst.errors import BudgetExceeded, TokenIdError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+    from tokenfst.decoding.node_matcher import NodeMatcher
 
 Overflow = Literal["grow", "evict", "raise"]
 _FIRST = 2
@@ -60,7 +60,7 @@ class DeviceMatchers(DeviceMasks):
 
     def __init__(
         self,
-        matchers: Sequence[Matcher | CanonicalMatcher],
+        matchers: Sequence[Matcher | NodeMatcher[Any]],
         vocabulary: Vocabulary,
         device: torch.device | str = "cpu",
         *,

@@ -29,11 +29,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.budget import Budget
+from tokenfst.decoding.gcd_reach import nearest
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
     MissingDependencyError,
+    TokenBudgetError,
     TokenIdError,
 )
 
@@ -162,12 +164,13 @@ class TokenEdges:
         """The tokens of a set, ascending."""
         return self.tokens[self.offsets[label] : self.offsets[label + 1]]
 
-    def with_end(self, end_tokens: Sequence[int]) -> TokenEdges:
+    def with_end(self, end_tokens: Sequence[int], *, needed: bool = False) -> TokenEdges:
         """With the end tokens on edges: from accepting states to one more state, the last, which is accepting and goes
         on with ``end_tokens[0]``, as padding.
 
         So the sequences of exactly n tokens are the texts of at most n tokens, padded: the exact-length machinery then
-        serves budgets (``at_most``). A text of n tokens needs no end token.
+        serves budgets (``at_most``). A text of n tokens needs no end token. With ``needed`` it does, and there is no
+        padding: the sequences of exactly n tokens are the texts of n - 1 tokens, each with its end token.
         """
         for bad in [token for token in end_tokens if not 0 <= token < self.num_tokens]:
             raise TokenIdError(f"token id {bad} lies outside the vocabulary of {self.num_tokens} tokens")
@@ -178,8 +181,10 @@ class TokenEdges:
                 edges.append(state, int(self.target[edge]), self.set_of(int(self.label[edge])))
             if self.accepting[state]:
                 edges.append(state, end, ends)
-        edges.append(end, end, np.array(end_tokens[:1], np.int64))
-        return edges.freeze(np.append(self.start, False), np.append(self.accepting, True), self.num_tokens)
+        if not needed:
+            edges.append(end, end, np.array(end_tokens[:1], np.int64))
+        accepting = np.append(self.accepting & (not needed), True)
+        return edges.freeze(np.append(self.start, False), accepting, self.num_tokens)
 
     @cached_property
     def is_deterministic(self) -> bool:
@@ -240,6 +245,39 @@ class TokenEdges:
         for r in range(1, length + 1):
             beta[r, self.source[beta[r - 1][self.target]]] = True
         return beta
+
+    def completing(self, tokens: int, *, exact: bool, name: str) -> npt.NDArray[np.bool_]:
+        """``reachability(tokens)``, where some text has ``tokens`` tokens. Raises ``TokenBudgetError``, naming the
+        numbers next to it that work, where none has. ``exact`` and ``name``, of the automaton, are for the message."""
+        beta = self.reachability(tokens)
+        if not (beta[tokens] & self.start).any():
+            less = np.flatnonzero((beta & self.start).any(axis=1)).tolist()
+            more = self._next_length(beta[tokens], tokens)
+            kind = "exactly" if exact else "at most"
+            raise TokenBudgetError(
+                f"no text of {name} has {kind} {tokens} tokens: "
+                + nearest(tokens, [*less, *([] if more is None else [more])])
+            )
+        return beta
+
+    def _next_length(self, reach: npt.NDArray[np.bool_], tokens: int) -> int | None:
+        """The least number of tokens above ``tokens`` that some text has; ``reach``: the states that ``tokens`` tokens
+        complete. Ends, since only states that the start leads to are followed: with a cycle among them there are ever
+        longer texts, without one none has as many tokens as there are states."""
+        met = self.start.copy()
+        for _ in range(self.num_states):
+            further = met.copy()
+            further[self.target[met[self.source]]] = True
+            if (further == met).all():
+                break
+            met = further
+        while (reach := reach & met).any():
+            before = np.zeros_like(reach)
+            before[self.source[reach[self.target]]] = True
+            reach, tokens = before, tokens + 1
+            if (reach & self.start).any():
+                return tokens
+        return None
 
     # --- matrices -------------------------------------------------------------------------------------------------
 

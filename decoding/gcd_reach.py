@@ -53,7 +53,7 @@ class Reach:
 
     Made by ``TokenAutomaton.reach``; shared by threads, which wait for each other. Grows by what it is asked, within
     ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question, ``bytes`` of what they
-    hold; beyond an eighth of that, masks are made anew.
+    hold; beyond an eighth of that, masks are made anew. Numbers of configurations mean nothing to another ``Reach``.
     """
 
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
@@ -66,8 +66,14 @@ class Reach:
         self._answers = 0
         self._held = 0
         self._masks: dict[tuple[int, bytes], Bits] = {}
-        self._mask_at: dict[tuple[int, int], Bits] = {}
-        self._ends = bitmask_from_ids(automaton.vocabulary.eos_token_ids, len(automaton.vocabulary))
+        self._mask_at: dict[tuple[int, int | None], Bits] = {}
+        self.end_tokens = bitmask_from_ids(automaton.vocabulary.eos_token_ids, len(automaton.vocabulary))
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether half of the budget is used up."""
+        budget = self.automaton.budget
+        return 2 * self._states > budget.states or 2 * self._bytes > budget.bytes
 
     def accepting(self, at: int) -> bool:
         """Whether a configuration accepts."""
@@ -85,18 +91,23 @@ class Reach:
 
     def check(self, tokens: int) -> None:
         """Raise ``TokenBudgetError`` where no text fits, naming numbers of tokens that work."""
-        if self.can(START, tokens):
-            return
+        if not self.can(START, tokens):
+            raise self.refusal(START, tokens)
+
+    def refusal(self, at: int, tokens: int) -> TokenBudgetError:
+        """The error where so many tokens complete no text, naming numbers that do."""
+        name, enough = self.automaton.source, self.distance(at)
         near: list[int] = []
         with contextlib.suppress(BudgetExceeded):  # advice only
-            near = [n for n in range(max(0, tokens - _NEAR), tokens + _NEAR + 1) if self.can(START, n)]
-        name, least = self.automaton.source, self.distance(START)
+            if self.exact:
+                near = [n for n in range(max(0, tokens - _NEAR), tokens + _NEAR + 1) if self.can(at, n)]
+            else:
+                near = [next(n for n in range(tokens + 1, enough + 1) if self.can(at, n))]
         if self.exact:
-            advice = nearest(tokens, near or [least])
-            raise TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
-        raise TokenBudgetError(
-            f"no accepted text of {name} fits into {tokens} tokens: the least number is {near[0] if near else least}"
-        )
+            advice = nearest(tokens, near or [enough])
+            return TokenBudgetError(f"no text of {name} has exactly {tokens} tokens: {advice}")
+        advice = f"the least number is {near[0]}" if near else f"{enough} suffice"
+        return TokenBudgetError(f"no accepted text of {name} fits into {tokens} tokens: {advice}")
 
     def can(self, at: int, left: int) -> bool:
         """Whether ``left`` tokens suffice from here, or are just right. Raises ``BudgetExceeded``."""
@@ -126,15 +137,18 @@ class Reach:
                 raise BudgetExceeded("seconds", self.automaton.budget.seconds, self._where())
         return False
 
-    def mask(self, at: int, left: int) -> Bits:
-        """The tokens after which ``left - 1`` tokens suffice, or are just right; packed, read only. At most: the end
-        tokens too, where the text is accepted."""
+    def mask(self, at: int, left: int | None) -> Bits:
+        """The tokens after which ``left - 1`` tokens suffice, or are just right, or any number (None); packed, read
+        only. At most: the end tokens too, where the text is accepted."""
         with self._lock:
             known = self._mask_at.get((at, left))
             if known is None:
                 targets = self._reached(at)[0].tolist()
-                chosen = np.array([left > 0 and self.can(target, left - 1) for target in targets], bool)
-                known = self._mask_of(at, chosen, left > 0 and not self.exact)
+                more = left is None or left > 0
+                chosen = np.array(
+                    [more and (left is None or self.can(target, left - 1)) for target in targets], bool
+                )
+                known = self._mask_of(at, chosen, more and not self.exact)
                 if len(self._mask_at) > self.automaton.budget.states:
                     self._mask_at.clear()
                 self._mask_at[at, left] = known
@@ -156,7 +170,7 @@ class Reach:
                 tokens[np.repeat(chosen, np.diff(offsets))], len(self.automaton.vocabulary)
             )
             if ends:
-                found = found | self._ends
+                found = found | self.end_tokens
             found.flags.writeable = False
             if (len(self._masks) + 1) * found.nbytes > self.automaton.budget.bytes // 8:
                 self._masks.clear()
@@ -210,10 +224,18 @@ class Reach:
 
     def _check_size(self) -> None:
         budget = self.automaton.budget
-        if max(self._answers, len(self._configurations)) > budget.states:
+        if self._states > budget.states:
             raise BudgetExceeded("states", budget.states, self._where())
-        if self._held + self._configurations.memory > budget.bytes:
+        if self._bytes > budget.bytes:
             raise BudgetExceeded("bytes", budget.bytes, self._where())
+
+    @property
+    def _states(self) -> int:
+        return max(self._answers, len(self._configurations))
+
+    @property
+    def _bytes(self) -> int:
+        return self._held + self._configurations.memory
 
     def _where(self) -> str:
         return f"the search for numbers of tokens that complete texts of {self.automaton.source}"

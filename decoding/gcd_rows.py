@@ -8,9 +8,9 @@ reachability (``ReachRows``, over ``Reach``). Which tokens count:
     "exact" with ``count_end``      exactly n tokens, the last of which is an end token
 
 Matchers' budgets are exact for finite automata. With stacks their distances are upper bounds: every mask leads to an
-accepted text within the budget, but near its end tokens may be missing whose texts close several frames by one token,
-and a budget may be refused although such a text fits it. In that case ``start_rows`` goes over to exact reachability,
-so that whatever fits is found.
+accepted text within the budget, but near its end tokens may be missing whose texts close several frames by one token.
+A budget that the bound refuses although a text fits it gets a matcher over exact reachability (``gcd_matcher``), so
+that whatever fits is found.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tokenfst.decoding.rows import (
     one_for_each,
 )
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError, TokenBudgetError
+from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError
 
 try:
     import torch
@@ -61,21 +61,21 @@ def start_rows(
     """
     if isinstance(automata, Rows):
         return checked_rows(automata, prompts, width)
+    check_length(length, max_tokens, count_end)
+    each = one_for_each(automata, prompts)
+    if length == "exact":
+        return ReachRows(each, max_tokens, width, device, exact=True, count_end=count_end)
+    return ConstraintRows(each, max_tokens, width, device)
+
+
+def check_length(length: str, max_tokens: int, count_end: bool) -> None:
+    """Raise ``DecodingError`` for options that make no sense."""
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
     if count_end and length != "exact":
         raise DecodingError('count_end goes with length="exact": at most so many always counts the end token')
     if max_tokens < count_end:
         raise DecodingError(f"{max_tokens} tokens are out of range: it must be at least {int(count_end)}")
-    each = one_for_each(automata, prompts)
-    if length == "exact":
-        return ReachRows(each, max_tokens, width, device, exact=True, count_end=count_end)
-    try:
-        return ConstraintRows(each, max_tokens, width, device)
-    except TokenBudgetError:
-        if not any(isinstance(automaton, TokenAutomaton) and automaton.is_pushdown for automaton in each):
-            raise
-        return ReachRows(each, max_tokens, width, device, exact=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.decoding.gcd_edges import TokenEdges
-from tokenfst.decoding.gcd_reach import nearest
-from tokenfst.decoding.gcd_rows import Length
+from tokenfst.decoding.gcd_rows import Length, check_length
 from tokenfst.decoding.rows import Rows, as_lists, not_allowed
-from tokenfst.errors import DecodingError, MissingDependencyError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import MissingDependencyError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
@@ -50,9 +49,9 @@ _NEVER = 1 << 30
 class TensorRows(Rows):
     """Rows over one automaton of edges, deterministic or not, completed by ``max_tokens`` tokens, exactly or at most.
 
-    ``edges``: without end tokens, over the tokens of ``vocabulary``, whose end tokens count as in ``gcd_rows``. Raises
-    ``DecodingError`` for options out of range, ``VocabularyMismatchError``, ``TokenBudgetError``, naming the numbers of
-    tokens next to ``max_tokens`` that work.
+    ``edges``: without end tokens, over the tokens of ``vocabulary``; ``length`` and ``count_end`` as in ``gcd_rows``.
+    Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, ``TokenBudgetError``, naming the
+    numbers of tokens next to ``max_tokens`` that work.
     """
 
     def __init__(
@@ -65,29 +64,32 @@ class TensorRows(Rows):
         width: int,
         device: torch.device | str = "cpu",
         length: Length = "at_most",
+        count_end: bool = False,
     ) -> None:
         super().__init__(vocabulary, width, torch.device(device))
-        if length not in ("at_most", "exact") or max_tokens < 0:
-            raise DecodingError(
-                f'length={length!r} with max_tokens={max_tokens} is out of range: it must be "at_most" or "exact", and '
-                "the number not negative"
-            )
+        check_length(length, max_tokens, count_end)
         if edges.num_tokens != len(vocabulary):
             raise VocabularyMismatchError(
                 f"the edges are over {edges.num_tokens} tokens and the vocabulary has {len(vocabulary)}"
             )
-        self._ended_state = edges.num_states if length == "at_most" else None
-        self.edges = edges = edges.with_end(vocabulary.eos_token_ids) if length == "at_most" else edges
-        _check(edges, max_tokens, length)
+        distance, accepting = _distances(edges), edges.accepting
+        self._ended_state: int | None = None
+        if length == "at_most" or count_end:
+            self._ended_state = edges.num_states
+            edges = edges.with_end(vocabulary.eos_token_ids, needed=count_end)
+            distance, accepting = np.append(distance, 0), np.append(accepting, True)
+        self.edges = edges
+        beta = edges.completing(max_tokens, exact=length == "exact", name="the edges")
         self._left = max_tokens
         self._taken: list[list[int]] = [[] for _ in range(prompts)]
         self._ended = torch.zeros(prompts, dtype=torch.bool, device=self.device)
         self._source, self._target, self._label = (
             torch.tensor(each, device=self.device) for each in (edges.source, edges.target, edges.label)
         )
-        self._beta = torch.tensor(edges.reachability(max_tokens), device=self.device)
+        self._beta = torch.tensor(beta, device=self.device)
         self._sets = edges.sets_by_token(self.device)
-        self._distance = torch.tensor(_distances(edges), device=self.device)
+        self._distance = torch.tensor(distance, device=self.device)
+        self._accepting = torch.tensor(accepting, device=self.device)
         self.alpha = torch.tensor(edges.start, device=self.device).repeat(prompts, 1)
 
     def __len__(self) -> int:
@@ -102,7 +104,7 @@ class TensorRows(Rows):
 
     @property
     def accepting(self) -> torch.Tensor:
-        return (self.alpha & self._beta[0]).any(1)
+        return (self.alpha & self._accepting).any(1)
 
     def distances(self) -> torch.Tensor:
         return torch.where(self.alpha, self._distance, _NEVER).amin(1)
@@ -191,14 +193,3 @@ def _distances(edges: TokenEdges) -> npt.NDArray[np.int64]:
             break
         found[better] = length
     return found
-
-
-def _check(edges: TokenEdges, tokens: int, length: Length) -> None:
-    """Raise ``TokenBudgetError`` where no text fits, naming numbers that work."""
-    works = edges.reachability(tokens + edges.num_states)[:, edges.start]
-    numbers = np.flatnonzero(works.any(axis=1)).tolist()
-    if tokens not in numbers:
-        raise TokenBudgetError(
-            f"no accepted text of the edges has {'exactly' if length == 'exact' else 'at most'} {tokens} tokens: "
-            + nearest(tokens, numbers)
-        )

@@ -4,6 +4,9 @@ Reachability by exactly r tokens, not distance, is what an exact length asks: fr
 acceptance at once, and yet no text of three tokens begins with ``a``. With ``length="at_most"`` the end tokens lead
 from accepting states to one more state, ``ended``, which stays there, so that the same tables serve both.
 
+The tables are ``TokenEdges.completing``'s, of all states and lengths, since a look-ahead needs them all; ``Reach``
+answers the same questions one by one, for stacks too.
+
 Invariant: ``alive[r, q]`` iff some n - r tokens lead from the start to q, and some r from q to acceptance. So every
 alive state has an alive successor until no token is left. Cost: O(n · E); a transition is looked up among the edges of
 its state by binary search, once.
@@ -22,7 +25,7 @@ from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.gcd_rows import Length
 from tokenfst.decoding.rows import AnyAutomaton
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, MatcherError, NondeterministicError, TokenBudgetError
+from tokenfst.errors import ConstraintError, DecodingError, MatcherError, NondeterministicError
 
 
 class Horizon:
@@ -33,7 +36,8 @@ class Horizon:
     (``None``: exact). ``alive``: bool (max_tokens + 1, states), by the tokens left. ``name``: of the constraint.
 
     Raises ``NondeterministicError``, ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` and
-    ``TokenBudgetError`` (naming the least number of tokens that works) where no text fits, ``BudgetExceeded``.
+    ``TokenBudgetError`` (naming numbers of tokens that work) where no text fits, ``BudgetExceeded``, and
+    ``DecodingError`` for options out of range.
     """
 
     def __init__(
@@ -44,9 +48,9 @@ class Horizon:
         end_tokens: Sequence[int] | None = None,
     ) -> None:
         if length not in ("exact", "at_most"):
-            raise ValueError(f'length is "exact" or "at_most", not {length!r}')
+            raise DecodingError(f'length is "exact" or "at_most", not {length!r}')
         if max_tokens < 0:
-            raise ValueError(f"max_tokens must not be negative: {max_tokens}")
+            raise DecodingError(f"max_tokens must not be negative: {max_tokens}")
         if isinstance(automaton, TokenEdges):
             edges, self.name = automaton, "the edges"
             if not edges.is_deterministic:
@@ -65,7 +69,7 @@ class Horizon:
         self.ended: int | None = None
         if length == "at_most":
             if not end_tokens:
-                raise ValueError('length="at_most" needs end_tokens')
+                raise DecodingError('length="at_most" needs end_tokens')
             self.ended = edges.num_states
             edges = edges.with_end(end_tokens)
         self.max_tokens, self.length, self.edges = max_tokens, length, edges
@@ -78,36 +82,13 @@ class Horizon:
 
     def _met_and_ending_well(self) -> npt.NDArray[np.bool_]:
         edges = self.edges
-        alive = edges.reachability(self.max_tokens)
-        if not alive[-1, self.start]:
-            least = self._least(alive[-1])
-            raise TokenBudgetError(
-                f"no text of {self.name} has {'exactly' if self.length == 'exact' else 'at most'} {self.max_tokens} "
-                "tokens: "
-                + ("no larger number works either" if least is None else f"the least that works is {least}")
-            )
+        alive = edges.completing(self.max_tokens, exact=self.length == "exact", name=self.name)
         met = edges.start
         for left in range(self.max_tokens, -1, -1):
             alive[left] &= met
             met = np.zeros_like(met)
             met[edges.target[alive[left, edges.source]]] = True
         return alive
-
-    def _least(self, reach: npt.NDArray[np.bool_]) -> int | None:
-        """The least number of tokens, above ``max_tokens``, of a text; ``reach``: the states that reach acceptance by
-        ``max_tokens``. Ends, since only states that the start leads to are followed: with a cycle among them there are
-        ever longer texts, without one none reaches acceptance by as many tokens as there are states."""
-        edges, tokens = self.edges, self.max_tokens
-        met = edges.start.copy()
-        for _ in range(edges.num_states):
-            met[edges.target[met[edges.source]]] = True
-        while (reach := reach & met).any():
-            before = np.zeros_like(reach)
-            before[edges.source[reach[edges.target]]] = True
-            reach, tokens = before, tokens + 1
-            if reach[self.start]:
-                return tokens
-        return None
 
     def edges_of(self, state: int) -> range:
         """The edges that leave a state."""

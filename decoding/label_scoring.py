@@ -34,7 +34,7 @@ from tokenfst.decoding.label_tries import (
     label_trie,
     model_over,
 )
-from tokenfst.decoding.language_model import Prompts, prompt_rows
+from tokenfst.decoding.language_model import Prompts, one_prompt, prompt_rows
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.decoding.tree_session import tree_session, tree_sessions
 from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
@@ -133,7 +133,7 @@ def multi_label(
     space = " " if leading_space == "required" else ""
     first = {label: canonical_tokens(space + label, vocabulary, encode) for label in labels}
     later = {label: canonical_tokens(separator + label, vocabulary, encode) for label in labels}
-    session = tree_session(language_model.start(prompt_rows([prompt])))
+    session = tree_session(language_model.start([one_prompt(prompt)]))
     ends = list(vocabulary.eos_token_ids)
     found: dict[str, float] = {}
     most = len(labels) if max is None else max

@@ -21,7 +21,7 @@ from tokenfst.automata.taxonomy import choices
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.label_tries import LeadingSpace, Tokenization, checked_tokenization, model_over
-from tokenfst.decoding.language_model import TreeSession, next_log_probs, prompt_rows
+from tokenfst.decoding.language_model import TreeSession, next_log_probs, one_prompt
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import compile
 from tokenfst.decoding.token_tree import TokenTree
@@ -69,7 +69,7 @@ def top_labels(
         if tokenization == "all"
         else compile(language, vocabulary, limits, tokenization="canonical")
     )
-    session = tree_session(language_model.start(prompt_rows([prompt])))
+    session = tree_session(language_model.start([one_prompt(prompt)]))
     stops = list(vocabulary.eos_token_ids) if end else []
     skip = len(" ") if leading_space == "required" else 0
     search = _Search(session, automaton.matcher(), vocabulary, stops, limits)

@@ -21,10 +21,11 @@ in that call, and the padding stays in the cache, hidden.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from tokenfst.decoding.token_tree import TokenTree
-from tokenfst.errors import LogitsError, MissingDependencyError, ModelError
+from tokenfst.errors import LogitsError, MissingDependencyError, ModelError, TokenIdError
 
 try:
     import torch
@@ -196,6 +197,14 @@ class TransformersModel:
             raise ModelError(
                 "a causal model needs at least one token of prompt a row, such as its first token"
             )
+        known = len(self._model.get_input_embeddings().weight)
+        for row, prompt in enumerate(rows):
+            for token in prompt:
+                if not 0 <= token < known:
+                    raise TokenIdError(
+                        f"prompt {row} holds token id {token}, and {type(self._model).__name__} knows {known} tokens: "
+                        "use the model's own tokenizer"
+                    )
         return TransformersSession(self._model, rows, self.device)
 
 
@@ -358,6 +367,16 @@ def prompt_rows(prompts: Prompts) -> list[list[int]]:
     if not rows:
         raise ModelError("no prompts: give at least one, which may be empty for models that need none")
     return rows
+
+
+def one_prompt(prompt: Sequence[int] | torch.Tensor) -> list[int]:
+    """The ids of a prompt. Raises ``ModelError`` where they are none, such as those of several prompts."""
+    tokens = prompt.tolist() if isinstance(prompt, torch.Tensor) else list(prompt)
+    if not all(isinstance(token, Integral) for token in tokens):
+        raise ModelError(
+            f"one prompt is a sequence of token ids, not {tokens!r:.60}: call this for each prompt"
+        )
+    return tokens
 
 
 def _check_lengths(lengths: torch.Tensor, rows: int, most: int) -> None:

@@ -32,10 +32,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.decoding.node_matcher import NodeMatcher
 from tokenfst.errors import MaskBufferError
 
-AnyMatcher: TypeAlias = _native.Matcher | CanonicalMatcher
+AnyMatcher: TypeAlias = _native.Matcher | NodeMatcher[Any]
 
 Ids: TypeAlias = npt.NDArray[np.integer[Any]]
 

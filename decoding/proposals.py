@@ -4,9 +4,7 @@ A proposal turns the language model's log-probabilities into the logarithm of an
 tokens, for each of its rows, and goes on with rows chosen and repeated at will:
 
 - local (LCD): tokens with a completion of any length, ``MaskedRows`` without a budget;
-- global (GCD): tokens with a completion within the tokens left, ``MaskedRows`` with a budget, or ``HorizonRows``,
-which
-  know exact lengths;
+- global (GCD): tokens with a completion within the tokens left, ``MaskedRows`` with a budget or an exact length;
 - probabilistic (P-GCD): the latter, each weighted by what a hidden Markov model expects of it, ``ProductRows``.
 
 Where rows can be better or worse than their weights so far say, ``taken`` returns the logarithm of a *potential*: an

@@ -21,6 +21,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from tokenfst._native import Matcher
 from tokenfst.decoding.bitmask import (
     allocate_token_bitmask,
@@ -29,9 +32,13 @@ from tokenfst.decoding.bitmask import (
     fill_bitmasks,
 )
 from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.gcd_matcher import start_matcher
+from tokenfst.decoding.gcd_reach import START, Reach
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
     MissingDependencyError,
     ModelError,
     TokenBudgetError,
@@ -46,6 +53,8 @@ except ImportError as error:
 
 
 AnyAutomaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
+
+_Place: TypeAlias = tuple[Reach, int, int]
 
 
 class Rows(ABC):
@@ -117,8 +126,8 @@ class Rows(ABC):
 
 
 class PackedRows(Rows):
-    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state is a walk of the vocabulary, the first time;
-    of a matcher's stacks each time."""
+    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state, or of a state with its stack, is a walk of
+    the vocabulary, the first time."""
 
     def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         super().__init__(vocabulary, width, device)
@@ -155,14 +164,19 @@ class PackedRows(Rows):
 
 
 class ConstraintRows(PackedRows):
-    """One matcher per row of a batch."""
+    """One matcher per row of a batch.
+
+    Stacks are a matcher's own, so what reduces a stack's distance is kept by the numbers that ``Reach`` gives to
+    configurations. ``_places`` has that of each row, as it was after so many tokens; it follows when it is asked for.
+    """
 
     def __init__(
         self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
     ) -> None:
         super().__init__(len(automata), automata[0].vocabulary, width, device)
-        self.matchers = [automaton.matcher(max_tokens) for automaton in automata]
+        self.matchers = [start_matcher(automaton, max_tokens) for automaton in automata]
         self._automata = list(automata)
+        self._places: list[_Place | None] = [None] * len(automata)
 
     @classmethod
     def start(
@@ -200,12 +214,32 @@ class ConstraintRows(PackedRows):
 
     def _fill_nearer(self) -> None:
         for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
-            if isinstance(automaton, TokenAutomaton) and isinstance(matcher, Matcher):
-                self._bitmask[row] = 0 if matcher.is_terminated() else automaton.nearer_mask(matcher)
-            else:
-                self._bitmask[row] = 0
-                if not matcher.is_terminated() and (least := matcher.distance()):
-                    self._fill_within(row, matcher, least)
+            self._bitmask[row] = 0
+            if matcher.is_terminated():
+                continue
+            known = self._known_nearer(row, automaton, matcher)
+            if known is not None:
+                self._bitmask[row] = known
+            elif least := matcher.distance():
+                self._fill_within(row, matcher, least)
+
+    def _known_nearer(
+        self, row: int, automaton: AnyAutomaton, matcher: AnyMatcher
+    ) -> npt.NDArray[np.int32] | None:
+        """What is kept; None of canonical tokens, and where there are more stacks than the budget has room for."""
+        if not isinstance(automaton, TokenAutomaton):
+            return None
+        if automaton._native.has_marks or not automaton.is_pushdown:
+            return automaton.nearer_mask(matcher) if isinstance(matcher, Matcher) else None
+        reach, at, followed = self._places[row] or (automaton.reach(exact=False), START, 0)
+        tokens = matcher.tokens
+        for token in tokens[followed:]:
+            at = reach.advance(at, token)
+        self._places[row] = reach, at, len(tokens)
+        try:
+            return reach.nearer(at)
+        except BudgetExceeded:
+            return None
 
     def _fill(self, left: Sequence[int] | None) -> None:
         if left is not None:
@@ -256,6 +290,7 @@ class ConstraintRows(PackedRows):
             rows.append((matcher, token))
         self.matchers = [matcher for matcher, _ in rows]
         self._automata = [self._automata[parent] for parent in chosen]
+        self._places = [self._places[parent] for parent in chosen]
         for row, (matcher, token) in enumerate(rows):
             if not self.is_finished(row):
                 matcher.accept_token(token)
@@ -265,6 +300,7 @@ class ConstraintRows(PackedRows):
         """Keep these rows, in this order, none of them twice."""
         self.matchers = [self.matchers[row] for row in rows]
         self._automata = [self._automata[row] for row in rows]
+        self._places = [self._places[row] for row in rows]
         self._resize()
 
     def tokens(self, row: int) -> list[int]:
@@ -292,8 +328,16 @@ def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
 
 
 def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
-    """A constraint for each prompt: the one for all, or those given, checked for number and vocabulary."""
-    each = list(automata) if isinstance(automata, Sequence) else [automata] * prompts
+    """A constraint for each prompt: the one for all, or those given, checked for kind, number and vocabulary."""
+    if not prompts:
+        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
+    given = automata if isinstance(automata, list | tuple) else [automata]
+    for automaton in given:
+        if not isinstance(automaton, AnyAutomaton):
+            raise ConstraintError(
+                f"decoders take compiled constraints, not {automaton!r}: compile(..., vocabulary) makes one"
+            )
+    each = list(given) if given is automata else list(given) * prompts
     if len(each) != prompts:
         raise ModelError(f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each")
     for automaton in each[1:]:

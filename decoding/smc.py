@@ -42,7 +42,7 @@ from tokenfst.decoding.proposals import MaskedRows, ProductRows, Proposal
 from tokenfst.decoding.resampling import SCHEMES, Resampling, draw_one, resample
 from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows, one_for_each
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import HmmError, ModelError, ParticleError
+from tokenfst.errors import HmmError, ParticleError
 
 ProposalName = Literal["lcd", "gcd", "p-gcd"]
 
@@ -108,16 +108,17 @@ def smc(
     ess_threshold: float = 0.5,
     generator: torch.Generator | None = None,
     budget: Budget | None = None,
+    width: int | None = None,
 ) -> list[Particles]:
     """``particles`` weighted samples for each prompt, of texts of ``max_tokens`` tokens at most, or exactly so many.
 
-    ``model``: what ``as_language_model`` takes. ``automata``: one for all prompts, or one for each; with stacks for
-    "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths. ``proposal``: "lcd", "gcd",
-    or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what the model writes after
-    its prompts; or finished products of the automata with it, to be used again and again. ``corrected``,
-    ``potentials``: of P-GCD; see ``HmmProduct.log_weights`` and above. ``ess_threshold``: particles of a prompt are
-    resampled after a step where their effective number is below this share of k; 0 never, 1 (nearly) always.
-    ``generator``: of the model's device.
+    ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``automata``: one for all prompts, or
+    one for each; with stacks for "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths.
+    ``proposal``: "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what
+    the model writes after its prompts; or finished products of the automata with it, to be used again and again.
+    ``corrected``, ``potentials``: of P-GCD; see ``HmmProduct.log_weights`` and above. ``ess_threshold``: particles of a
+    prompt are resampled after a step where their effective number is below this share of k; 0 never, 1 (nearly)
+    always. ``generator``: of the model's device.
 
     Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
     works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
@@ -133,16 +134,14 @@ def smc(
             f"proposal is one of {', '.join(PROPOSALS)}, length one of exact, at_most, and resampling one of "
             f"{', '.join(SCHEMES)}; they are {proposal!r}, {length!r} and {resampling!r}"
         )
-    if not len(prompts):
-        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
-    language_model = as_language_model(model)
+    language_model = as_language_model(model, width)
     each = one_for_each(automata, len(prompts))
     shared = [automaton for automaton in each for _ in range(particles)]
-    width, device = language_model.width, language_model.device
+    scored, device = language_model.width, language_model.device
     if proposal != "lcd" or length == "at_most" or all(isinstance(a, TokenAutomaton) for a in each):
         # Checks budgets and vocabularies, with one row a prompt; what canonical tokens spell exactly n is not known.
         start_rows(
-            each, prompts=len(prompts), max_tokens=max_tokens, width=width, device=device, length=length
+            each, prompts=len(prompts), max_tokens=max_tokens, width=scored, device=device, length=length
         )
     ends = each[0].vocabulary.eos_token_ids
     found: Proposal
@@ -150,17 +149,17 @@ def smc(
         products = _products(hmm, each, max_tokens, length, budget)
         found = ProductRows(
             [product for product in products for _ in range(particles)],
-            width,
+            scored,
             corrected=corrected,
             potentials=potentials,
         )
     elif proposal == "lcd":
-        found = MaskedRows(ConstraintRows(shared, None, width, device), ends if length == "exact" else ())
+        found = MaskedRows(ConstraintRows(shared, None, scored, device), ends if length == "exact" else ())
     elif length == "exact" or any(isinstance(a, TokenAutomaton) and a.is_pushdown for a in each):
         # Distances of stacks are upper bounds: masks by them would leave texts of the target out.
-        found = MaskedRows(ReachRows(shared, max_tokens, width, device, exact=length == "exact"))
+        found = MaskedRows(ReachRows(shared, max_tokens, scored, device, exact=length == "exact"))
     else:
-        found = MaskedRows(ConstraintRows(shared, max_tokens, width, device))
+        found = MaskedRows(ConstraintRows(shared, max_tokens, scored, device))
     run = _Run(language_model.start(prompts), found, len(prompts), particles, max_tokens, ends)
     for left in range(max_tokens, 0, -1):
         going = run.draw(left, generator)

@@ -25,8 +25,9 @@ from typing import Any
 
 from tokenfst.decoding.drafts import DraftTree, LaggingSession, Proposer, draw_tree
 from tokenfst.decoding.forced_runs import ForcedRuns
-from tokenfst.decoding.language_model import as_language_model
-from tokenfst.decoding.rows import AnyAutomaton
+from tokenfst.decoding.gcd_matcher import start_matcher
+from tokenfst.decoding.language_model import as_language_model, one_prompt
+from tokenfst.decoding.rows import AnyAutomaton, one_for_each
 from tokenfst.decoding.sampling import Sampling
 from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
 
@@ -92,7 +93,8 @@ def speculative_generate(
     judge = as_language_model(target, width)
     drafter = None if isinstance(draft, Proposer) else as_language_model(draft, width)
     sampling = Sampling(do_sample, temperature, top_k, top_p)
-    vocabulary = automaton.vocabulary
+    (constraint,), asked = one_for_each(automaton, 1), one_prompt(prompt)
+    vocabulary = constraint.vocabulary
     size = len(vocabulary)
     for model, name in ((judge, "target"), (drafter, "draft")):
         if model is not None and model.width < size:
@@ -104,13 +106,13 @@ def speculative_generate(
         raise DecodingError(f"branching={tuple(branching)}: each place needs 1 child or more")
     if max_new_tokens < 1:
         raise DecodingError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
-    matcher = automaton.matcher(max_new_tokens)
+    matcher = start_matcher(constraint, max_new_tokens)
     runs = ForcedRuns(vocabulary, max_new_tokens)
     forced = len(runs.take(matcher))
     tried, accepted = [0] * len(branching), [0] * len(branching)
     large = small = None
     if not runs.is_finished(matcher):
-        begun = [*prompt, *matcher.tokens]
+        begun = [*asked, *matcher.tokens]
         large = LaggingSession(judge, begun)
         small = None if drafter is None else LaggingSession(drafter, begun)
     while large is not None and not runs.is_finished(matcher):
@@ -118,7 +120,7 @@ def speculative_generate(
         if small is not None:
             draw_tree(tree, small, branching, sampling, generator)
         else:
-            tree.propose(draft.propose([*prompt, *matcher.tokens]))
+            tree.propose(draft.propose([*asked, *matcher.tokens]))
         large.score(tree.tree)
         places, token = _walk(tree, large, sampling, generator)
         for depth, place in enumerate(places):

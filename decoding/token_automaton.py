@@ -201,8 +201,8 @@ class TokenAutomaton:
     def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:
         """The mask of the tokens after which a matcher of this automaton is nearer to acceptance; end tokens apart.
 
-        Read only, shape (ceil(V / 32),). Kept by state where there is no stack; the first time, and with stacks each
-        time, a walk of the vocabulary. Nothing reduces a distance of 0.
+        Read only, shape (ceil(V / 32),). Kept by state where that is all there is; the first time, and else each time,
+        a walk of the vocabulary (of stacks see ``Reach.nearer``). Nothing reduces a distance of 0.
         """
         state, stacked = matcher.state, matcher.state >> 32 != 0
         known = None if stacked else self._nearer.get(state)
@@ -225,12 +225,14 @@ class TokenAutomaton:
         return mask
 
     def reach(self, *, exact: bool) -> Reach:
-        """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Made
-        once and kept."""
+        """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Kept,
+        and begun anew once half of its budget is used up, so that texts to come have room."""
         from tokenfst.decoding.gcd_reach import Reach
 
         known = self._reaches.get(exact)
-        return known or self._reaches.setdefault(exact, Reach(self, exact=exact))
+        if known is None or known.is_crowded:
+            known = self._reaches[exact] = Reach(self, exact=exact)
+        return known
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

@@ -16,6 +16,7 @@ from tokenfst.decoding.bitmask import unpack_bitmask
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.gcd_reach import START
 from tokenfst.decoding.gcd_rows import ReachRows, start_rows
+from tokenfst.decoding.rows import ConstraintRows
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     BudgetExceeded,
@@ -117,6 +118,41 @@ def test_stacks_within_budgets_that_distances_refuse(source: str) -> None:
         else:
             with pytest.raises(TokenBudgetError, match="the least number"):
                 start_rows(automaton, prompts=1, max_tokens=length, width=8, device=CPU)
+
+
+@pytest.mark.parametrize("source", [NESTED, LISTS])
+@pytest.mark.parametrize("states", [1_000_000, 40, 1])
+def test_what_is_nearer_with_stacks_is_found_once_and_kept(
+    source: str, states: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same masks as by a walk of the vocabulary each time, whether there is room to keep them or not."""
+    automaton = tokenfst.compile(tokenfst.lark_grammar(source), VOCABULARY)
+    monkeypatch.setattr(automaton, "budget", tokenfst.Budget(states=states))
+    rng, walks = random.Random(1), []
+    walk = ConstraintRows._fill_within
+    monkeypatch.setattr(
+        ConstraintRows, "_fill_within", lambda self, *which: walks.append(1) or walk(self, *which)
+    )
+    for _ in range(20):
+        rows = ConstraintRows.start(automaton, prompts=2, max_tokens=9, width=8, device=CPU)
+        for _ in range(9):
+            nearer = rows.mask_nearer_(torch.zeros(2, 8)) == 0
+            for row, matcher in enumerate(rows.matchers):
+                expected = [token for token in range(8) if comes_nearer(automaton, rows.tokens(row), token)]
+                assert nearer[row].nonzero().flatten().tolist() == expected, matcher
+            allowed = [row.nonzero().flatten().tolist() for row in rows.allowed()]
+            parents = [rng.randrange(2) for _ in range(2)]
+            rows.extend(parents, [rng.choice(allowed[parent]) for parent in parents])
+    assert bool(walks) == (states == 1)
+
+
+def comes_nearer(automaton: TokenAutomaton, before: list[int], token: int) -> bool:
+    matcher = automaton.matcher()
+    assert matcher.accept_tokens(before)
+    if matcher.is_terminated() or token == END:
+        return False
+    least = matcher.distance()
+    return matcher.accept_token(token) and matcher.distance() < least
 
 
 def test_small_automata_agree_with_their_edges() -> None:

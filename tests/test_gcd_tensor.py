@@ -40,8 +40,10 @@ def spelled(rows: Rows) -> set[tuple[int, ...]]:
     return set(found)
 
 
-def started(edges: TokenEdges, tokens: int, length: str) -> TensorRows:
-    return TensorRows(edges, VOCABULARY, prompts=1, max_tokens=tokens, width=6, length=length)
+def started(edges: TokenEdges, tokens: int, length: str, count_end: bool = False) -> TensorRows:
+    return TensorRows(
+        edges, VOCABULARY, prompts=1, max_tokens=tokens, width=6, length=length, count_end=count_end
+    )
 
 
 def test_masks_of_nondeterministic_automata_as_enumerated() -> None:
@@ -61,6 +63,9 @@ def test_masks_of_nondeterministic_automata_as_enumerated() -> None:
                 expected |= {(*s, end) for s in texts if len(s) < tokens for end in (3, 4)}
             if expected:
                 assert spelled(started(edges, tokens, length)) == expected
+                if length == "exact":
+                    ended = {(*s, end) for s in expected for end in (3, 4)}
+                    assert spelled(started(edges, tokens + 1, length, count_end=True)) == ended
             else:
                 with pytest.raises(TokenBudgetError, match=f"{tokens} tokens"):
                     started(edges, tokens, length)

@@ -281,18 +281,31 @@ def test_prompts_of_different_lengths_and_constraints_of_their_own() -> None:
             assert log_weight == pytest.approx(expected, abs=1e-3)
 
 
-def test_grammars_with_a_stack_are_sampled_too() -> None:
+@pytest.mark.parametrize("proposal", ["lcd", "gcd"])
+@pytest.mark.parametrize("length", ["exact", "at_most"])
+def test_grammars_with_a_stack_are_sampled_too(proposal: str, length: str) -> None:
     closing = Vocabulary([b"a", b"b", b"bbb", b""], 3)  # one token closes three levels
-    grammar = compile(lark_grammar('start: "a" start "b" | "ab"'), closing)
-    exact, evidence = posterior(list(accepted_sequences(grammar, TOKENS, False)), probability)
-    for proposal in ("lcd", "gcd"):
+    grammar = compile(lark_grammar('start: "a" start "b" | "ab" | start "a"'), closing)
+    exact, evidence = posterior(list(accepted_sequences(grammar, TOKENS, length == "exact")), probability)
+    errors = []
+    for particles in (1, 8, 64):
         found = smc(
-            MODEL, [[0]] * 1500, grammar, particles=2, max_tokens=TOKENS, proposal=proposal, generator=seeded(6)
-        )  # fmt: skip
+            MODEL,
+            [[0]] * (800 // particles),
+            grammar,
+            particles=particles,
+            max_tokens=TOKENS,
+            proposal=proposal,
+            length=length,
+            generator=seeded(6),
+        )
         evidences = torch.tensor([math.exp(one.log_evidence) for one in found])
         error = float(evidences.std()) / math.sqrt(len(found))
         assert abs(float(evidences.mean()) - evidence) < 4 * error
         assert {tuple(tokens) for one in found for tokens in one.distribution()} <= set(exact)
+        errors.append(sum(total_variation(one.distribution(), exact) for one in found) / len(found))
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.35 * errors[0]
 
 
 def test_canonical_tokenizations_are_sampled(tekken: Vocabulary) -> None:
