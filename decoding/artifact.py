@@ -43,6 +43,7 @@ class Artifact:
     meanings), and the start states ``start`` and ``inner_start`` as ints. ``vocabulary_fingerprint`` and
     ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the constraint, for people.
     ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the file, in bytes.
+    ``split_pattern``: how the tokenizer splits texts, where only its own token sequences are meant; otherwise None.
     """
 
     arrays: dict[str, Any]
@@ -52,10 +53,15 @@ class Artifact:
     version: int
     digest: str
     size: int
+    split_pattern: str | None = None
 
 
 def serialize(
-    arrays: Mapping[str, Any], vocabulary_fingerprint: str, vocabulary_size: int, source: str
+    arrays: Mapping[str, Any],
+    vocabulary_fingerprint: str,
+    vocabulary_size: int,
+    source: str,
+    split_pattern: str | None = None,
 ) -> bytes:
     """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
 
@@ -69,8 +75,9 @@ def serialize(
             "inner_start": str(arrays["inner_start"]),
             # A lone surrogate has no UTF-8: it becomes its escape, which a pattern reads the same way.
             "source": source.encode("utf-8", "backslashreplace").decode("utf-8"),
+            **({} if split_pattern is None else {rules.SPLIT_PATTERN: split_pattern}),
             "start": str(arrays["start"]),
-            "version": str(rules.version_of(arrays)),
+            "version": str(rules.version_of(arrays, canonical=split_pattern is not None)),
             "vocabulary_fingerprint": vocabulary_fingerprint,
             "vocabulary_size": str(vocabulary_size),
         }
@@ -105,13 +112,14 @@ def write(
     vocabulary_fingerprint: str,
     vocabulary_size: int,
     source: str,
+    split_pattern: str | None = None,
 ) -> None:
     """Write an artifact (see ``serialize``): ``path`` then names the whole new file, or still what it named.
 
     It is written under a temporary name in the same folder, flushed to the disk and renamed. Whoever has the
     old file mapped keeps it. Raises ``ArtifactError`` where that fails; the temporary file is removed then.
     """
-    data = serialize(arrays, vocabulary_fingerprint, vocabulary_size, source)
+    data = serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, split_pattern)
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
@@ -181,6 +189,7 @@ def read(path: str | PathLike[str]) -> Artifact:
         version=int(metadata["version"]),
         digest=digest,
         size=len(data),
+        split_pattern=metadata.get(rules.SPLIT_PATTERN),
     )
 
 

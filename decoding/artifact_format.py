@@ -24,7 +24,13 @@ VERSION = 1
 """The version that is written of automata over bytes alone."""
 
 TOKENS_VERSION = 2
-"""The version of automata that speak of tokens. Both are read."""
+"""The version of automata that speak of tokens."""
+
+CANONICAL_VERSION = 3
+"""The version of canonical tokenizations. All three are read."""
+
+SPLIT_PATTERN = "split_pattern"
+"""What the metadata of version 3 have beside."""
 
 MAX_HEADER = 16 << 20
 """The longest header, in bytes."""
@@ -74,8 +80,10 @@ TOKEN_COLUMNS = Tensor("token_columns", "U32", ("columns", 2))
 """What version 2 has beside, before ``worst``; it has no stack."""
 
 
-def version_of(names: Container[str]) -> int:
-    """The version of a file that holds these tensors."""
+def version_of(names: Container[str], *, canonical: bool = False) -> int:
+    """The version of a file that holds these tensors; ``canonical``: of canonical tokenizations."""
+    if canonical:
+        return CANONICAL_VERSION
     return TOKENS_VERSION if TOKEN_COLUMNS.name in names else VERSION
 
 
@@ -143,10 +151,10 @@ def check_format(path: object, header: dict[str, Any]) -> None:
             f"{path} is a .safetensors file but not an artifact of tokenfst: {found}, not {FORMAT!r}"
         )
     version = metadata.get("version")
-    if version not in (str(VERSION), str(TOKENS_VERSION)):
+    if version not in map(str, (VERSION, TOKENS_VERSION, CANONICAL_VERSION)):
         raise ArtifactVersionError(
             f"{path} is written in version {shown(version)} of the artifact format, and this release of "
-            f"tokenfst reads versions {VERSION} and {TOKENS_VERSION} only: compile the constraint again with this "
+            f"tokenfst reads versions {VERSION} to {CANONICAL_VERSION} only: compile the constraint again with this "
             "release"
         )
 
@@ -154,9 +162,10 @@ def check_format(path: object, header: dict[str, Any]) -> None:
 def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     """Check all values, and that the tensors fit each other and ``data_size`` bytes of data."""
     metadata = header["__metadata__"]
-    _check_keys(path, "its metadata", metadata, METADATA)
-    expected = tensors(header)
-    if metadata["version"] != (found := str(version_of(header))):
+    canonical = metadata["version"] == str(CANONICAL_VERSION)
+    _check_keys(path, "its metadata", metadata, [*METADATA, SPLIT_PATTERN] if canonical else METADATA)
+    expected = tensors(() if canonical else header)
+    if metadata["version"] != (found := str(version_of(header, canonical=canonical))):
         raise corrupt(
             path, f"it says version {metadata['version']}, and its tensors are those of version {found}"
         )
@@ -172,10 +181,11 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     if not _HEX.fullmatch(metadata["vocabulary_fingerprint"]):
         found = shown(metadata["vocabulary_fingerprint"])
         raise corrupt(path, f"the vocabulary's fingerprint is {found}, not 64 hexadecimal digits")
-    try:
-        metadata["source"].encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise corrupt(path, f"the constraint's source holds half a character at {error.start}") from None
+    for key in ("source", SPLIT_PATTERN):
+        try:
+            metadata.get(key, "").encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise corrupt(path, f"its {key} holds half a character at {error.start}") from None
 
     sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
     place = 0

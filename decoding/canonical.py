@@ -29,22 +29,33 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.budget import Budget
+from tokenfst.decoding import artifact, artifact_format
 from tokenfst.decoding.bitmask import bitmask_from_ids
 from tokenfst.decoding.canonical_lengths import CanonicalLengths
 from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.canonical_nodes import ENDS, NO_TOKEN, Node
-from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, TokenBudgetError
+from tokenfst.errors import (
+    ArtifactError,
+    ArtifactVocabularyError,
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    TokenBudgetError,
+    TokenizationError,
+)
 from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.segmentation import DEAD
 
 if TYPE_CHECKING:
     from tokenfst.decoding.token_automaton import TokenAutomaton
+    from tokenfst.tokenizers.vocabulary import Vocabulary
 
 _NO_WAY = -1
 """What is remembered of a dead node; of others, the first token of a way to acceptance, or ``ENDS``."""
@@ -56,8 +67,8 @@ _Bits = npt.NDArray[np.int32]
 
 
 class CanonicalAutomaton:
-    """The canonical token sequences of a language. Made by ``compile``; shared by threads, one of which builds at a
-    time.
+    """The canonical token sequences of a language. Made by ``compile`` and ``load``; shared by threads, one of which
+    builds at a time. ``every_sequence``: the automaton of all token sequences of the language.
 
     Raises ``TokenizationError`` where how the vocabulary's tokenizer works is not known or has no exact automaton here,
     ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` where no text of the language has a
@@ -66,9 +77,9 @@ class CanonicalAutomaton:
     ``budget.states``, are forgotten and found again.
     """
 
-    def __init__(self, automaton: TokenAutomaton, budget: Budget) -> None:
+    def __init__(self, automaton: TokenAutomaton, budget: Budget, split_pattern: str | None = None) -> None:
         self.vocabulary, self.source, self.budget = automaton.vocabulary, automaton.source, budget
-        self.native = automaton._native
+        self.native, self.every_sequence = automaton._native, automaton
         if self.native.is_pushdown:
             raise ConstraintError(
                 f"{self.source} needs a stack; canonical tokenizations are of regular languages. Compile its "
@@ -79,7 +90,7 @@ class CanonicalAutomaton:
                 f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), "
                 'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
-        self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary)
+        self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary, split_pattern)
         self._lock = threading.RLock()
         self._words = (len(self.vocabulary) + 31) // 32
         self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
@@ -97,6 +108,55 @@ class CanonicalAutomaton:
 
     def __repr__(self) -> str:
         return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
+
+    def expand(self) -> CanonicalAutomaton:
+        """With all states and distances of the language made, ahead of time, as ``TokenAutomaton.expand``. Which
+        sequences are canonical is found while one walks them all the same."""
+        expanded = self.every_sequence.expand()
+        return (
+            self
+            if expanded is self.every_sequence
+            else CanonicalAutomaton(expanded, self.budget, self.tokenizer.pattern)
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write an artifact: the language over all token sequences, expanded, and how the tokenizer splits texts
+        (docs/format.md, version 3). Which sequences are canonical is found while one walks it, as it is here.
+
+        The file appears under its name only when it is whole. The same automaton gives the same bytes. Raises
+        ``BudgetExceeded`` where the language outgrows its budget.
+        """
+        vocabulary, pattern = self.vocabulary, self.tokenizer.pattern
+        arrays = self.every_sequence.arrays()
+        artifact.write(path, arrays, vocabulary.fingerprint, len(vocabulary), self.source, pattern)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> CanonicalAutomaton:
+        """Map an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
+
+        Raises a subclass of ``ArtifactError`` for any file that is not one, and ``ArtifactVocabularyError`` where it
+        was compiled for another vocabulary, or where this one splits texts in another way. A vocabulary that does not
+        know how takes the artifact's word.
+        """
+        from tokenfst.decoding.token_automaton import TokenAutomaton
+
+        found = artifact.read(path)
+        if found.split_pattern is None:
+            raise ArtifactError(
+                f"{path} holds all token sequences, not canonical ones alone: load it with TokenAutomaton.load(), or "
+                'compile the constraint with tokenization="canonical"'
+            )
+        automaton = TokenAutomaton.of_artifact(found, path, vocabulary)
+        if vocabulary.split_pattern not in (None, found.split_pattern):
+            theirs, own = map(artifact_format.shown, (found.split_pattern, vocabulary.split_pattern))
+            raise ArtifactVocabularyError(
+                f"{path} was compiled for a tokenizer that splits texts by {theirs}, and this vocabulary's by {own}. "
+                "Load the vocabulary it was made with, or compile it again"
+            )
+        try:
+            return cls(automaton, automaton.budget, found.split_pattern)
+        except (TokenizationError, ConstraintError) as error:
+            raise artifact_format.corrupt(path, f"its sequences cannot be told: {error}") from None
 
     def matcher(self, max_tokens: int | None = None) -> CanonicalMatcher:
         """A walk from the start. With ``max_tokens``, masks admit only tokens after which the text can still be

@@ -35,6 +35,7 @@ from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.token_classes import TokenClasses, find_classes
 from tokenfst.errors import (
     ArtifactCorruptError,
+    ArtifactError,
     ArtifactVocabularyError,
     BudgetExceeded,
     ConstraintError,
@@ -180,6 +181,18 @@ class TokenAutomaton:
         """Map an artifact into memory. Raises a subclass of ``ArtifactError`` for any file that is not one, and
         ``ArtifactVocabularyError`` where it was compiled for another vocabulary."""
         found = artifact.read(path)
+        if found.split_pattern is not None:
+            raise ArtifactError(
+                f"{path} holds canonical token sequences alone, which its tables do not tell from others: load it with "
+                "CanonicalAutomaton.load()"
+            )
+        return cls.of_artifact(found, path, vocabulary)
+
+    @classmethod
+    def of_artifact(
+        cls, found: artifact.Artifact, path: str | PathLike[str], vocabulary: Vocabulary
+    ) -> TokenAutomaton:
+        """The automaton of an artifact's tables, over all token sequences. Raises as ``load`` does."""
         if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
             raise ArtifactVocabularyError(
                 f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "

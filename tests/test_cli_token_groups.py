@@ -102,7 +102,7 @@ def test_canonical_sequences(spec: str) -> None:
         (["--token-class", "IMAGE=258", "--token-class", "IMAGE=259"], "each name once"),
         (["--token-class", "IMAGE=257"], "end token"),
         ([], "nobody said which tokens"),
-        (["--token-class", "IMAGE=258", "--tokenization", "canonical"], "all only"),
+        (["--token-class", "IMAGE=258", "--tokenization", "canonical"], "about text alone"),
     ],
 )
 def test_what_is_refused(words: list[str], message: str, spec: str) -> None:

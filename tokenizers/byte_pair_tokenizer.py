@@ -37,6 +37,7 @@ class BytePairTokenizer:
 
     def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
         self.lock = threading.RLock()
+        self.pattern = pattern
         self.segmentation = Segmentation(split_pattern(pattern), vocabulary, Budget())
         self._pairs = BytePairs(vocabulary)
         self._tokens = vocabulary.tokens
@@ -99,15 +100,17 @@ def _kept(kept: OrderedDict[int, _T], token: int, make: Callable[[], _T], most: 
     return kept[token]
 
 
-def byte_pair_tokenizer(vocabulary: Vocabulary) -> BytePairTokenizer:
-    """The tokenizer of a vocabulary, made once for each of the last four. Raises ``TokenizationError``."""
-    if vocabulary.split_pattern is None or vocabulary.initial_tokens is not None:
+def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> BytePairTokenizer:
+    """The tokenizer of a vocabulary, made once for each of the last four; with ``pattern``, whatever the vocabulary
+    knows of how texts are split. Raises ``TokenizationError``."""
+    pattern = vocabulary.split_pattern if pattern is None else pattern
+    if pattern is None or vocabulary.initial_tokens is not None:
         raise TokenizationError(
             f"how the tokenizer of {vocabulary!r} cuts texts is not known: canonical tokenizations are of byte-pair "
             "encodings whose ids are in the order of their ranks, read from Tekken files or tiktoken encodings, or "
             "made with Vocabulary(..., split_pattern=...)"
         )
-    return _known_tokenizer(vocabulary, vocabulary.split_pattern)
+    return _known_tokenizer(vocabulary, pattern)
 
 
 @lru_cache(maxsize=4)

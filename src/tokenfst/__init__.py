@@ -44,6 +44,7 @@ from tokenfst.automata.token_groups import one_token, special_token, token_class
 from tokenfst.automata.unordered import unordered
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.label_check import verify_labels
 from tokenfst.decoding.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
@@ -77,6 +78,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "CanonicalAutomaton",
     "ComposingDeviceAutomaton",
     "Concepts",
     "ConstraintLogitsProcessor",

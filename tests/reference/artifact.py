@@ -93,7 +93,7 @@ class SlowArtifact:
 
 def layout_of(version: str) -> dict[str, tuple[str, str]]:
     """The tensors of a file, in their order."""
-    if version == "1":
+    if version != "2":
         return TENSORS
     columns = {"token_columns": ("U32", "columns 2")}
     names = list(TENSORS)
@@ -114,16 +114,19 @@ def read(data: bytes, size: int | None = None) -> SlowArtifact:
     content = data[8 + length :]
 
     metadata = header.pop("__metadata__")
-    rule(isinstance(metadata, dict) and sorted(metadata) == METADATA, "metadata keys")
+    rule(isinstance(metadata, dict), "metadata")
+    extra = ["split_pattern"] if metadata.get("version") == "3" else []
+    rule(sorted(metadata) == sorted(METADATA + extra), "metadata keys")
     rule(all(isinstance(value, str) for value in metadata.values()), "metadata are strings")
     rule(metadata["format"] == "tokenfst.token_automaton", "format")
-    rule(metadata["version"] in ("1", "2"), "version")
+    rule(metadata["version"] in ("1", "2", "3"), "version")
     for key in ("start", "inner_start", "vocabulary_size"):
         rule(re.fullmatch("0|[1-9][0-9]{0,9}", metadata[key]), f"{key} is a number")
     vocabulary_size = int(metadata["vocabulary_size"])
     rule(1 <= vocabulary_size < 2**32, "vocabulary_size")
     rule(re.fullmatch("[0-9a-f]{64}", metadata["vocabulary_fingerprint"]), "fingerprint")
-    rule(not any("\ud800" <= c <= "\udfff" for c in metadata["source"]), "source is text")
+    for key in ("source", *extra):
+        rule(not any("\ud800" <= c <= "\udfff" for c in metadata[key]), f"{key} is text")
 
     layout = layout_of(metadata["version"])
     rule(sorted(header) == sorted(layout), "tensor names")
@@ -267,7 +270,7 @@ def canonical(found: SlowArtifact) -> None:
     header = json.loads(found.text)
     rule(
         list(header) == ["__metadata__", *layout_of(found.metadata["version"])]
-        and list(header["__metadata__"]) == METADATA,
+        and list(header["__metadata__"]) == sorted(header["__metadata__"]),
         "order of keys",
     )
     compact = json.dumps(header, ensure_ascii=False, separators=(",", ":"))

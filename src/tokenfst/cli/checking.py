@@ -89,7 +89,7 @@ def check_command(
             raise UsageError(f"check either --tokens or texts, not both ({texts[0]!r})")
         sequences = [_token_ids(each) for each in tokens]
         table = given.tokens(tokenizing, "--tokens")
-        automaton = given.matchers(table, budget, tokenizing)
+        automaton = given.token_automaton(table, budget, tokenizing)
         results = (check_tokens(automaton, ids, show) for ids in sequences)
     else:
         if tokenizing.vocabulary is not None:

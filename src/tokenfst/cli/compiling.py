@@ -37,6 +37,7 @@ from tokenfst.cli.terminal import (
 )
 from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding import artifact
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,
@@ -115,12 +116,11 @@ def compile_command(
     if not json and expected is not None and expected.states:
         note(f"estimate: {expected}")
 
-    tokenizing.need_all("compile")
     lazy, messages = constraint.compiled(tokens, budget, tokenizing)
     for message in messages:
         warn(message)
     try:
-        with _Bar(lazy, expected):
+        with _Bar(_tables(lazy), expected):
             automaton = lazy.expand()
     except ConstraintError as error:
         if isinstance(constraint.value, Language):
@@ -140,18 +140,18 @@ def compile_command(
 
 def _report(
     answer: dict[str, Any],
-    automaton: TokenAutomaton,
+    automaton: TokenAutomaton | CanonicalAutomaton,
     tokens: Vocabulary,
     output: Path,
     messages: list[str],
     seconds: float,
     json: bool,
 ) -> None:
-    arrays = automaton.arrays()
+    arrays = _tables(automaton).arrays()
     masks, rows = len(arrays["mask_row"]) - 1, len(arrays["rows"])
     states = len(arrays["distance"]) - 1
     size = output.stat().st_size
-    distance = None if automaton.distance() == UNREACHABLE else automaton.distance()
+    distance = _distance(automaton)
     if json:
         say_json(
             answer
@@ -167,9 +167,10 @@ def _report(
             }
         )
         return
-    shortest = (
-        counted(distance, "token") if distance is not None else "none: no token sequence spells a string"
-    )
+    none = "none: no token sequence spells a string"
+    if isinstance(automaton, CanonicalAutomaton):
+        none = "not found within the budget"
+    shortest = counted(distance, "token") if distance is not None else none
     say(f"{output}: {automaton.source} for {tokens.name or 'the vocabulary'}")
     say_pairs(
         [
@@ -181,6 +182,22 @@ def _report(
         ],
         "  ",
     )
+
+
+def _tables(automaton: TokenAutomaton | CanonicalAutomaton) -> TokenAutomaton:
+    """The automaton that has states and masks, if need be of more sequences."""
+    return automaton.every_sequence if isinstance(automaton, CanonicalAutomaton) else automaton
+
+
+def _distance(automaton: TokenAutomaton | CanonicalAutomaton) -> int | None:
+    """The tokens of the shortest sequence; None where there is none, or where canonical ones are too hard to search."""
+    if isinstance(automaton, CanonicalAutomaton):
+        try:
+            return automaton.matcher().distance()
+        except BudgetExceeded:
+            return None
+    found = automaton.distance()
+    return None if found == UNREACHABLE else found
 
 
 # --- what comes before --------------------------------------------------------------------------------

@@ -42,14 +42,18 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a CONSTRAINT stands for. ``words``: its words; a grammar only where they are no regular language; None where
-    only tokens can tell, of the artifact ``path``. ``path``: the artifact that it came from; ``grammar``: the grammar,
-    with nothing left out; ``automaton``: the automaton over symbols, where ``words`` is its language over their codes;
-    ``source``: what it was made from."""
+    """What a CONSTRAINT stands for.
+
+    ``words``: its words; a grammar only where they are no regular language; None where only tokens can tell, of an
+    artifact. ``source``: what it was made from. ``path``: the artifact that it came from; ``canonical``: whether that
+    holds canonical token sequences alone. ``grammar``: the grammar, with nothing left out. ``automaton``: the automaton
+    over symbols, where ``words`` is its language over their codes.
+    """
 
     words: Language | Grammar | None
     source: str
     path: Path | None = None
+    canonical: bool = False
     grammar: Grammar | None = None
     automaton: SymbolAutomaton | None = None
 
@@ -75,33 +79,32 @@ class Constraint:
 
     def token_automaton(
         self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
-    ) -> TokenAutomaton:
-        """The constraint over tokens: the artifact itself, or the value composed with the vocabulary,
-        lazily."""
-        if self.path is not None:
+    ) -> TokenAutomaton | CanonicalAutomaton:
+        """The constraint over tokens, or its canonical sequences, as ``given`` says: the artifact itself, or the value
+        composed with the vocabulary, lazily."""
+        if self.path is not None and self.canonical:
+            return CanonicalAutomaton.load(self.path, vocabulary)
+        if self.path is not None and given.tokenization is Tokenization.ALL:
             return TokenAutomaton.load(self.path, vocabulary)
         automaton, messages = self.compiled(vocabulary, budget, given)
         for message in messages:
             warn(message)
         return automaton
 
-    def matchers(
-        self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
-    ) -> TokenAutomaton | CanonicalAutomaton:
-        """The same, or its canonical sequences, as ``given`` says."""
-        if given.tokenization is Tokenization.ALL:
-            return self.token_automaton(vocabulary, budget, given)
-        value = self.automaton or self.value
-        return compile(value, vocabulary, budget, tokenization="canonical", token_classes=given.classes())
-
     def compiled(
         self, vocabulary: Vocabulary, budget: Budget, given: VocabularyOptions
-    ) -> tuple[TokenAutomaton, list[str]]:
+    ) -> tuple[TokenAutomaton | CanonicalAutomaton, list[str]]:
         """``compile``, and the warnings that it gave."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TokenfstWarning)
-            value = self.automaton or self.value
-            automaton = compile(value, vocabulary, budget, token_classes=given.classes())
+            value, classes = self.automaton or self.value, given.classes()
+            automaton: TokenAutomaton | CanonicalAutomaton
+            if given.tokenization is Tokenization.CANONICAL:
+                automaton = compile(
+                    value, vocabulary, budget, tokenization="canonical", token_classes=classes
+                )
+            else:
+                automaton = compile(value, vocabulary, budget, token_classes=classes)
         return automaton, [str(item.message) for item in caught]
 
     def tokens(self, given: VocabularyOptions, why: str) -> Vocabulary:
@@ -130,7 +133,8 @@ def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
     if flags:
         raise UsageError(f"--flags is for patterns, and {argument} is an artifact")
     found = artifact.read(argument)
-    return Constraint(artifact_language(found, argument, budget), found.source, Path(argument))
+    language = artifact_language(found, argument, budget)
+    return Constraint(language, found.source, Path(argument), found.split_pattern is not None)
 
 
 def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> Language | None:

@@ -17,6 +17,7 @@ from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.constraints import Constraint, of_words
 from tokenfst.cli.terminal import Exit, UsageError, counted, quoted, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import DrawingError
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -108,8 +109,10 @@ def _machine(
         states = given.language.size().states
         _check_size(states, max_states)
         return given.language.draw(max_states=max_states), states
-    tokenizing.need_all("draw")
-    return draw_tokens(given.token_automaton(tokenizing.need("draw"), budget, tokenizing), max_states)
+    automaton = given.token_automaton(tokenizing.need("draw"), budget, tokenizing)
+    if isinstance(automaton, CanonicalAutomaton):
+        return draw_canonical(automaton, max_states)
+    return draw_tokens(automaton, max_states)
 
 
 @contextlib.contextmanager
@@ -121,11 +124,11 @@ def _remedies() -> Iterator[None]:
         raise DrawingError(str(error).replace("pass a larger max_states", "raise --max-states")) from error
 
 
-def _check_size(states: int, most: int) -> None:
+def _check_size(states: int, most: int, bound: str = "") -> None:
     """``DrawingError`` with the command line's remedies."""
     if states > most:
         raise DrawingError(
-            f"the machine has {states:,} states, and at most {most:,} are drawn: try --minimize, draw a part "
+            f"the machine has {bound}{states:,} states, and at most {most:,} are drawn: try --minimize, draw a part "
             "of the constraint, or raise --max-states"
         )
 
@@ -135,17 +138,50 @@ def draw_tokens(automaton: TokenAutomaton, max_states: int) -> tuple[Drawing, in
     of the tokens between them. End tokens are not drawn: doubled states accept."""
     _check_size(automaton.expand().stats().states - 1, max_states)
     source, token, target, states, start, final = automaton.arcs()
+    arcs = zip(source.tolist(), token.tolist(), target.tolist(), strict=True)
+    return _drawn(automaton, sorted(arcs), start, final.tolist()), states
+
+
+def draw_canonical(automaton: CanonicalAutomaton, max_states: int) -> tuple[Drawing, int]:
+    """The same of canonical sequences: a state is a place in text and segmentation with the last token, where that
+    matters. ``DrawingError`` as soon as there are more than ``max_states``."""
+    numbers = {automaton.start: 0}
+    arcs: list[tuple[int, int, int]] = []
+    final = []
+    pending = [automaton.start]
+    for node in pending:
+        if automaton.accepting(node):
+            final.append(numbers[node])
+        mask = automaton.mask(node) & ~automaton.end_tokens
+        for token in np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist():
+            following = automaton.advance(node, token)
+            assert following is not None, "the mask allows it"
+            if following not in numbers:
+                numbers[following] = len(numbers)
+                pending.append(following)
+                _check_size(len(numbers), max_states, "at least ")
+            arcs.append((numbers[node], token, numbers[following]))
+    return _drawn(automaton, arcs, 0, final), len(numbers)
+
+
+def _drawn(
+    automaton: TokenAutomaton | CanonicalAutomaton,
+    arcs: list[tuple[int, int, int]],
+    start: int,
+    final: list[int],
+) -> Drawing:
+    """A picture of arcs (source, token, target)."""
     between: dict[tuple[int, int], list[int]] = {}
-    for arc in np.lexsort((token, target, source)).tolist():
-        between.setdefault((int(source[arc]), int(target[arc])), []).append(int(token[arc]))
+    for source, token, target in arcs:
+        between.setdefault((source, target), []).append(token)
     edges = []
-    for (begin, end), ids in between.items():
+    for (begin, end), ids in sorted(between.items()):
         shown = ", ".join(
             _named(automaton.vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS]
         )
         more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
         edges.append(Edge(begin, end, shown + more))
-    return draw_graph(start, final.tolist(), edges, automaton.source), states
+    return draw_graph(start, final, edges, automaton.source)
 
 
 def _named(vocabulary: Vocabulary, token: int, first: bool) -> str:

@@ -105,6 +105,7 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
     return {
         "bytes": found.size,
         "format_version": found.version,
+        "tokenization": "all" if found.split_pattern is None else "canonical",
         "digest": found.digest,
         "source": found.source,
         "vocabulary": {"fingerprint": found.vocabulary_fingerprint, "size": found.vocabulary_size},
@@ -217,6 +218,11 @@ def _show(answer: dict[str, Any]) -> None:
         [
             ("size", f"{byte_size(answer['bytes'])}, format version {answer['format_version']}"),
             ("digest", answer["digest"]),
+            *(
+                [("tokens", "canonical sequences alone; what follows is of all that spell a text")]
+                if answer["tokenization"] == "canonical"
+                else []
+            ),
             ("vocabulary", f"{vocabulary['size']:,} tokens, fingerprint {vocabulary['fingerprint'][:16]}…"),
             (
                 "states",

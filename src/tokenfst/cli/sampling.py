@@ -7,11 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from tokenfst._native import Matcher
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.checking import allowed_tokens
 from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
+from tokenfst.decoding.canonical import CanonicalAutomaton
+from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 
 _STOP = 0.15
@@ -54,7 +57,7 @@ def sample_command(
     rng = random.Random(seed)
     given = constraining.one(budget)
     samples: list[dict[str, Any]] = []
-    automaton: TokenAutomaton | None = None
+    automaton: TokenAutomaton | CanonicalAutomaton | None = None
     if tokenizing.vocabulary is None and given.automaton is None:
         if max_tokens is not None:
             raise UsageError("--max-tokens goes with --vocabulary; --max-length bounds strings")
@@ -62,7 +65,6 @@ def sample_command(
         if max_length is not None:
             raise UsageError("--max-length is for strings; --max-tokens bounds token sequences")
         table = given.tokens(tokenizing, "sample")
-        tokenizing.need_all("sample")
         automaton = given.token_automaton(table, budget, tokenizing)
     for _ in range(number):
         if automaton is None:
@@ -79,12 +81,14 @@ def sample_command(
     return Exit.YES
 
 
-def sample_tokens(automaton: TokenAutomaton, rng: random.Random, max_tokens: int) -> list[int]:
+def sample_tokens(
+    automaton: TokenAutomaton | CanonicalAutomaton, rng: random.Random, max_tokens: int
+) -> list[int]:
     """A random accepted token sequence of at most ``max_tokens`` tokens, without the end token.
 
     Raises ``TokenBudgetError`` where none is that short.
     """
-    matcher = automaton.matcher(max_tokens)
+    matcher: Matcher | CanonicalMatcher = automaton.matcher(max_tokens)
     ends = automaton.vocabulary.eos_token_ids
     while True:
         ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in ends]

@@ -99,10 +99,3 @@ class VocabularyOptions(_Tokens, WidthOptions, _Spec):
                 raise UsageError(f"--token-class takes NAME=ID,ID, each name once, not {given!r}")
             found[name] = members
         return found
-
-    def need_all(self, why: str) -> None:
-        """UsageError where canonical sequences are asked for of what knows all."""
-        if self.tokenization is not Tokenization.ALL:
-            raise UsageError(
-                f"{why} takes --tokenization all only: canonical sequences have no finished automaton"
-            )
