@@ -19,7 +19,8 @@ from tokenfst.decoding import device_torch as plain
 from tokenfst.decoding.device_compose import Levels, compose
 from tokenfst.decoding.device_masks import DeviceMasks, Left, check_sampling
 from tokenfst.decoding.device_pool import Tensor, torch
-from tokenfst.decoding.device_tables import DEAD, DISTANCE, ENDED, FLAGS, MOST_FLIPS, pack
+from tokenfst.decoding.device_stack_tables import PackedStacks
+from tokenfst.decoding.device_tables import DEAD, DISTANCE, FLAGS, MOST_FLIPS, Packed, pack
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError, TokenBudgetError, TokenIdError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -107,7 +108,7 @@ class DeviceAutomaton(DeviceMasks):
 
     def is_accepting(self, states: Tensor) -> Tensor:
         """Which rows' texts are in the language, bool (B,); ended ones are."""
-        return (states == ENDED) | (self._field(states, FLAGS) % 2 == 1)
+        return self.is_ended(states) | (self._field(states, FLAGS) % 2 == 1)
 
     def distance(self, states: Tensor) -> Tensor:
         """The least number of tokens, the end token not counted, that complete each text; 2³¹ - 1: none, int32 (B,)."""
@@ -115,8 +116,12 @@ class DeviceAutomaton(DeviceMasks):
 
     def _field(self, states: Tensor, field: int) -> Tensor:
         self._check_states(states)
-        inside = (states >= 0) & (states < len(self._tables.states))
-        return self._tables.states[torch.where(inside, states, DEAD), field]
+        numbers = self._numbers(states)
+        inside = (numbers >= 0) & (numbers < len(self._tables.states))
+        return self._tables.states[torch.where(inside, numbers, DEAD), field]
+
+    def check_stacks(self, states: Tensor) -> None:
+        """Nothing: there are no stacks, which could have no room left (``PushDownDeviceAutomaton``)."""
 
     def advance(self, states: Tensor, tokens: Tensor) -> Tensor:
         """The states behind one token each, int32 (B,); ``tokens``: int64 (B,). DEAD for a token that is not allowed,
@@ -156,10 +161,10 @@ class DeviceAutomaton(DeviceMasks):
         """
         self._check_states(states)
         roots = states[torch.where(parents < 0, -1 - parents, 0)]
-        before, above = torch.where(parents < 0, roots, DEAD), parents.clamp_min(0)
-        reached = self.advance(before, tokens)
+        first, above = (parents < 0).view(-1, *(1 for _ in self._row)), parents.clamp_min(0)
+        reached = self.advance(torch.where(first, roots, DEAD), tokens)
         for _ in range(depth - 1):
-            reached = self.advance(torch.where(parents < 0, roots, reached[above]), tokens)
+            reached = self.advance(torch.where(first, roots, reached[above]), tokens)
         return reached
 
     def step(
@@ -184,9 +189,13 @@ class DeviceAutomaton(DeviceMasks):
         return tokens, self.advance(states, tokens)
 
     def _check_tokens(self, tokens: Tensor, states: Tensor) -> None:
-        if tokens.dtype is not torch.int64 or tokens.shape != states.shape or tokens.device != states.device:
+        if (
+            tokens.dtype is not torch.int64
+            or tokens.shape != (len(states),)
+            or tokens.device != states.device
+        ):
             raise TokenIdError(
-                f"tokens must be int64 {tuple(states.shape)} on {states.device}, not {tokens.dtype} "
+                f"tokens must be int64 ({len(states)},) on {states.device}, not {tokens.dtype} "
                 f"{tuple(tokens.shape)} on {tokens.device}"
             )
         if not tokens.is_contiguous():
@@ -206,9 +215,7 @@ class DeviceAutomaton(DeviceMasks):
                 "automata that are resident together must be compiled for one vocabulary; found "
                 f"{self.vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
             )
-        packed = pack(
-            automaton, masks=self.masks, budgets=self.budgets, dense=self._dense, budget=self._budget
-        )
+        packed, stacks = self._pack(automaton)
         if packed.start == DEAD:
             raise EmptyLanguageError("no token sequence of this vocabulary spells any string of the language")
         known = dict(self._rows)
@@ -232,6 +239,8 @@ class DeviceAutomaton(DeviceMasks):
             "flips": placed.flips,
             "layers": placed.layers,
         }
+        if stacks is not None:
+            parts |= stacks.placed(used, placed.table)
         try:
             self._pool.append(parts, automaton.source)
         except BaseException:
@@ -244,6 +253,13 @@ class DeviceAutomaton(DeviceMasks):
         self._flips = max(self._flips, min(MOST_FLIPS, int(lists.max(initial=0))))
         layers = packed.states[:, 4] - packed.states[:, 3]
         self._steps = max(self._steps, int(layers.max(initial=0)).bit_length())
+
+    def _pack(self, automaton: TokenAutomaton) -> tuple[Packed, PackedStacks | None]:
+        """Its tables, in numbers of its own."""
+        packed = pack(
+            automaton, masks=self.masks, budgets=self.budgets, dense=self._dense, budget=self._budget
+        )
+        return packed, None
 
 
 def _loaded(source: Source, vocabulary: Vocabulary | None) -> TokenAutomaton:

@@ -25,7 +25,8 @@ class DeviceGenerate:
     ``indices``: the automaton of each prompt where there are several; all sequences returned for a prompt share it.
     The text is always complete within ``max_new_tokens`` where ``automaton`` was made with ``budgets``.
     ``generator``: of the draws, on the device. Raises ``TokenBudgetError`` where a constraint's shortest text is
-    longer, ``ValueError`` for beams, encoder-decoder models and ``return_dict_in_generate``.
+    longer, ``StackDepthError`` where a stack had no room left, ``ValueError`` for beams, encoder-decoder models and
+    ``return_dict_in_generate``.
     """
 
     def __init__(
@@ -102,8 +103,11 @@ class DeviceGenerate:
             over = over | self.automaton.is_ended(states) | self.automaton.is_dead(states)
             if stopping_criteria:
                 over = over | stopping_criteria(sequences[:, : width + 1], None)
-            if (step + 1) % self.check_every == 0 and bool(over.all()):
-                break
+            if (step + 1) % self.check_every == 0:
+                self.automaton.check_stacks(states)
+                if bool(over.all()):
+                    break
+        self.automaton.check_stacks(states)
         return sequences[:, : prompt + int(needed)]
 
     def _starts(self, rows: int, max_tokens: int | None) -> Tensor:

@@ -105,18 +105,20 @@ class DeviceMasks:
         """Bytes on the device, room for more included."""
         of = self._pool.memory_of
         return DeviceMemory(
-            of("states", "table", "classes"), of("masks", "rows", "flips", "layers"), of("bytes", "tokens")
+            of("states", "table", "classes", "controls", "actions", "pushes", "comb", "frames"),
+            of("masks", "rows", "flips", "layers"),
+            of("bytes", "tokens"),
         )
 
     # --- states and masks ---------------------------------------------------------------------------------
 
     def is_dead(self, states: Tensor) -> Tensor:
         """Which rows were led out of the language, bool (B,)."""
-        return states == DEAD
+        return self._numbers(states) == DEAD
 
     def is_ended(self, states: Tensor) -> Tensor:
         """Which rows took the end token, bool (B,)."""
-        return states == ENDED
+        return self._numbers(states) == ENDED
 
     def mask_logits_(self, logits: Tensor, states: Tensor, budget: Left = None) -> Tensor:
         """Set what each row's state forbids, and what lies beyond the vocabulary, to -inf; returns ``logits``.
@@ -127,7 +129,7 @@ class DeviceMasks:
         """
         self._check_states(states)
         view = self._check_logits(logits, states)
-        left = self._check_budget(budget, states)
+        states, left = self._resting(states, self._check_budget(budget, states))
         if view is not None:
             each, all_rows = _left(left)
             self._kernels.mask(states.data_ptr(), each, all_rows, *view, _threads(view))
@@ -140,7 +142,7 @@ class DeviceMasks:
     def bitmask(self, states: Tensor, budget: Left = None) -> Tensor:
         """The masks as int32 (B, ceil(V / 32)), convention 6, on the device."""
         self._check_states(states)
-        left = self._check_budget(budget, states)
+        states, left = self._resting(states, self._check_budget(budget, states))
         if self._is_native():
             out = torch.empty((len(states), self._tables.rows.shape[1]), dtype=torch.int32)
             self._kernels.fill(states.data_ptr(), *_left(left), out.data_ptr(), len(states))
@@ -169,14 +171,14 @@ class DeviceMasks:
             return self._greedy(logits, states, budget)[0]
         self._check_states(states)
         self._check_logits(logits, states)
-        permitted = self._allowed(states, self._check_budget(budget, states))
+        permitted = self._allowed(*self._resting(states, self._check_budget(budget, states)))
         return plain.sample(logits, permitted, temperature, top_k, top_p, generator)
 
     def _greedy(self, logits: Tensor, states: Tensor, budget: Left) -> tuple[Tensor, Tensor]:
         """The first greatest allowed logit of each row, and the state behind it."""
         self._check_states(states)
         view = self._check_logits(logits, states)
-        left = self._check_budget(budget, states)
+        states, left = self._resting(states, self._check_budget(budget, states))
         if view is not None:
             tokens, reached = torch.empty(len(states), dtype=torch.int64), torch.empty_like(states)
             self._kernels.greedy(
@@ -206,22 +208,43 @@ class DeviceMasks:
         masks = plain.mask_of(self._tables, states, left, self._steps)
         return plain.allowed(self._tables, masks, self._flips)
 
+    # --- what a state is: a number, or a number and a stack -------------------------------------------------
+
+    @property
+    def _row(self) -> tuple[int, ...]:
+        """The shape of one row's state."""
+        return ()
+
+    def _numbers(self, states: Tensor) -> Tensor:
+        return states
+
+    def _resting(self, states: Tensor, left: Left) -> tuple[Tensor, Left]:
+        """The numbers that masks are found by, int32 (B,), and the tokens left as they count there."""
+        return states, left
+
     # --- checks -------------------------------------------------------------------------------------------
 
     def _check_states(self, states: Tensor) -> None:
-        if states.dtype is not torch.int32 or states.dim() != 1 or states.device != self._pool.device:
+        if (
+            states.dtype is not torch.int32
+            or not states.dim()
+            or states.shape[1:] != self._row
+            or states.device != self._pool.device
+        ):
+            shape = "(" + ", ".join(map(str, ("batch", *self._row))) + (")" if self._row else ",)")
             raise StateError(
-                f"states must be int32 (batch,) on {self.device}, not {states.dtype} {tuple(states.shape)} on "
+                f"states must be int32 {shape} on {self.device}, not {states.dtype} {tuple(states.shape)} on "
                 f"{states.device}; start_states() makes them"
             )
         if not states.is_contiguous():
             raise StateError("states must be contiguous: states.contiguous()")
         if self.debug:
-            wrong = (states < 0) | (states >= self.num_states)
+            numbers = self._numbers(states)
+            wrong = (numbers < 0) | (numbers >= self.num_states)
             if bool(wrong.any()):
                 row = int(wrong.nonzero()[0])
                 raise StateError(
-                    f"row {row} has state {int(states[row])}, and there are {self.num_states:,} states"
+                    f"row {row} has state {int(numbers[row])}, and there are {self.num_states:,} states"
                 )
 
     def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
@@ -264,9 +287,13 @@ class DeviceMasks:
             )
         if isinstance(budget, int):
             return min(max(budget, NO_LIMIT), FAR)
-        if budget.dtype is not torch.int32 or budget.shape != states.shape or budget.device != states.device:
+        if (
+            budget.dtype is not torch.int32
+            or budget.shape != (len(states),)
+            or budget.device != states.device
+        ):
             raise StateError(
-                f"budget must be a number or int32 {tuple(states.shape)} on {states.device}, not {budget.dtype} "
+                f"budget must be a number or int32 ({len(states)},) on {states.device}, not {budget.dtype} "
                 f"{tuple(budget.shape)} on {budget.device}"
             )
         return budget.contiguous()
@@ -292,7 +319,7 @@ class DeviceMasks:
         if self.device.type == "cpu":
             t = self._tables
             self._kernels = _native.DeviceTables(
-                [tensor.data_ptr() for tensor in t], len(t.states), len(t.tokens), t.rows.shape[1]
+                [tensor.data_ptr() for tensor in t[:9]], len(t.states), len(t.tokens), t.rows.shape[1]
             )
 
 

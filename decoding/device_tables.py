@@ -90,7 +90,8 @@ class Packed:
 
     def _headers(self) -> Ints:
         """Where in ``table`` the numbers of states stand."""
-        return self.states[:, ROW] - 1
+        places = self.states[:, ROW]
+        return places[places > 0] - 1
 
 
 def _moved(values: Ints, first: int, to: int) -> Ints:
@@ -107,26 +108,38 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     """
     if automaton._native.is_pushdown:
         raise ConstraintError(
-            f"{automaton.source} needs a stack, and device tables hold finite automata: compile the grammar's "
-            "truncate(depth), or page the masks of its matchers in with DeviceMatchers"
+            f"{automaton.source} needs a stack, and these device tables hold finite automata: use "
+            "PushDownDeviceAutomaton, compile the grammar's truncate(depth), or page the masks of its matchers in with "
+            "DeviceMatchers"
         )
     if automaton._native.has_marks:
         raise ConstraintError(
             f"{automaton.source} has strings that must differ from each other (names of a JSON object, unique items), "
             'which device tables do not remember: use DeviceMatchers, or json_schema(..., repeated_names="allow")'
         )
-    vocabulary = automaton.vocabulary
     arrays = automaton.arrays() if masks else _without_masks(automaton)
-    num_states, num_classes = arrays["table"].shape
-    if num_states * (num_classes + 1) > FAR:
-        raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
     by_budget = (
         _native.budget_layers(automaton.expand()._native, budget.bytes, budget.seconds) if budgets else {}
     )
-    distance = np.minimum(arrays["distance"], FAR).astype(np.int32)
-    rests = distance != FAR
+    rests = arrays["distance"] != UNREACHABLE
     rests[DEAD] = False
+    return pack_arrays(arrays, by_budget, rests, automaton, dense=dense)
 
+
+def pack_arrays(
+    arrays: dict[str, Any],
+    by_budget: dict[str, Any],
+    rests: npt.NDArray[np.bool_],
+    automaton: TokenAutomaton,
+    *,
+    dense: bool,
+) -> Packed:
+    """The same of arrays, given where tokens may end. ``by_budget``: arrays of masks for every number of tokens left
+    (native/budget_layers.hpp), or none."""
+    vocabulary = automaton.vocabulary
+    num_states, num_classes = arrays["table"].shape
+    if num_states * (num_classes + 1) > FAR:
+        raise BudgetExceeded("entries", FAR, f"the device table of {automaton.source}")
     numbers = np.arange(num_states, dtype=np.int32) + 1  # of states, DEAD apart
     numbers[DEAD] = DEAD
     places = (numbers - 2) * (num_classes + 1) + 1  # of their rows in `table`; 0 is DEAD's
@@ -139,19 +152,18 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     states = np.zeros((num_states, 8), np.int32)
     states[:, ROW] = places
     states[:, MASK] = np.where(rests, arrays["mask"], 0)
-    states[:, DISTANCE] = distance
+    states[:, DISTANCE] = np.minimum(arrays["distance"], FAR)
     states[:, FLAGS] = arrays["accepting"] * ACCEPTING
     if vocabulary.initial_tokens is not None:
         start, inner = int(arrays["start"]), int(arrays["inner_start"])
         after = start if vocabulary.start_absorbs else inner
         states[start, FLAGS] |= FIRST
         states[start, AFTER_EMPTY] = numbers[after] if rests[after] else DEAD
-    if budgets:
+    layers = np.zeros((0, 2), np.int32)
+    if by_budget:
         offsets = by_budget["layer_offsets"].astype(np.int32)
         states[:, LAYERS_BEGIN], states[:, LAYERS_END] = offsets[:-1], offsets[1:]
         layers = by_budget["layers"].astype(np.int32)
-    else:
-        layers = np.zeros((0, 2), np.int32)
     by_mask, rows, flips = _masks(arrays | by_budget, dense)
     # An empty mask stands for the end tokens alone, like mask 0.
     states[:, MASK] = np.where(by_mask[states[:, MASK], 3] == 0, 0, states[:, MASK])
@@ -238,7 +250,8 @@ def _masks(arrays: dict[str, Any], dense: bool) -> tuple[Ints, npt.NDArray[np.ui
 
 
 def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
-    """All tables without any automaton: DEAD and ENDED, mask 0 of the end tokens, the empty row, and the tokens."""
+    """All tables without any automaton: DEAD and ENDED, mask 0 of the end tokens, the empty row, the tokens, and of
+    stacks (device_stack_tables.py) the first action and the first slot, which are nobody's."""
     text, tokens = token_table(vocabulary)
     ends = np.array(vocabulary.eos_token_ids, np.int32)
     states = np.zeros((2, 8), np.int32)
@@ -258,6 +271,11 @@ def ground(vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]]:
         "rows": rows,
         "flips": ends[:MOST_FLIPS],
         "layers": np.zeros((1, 2), np.int32),
+        "controls": np.array([[0, 0, FAR, 0], [0, 1, FAR, 0]], np.int32),
+        "actions": np.zeros((1, 5), np.int32),
+        "pushes": np.zeros((1, 2), np.int32),
+        "comb": np.zeros((1, 2), np.int32),
+        "frames": np.zeros(1, np.int32),
     }
 
 

@@ -96,14 +96,60 @@ class StackExpansion {
     return it->second;
   }
 
-  // `reg` is the register that stands for the old stack: 0, or 1 where its top was looked into.
-  uint32_t keep(const Effect& effect, uint32_t reg) {
+  // What a register holds: frames, lowest first, on the stack of another register or on nothing.
+  struct Pile {
+    uint32_t base;
+    std::vector<uint32_t> frames;
+  };
+  // With frames that may be left out chained to those below them, as steps do, wherever that is known beforehand.
+  Pile chained(const Pile& pile) {
+    Pile out{pile.base, {}};
+    for (uint32_t frame : pile.frames) {
+      const bool known = out.base == kNothing || out.frames.size() > 1 || (!out.frames.empty() && !bytes_.frame(out.frames[0]).nullable);
+      const uint32_t both = known && !out.frames.empty() && bytes_.frame(frame).nullable ? bytes_.chain(frame, out.frames.back()) : kNone;
+      if (both == kNone) out.frames.push_back(frame);
+      else out.frames.back() = both;
+    }
+    return out;
+  }
+  // Either of two: the same, but for the top.
+  Pile united(const Pile& a, const Pile& b) {
+    Pile out = chained(a), other = chained(b);
+    const bool like = out.base == other.base && out.frames.size() == other.frames.size() && !out.frames.empty() &&
+                      std::equal(out.frames.begin(), out.frames.end() - 1, other.frames.begin());
+    if (!like) throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
+    const auto [less, more] = std::minmax(out.frames.back(), other.frames.back());
+    if (less != more) out.frames.back() = bytes_.unite(less, more);
+    return out;
+  }
+
+  // `reg` is the register that stands for the old stack: 0; or 1 where its top was looked into, which was `top`.
+  uint32_t keep(const Effect& effect, uint32_t reg, uint32_t top = kNone) {
+    std::vector<Pile> made;
+    auto value = [&](uint32_t from) -> Pile {
+      if (from != kNothing && from >= kFirstOp) return made[from - kFirstOp];
+      if (from == 0 && reg == 1) return {top & 1 ? 1 : kNothing, {top >> 1}};
+      return {from, {}};
+    };
+    for (const StackOp& op : effect.ops) {
+      if (op.joined.empty()) {
+        made.push_back(value(op.below));
+        made.back().frames.push_back(op.frame);
+        continue;
+      }
+      std::optional<Pile> all;
+      for (uint32_t from : op.joined) {
+        Pile one = value(from);
+        if (one.base == kNothing && one.frames.empty()) continue;
+        all = all ? united(*all, one) : std::move(one);
+      }
+      made.push_back(all.value_or(Pile{kNothing, {}}));
+    }
     Chain chain{effect.state, false, {}};
     if (!effect.holes.empty()) {
-      uint32_t at = effect.holes[0];
-      for (; at != kNothing && at >= kFirstOp; at = effect.ops[at - kFirstOp].below) chain.frames.push_back(effect.ops[at - kFirstOp].frame);
-      chain.keeps = at == reg;
-      std::ranges::reverse(chain.frames);
+      Pile pile = value(effect.holes[0]);
+      chain.keeps = pile.base == reg;
+      chain.frames = std::move(pile.frames);
     }
     number(effect.state);
     auto [it, fresh] = effect_index_.try_emplace(chain, static_cast<uint32_t>(effects_.size() + 1));
@@ -129,7 +175,7 @@ class StackExpansion {
       size_t before = order_.size();
       std::vector<std::array<uint32_t, 3>> rows;
       bytes_.pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
-        if (numbers_.contains(state)) rows.push_back({numbers_.at(state), answer, keep(effect, 1)});
+        if (numbers_.contains(state)) rows.push_back({numbers_.at(state), answer, keep(effect, 1, answer)});
       });
       reveals_ = std::move(rows);
       grown = order_.size() > before;

@@ -5,6 +5,10 @@
 //
 // Found by one walk of the vocabulary for each state whose tokens do not all lead equally far; the bound `worst` says for
 // most states that they do. Masks are interned as everywhere (masks.hpp) and numbered on from the automaton's own.
+//
+// With a stack the same is done for each leaf of the masks' decision trees: a state, and the symbols that tokens look at. What
+// lies below them stays, whatever the token, so distances are counted without it: whoever looks a mask up takes the length of
+// that from n first.
 #pragma once
 
 #include <algorithm>
@@ -16,34 +20,76 @@
 namespace tokenfst {
 
 struct BudgetLayers {
-  std::vector<uint32_t> offsets;  // states + 1
+  std::vector<uint32_t> offsets;  // states or leaves + 1
   std::vector<uint32_t> layers;   // layers x (distance, mask)
   std::vector<uint32_t> mask_row, flip_offsets, flips, rows;
 };
 
+class LayerMaker {
+ public:
+  using Reached = std::map<uint32_t, std::vector<uint32_t>>;  // tokens by the distance behind them
+
+  LayerMaker(const MaskPool& own, const Budget& budget) : budget_(budget), deadline_(budget.seconds), pool_(own.vocab_size()), row_(pool_.words()) {
+    for (uint32_t r = 1; r <= own.num_rows(); ++r) pool_.adopt_row(own.row(r));
+    for (MaskId id = 1; id < own.size(); ++id) pool_.adopt(own[id].base_index, own[id].flips, own[id].num_flips);
+  }
+
+  // Each state or leaf begins here, and has layers or none.
+  void begin() {
+    out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
+    if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "masks under token budgets");
+    if (pool_.memory() > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "masks under token budgets");
+  }
+  void add(uint32_t distance, MaskId mask) { out_.layers.insert(out_.layers.end(), {distance, mask}); }
+  // One for each distance; `whole` has all tokens.
+  void add(Reached& reached, MaskId whole) {
+    std::erase_if(reached, [](auto& group) { return group.second.empty(); });
+    std::ranges::fill(row_, 0);
+    list_.clear();
+    for (auto& [farthest, tokens] : reached) {
+      MaskId mask = whole;
+      if (farthest != reached.rbegin()->first) {
+        for (uint32_t token : tokens) row_[token >> 5] |= 1u << (token & 31);
+        if (list_.size() + tokens.size() <= MaskPool::kMaxFlips) {
+          list_.insert(list_.end(), tokens.begin(), tokens.end());
+          std::ranges::sort(list_);
+          mask = pool_.add(0, list_);
+        } else {
+          list_.resize(MaskPool::kMaxFlips);  // sets grow: no list from here on
+          mask = pool_.add_dense(row_.data());
+        }
+      }
+      add(farthest, mask);
+    }
+  }
+  BudgetLayers finish() {
+    out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
+    write_masks(pool_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  Budget budget_;
+  Deadline deadline_;
+  MaskPool pool_;
+  BudgetLayers out_;
+  std::vector<uint32_t> row_, list_;
+};
+
 // Of a finished automaton without stacks. O(states x walk) at worst.
 inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budget) {
-  const MaskPool& own = automaton.masks();
-  MaskPool pool(own.vocab_size());
-  for (uint32_t r = 1; r <= own.num_rows(); ++r) pool.adopt_row(own.row(r));
-  for (MaskId id = 1; id < own.size(); ++id) pool.adopt(own[id].base_index, own[id].flips, own[id].num_flips);
-
-  BudgetLayers out;
-  Deadline deadline(budget.seconds);
+  LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
-  std::vector<uint32_t> row(pool.words()), list;
-  std::map<uint32_t, std::vector<uint32_t>> reached;  // tokens by the distance behind them
+  LayerMaker::Reached reached;
   const size_t states = automaton.bytes().num_states();
   for (State q = 0; q < states; ++q) {
-    out.offsets.push_back(static_cast<uint32_t>(out.layers.size() / 2));
+    maker.begin();
     const uint32_t distance = q == kDead ? kUnreachable : automaton.distance({q}, stacks);
     if (distance == kUnreachable) continue;
-    if (deadline.expired()) throw BudgetExceeded("seconds", budget.seconds, "masks under token budgets");
-    if (pool.memory() > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "masks under token budgets");
     const MaskId whole = automaton.mask({q}, stacks);
     const uint32_t least = distance == 0 ? 0 : distance - 1;
     if (automaton.worst({q}, stacks) <= least) {
-      out.layers.insert(out.layers.end(), {least, whole});
+      maker.add(least, whole);
       continue;
     }
     for (auto& [farthest, tokens] : reached) tokens.clear();
@@ -55,28 +101,46 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
       last->push_back(token);
     }
     if (automaton.accepting({q})) reached[0].insert(reached[0].end(), automaton.vocabulary().eos().begin(), automaton.vocabulary().eos().end());
-    std::erase_if(reached, [](auto& group) { return group.second.empty(); });
-    std::ranges::fill(row, 0);
-    list.clear();
-    for (auto& [farthest, tokens] : reached) {
-      MaskId mask = whole;
-      if (farthest != reached.rbegin()->first) {
-        for (uint32_t token : tokens) row[token >> 5] |= 1u << (token & 31);
-        if (list.size() + tokens.size() <= MaskPool::kMaxFlips) {
-          list.insert(list.end(), tokens.begin(), tokens.end());
-          std::ranges::sort(list);
-          mask = pool.add(0, list);
-        } else {
-          list.resize(MaskPool::kMaxFlips);  // sets grow: no list from here on
-          mask = pool.add_dense(row.data());
-        }
-      }
-      out.layers.insert(out.layers.end(), {farthest, mask});
-    }
+    maker.add(reached, whole);
   }
-  out.offsets.push_back(static_cast<uint32_t>(out.layers.size() / 2));
-  write_masks(pool, out);
-  return out;
+  return maker.finish();
+}
+
+// Leaves of an artifact with a stack: a state, the answers that were got from the top on (AskTree), the mask.
+struct StackLeaves {
+  std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
+};
+
+// Raises where some token's distance is sometimes counted from the bottom of a stack that is not known.
+inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
+  LayerMaker maker(automaton.masks(), budget);
+  Stacks stacks;
+  const StackId opaque = stacks.push((1u << 30) - 1, kBottom);  // no frame has this number
+  LayerMaker::Reached reached;
+  for (size_t leaf = 0; leaf < leaves.states.size(); ++leaf) {
+    maker.begin();
+    StacksTrial trial(stacks);
+    const State q = leaves.states[leaf];
+    const std::span answers(leaves.answers.data() + leaves.offsets[leaf], leaves.answers.data() + leaves.offsets[leaf + 1]);
+    // Nothing lies below where the last answer said so, or there is no stack.
+    const bool open = answers.empty() ? automaton.bytes().num_stacks(q) > 0 : answers.back() & 1;
+    StackId node = open ? opaque : kBottom;
+    for (size_t k = answers.size(); k-- > 0;) node = stacks.push(answers[k] >> 1, node);
+    for (auto& [farthest, tokens] : reached) tokens.clear();
+    auto add = [&](uint32_t distance, uint32_t token) { reached[distance].push_back(token); };
+    bool mixed = open && automaton.accepting({q});
+    for (auto& [token, lengths] : automaton.arcs_above({q, node}, opaque, stacks)) {
+      mixed |= open && lengths.alone != kUnreachable;
+      const uint32_t length = open ? lengths.above : lengths.alone;
+      if (length != kUnreachable) add(length, token);
+    }
+    if (mixed) throw Error(Fault::Constraint, "how many tokens complete a text may depend on all of the stack, or on nothing of it");
+    if (automaton.accepting({q})) {
+      for (uint32_t token : automaton.vocabulary().eos()) add(0, token);
+    }
+    maker.add(reached, leaves.masks[leaf]);
+  }
+  return maker.finish();
 }
 
 }  // namespace tokenfst

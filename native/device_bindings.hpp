@@ -5,12 +5,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <array>
 #include <optional>
 
 #include "budget_layers.hpp"
-#include "device_kernels.hpp"
+#include "device_stacks.hpp"
 #include "numpy_arrays.hpp"
 
 namespace tokenfst {
@@ -18,26 +19,42 @@ namespace tokenfst {
 inline void bind_device(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
+  auto layer_arrays = [](TokenAutomaton& automaton, BudgetLayers out) {
+    const size_t states = out.offsets.size(), layers = out.layers.size() / 2, masks = out.mask_row.size(), flips = out.flips.size();
+    const size_t words = automaton.masks().words(), rows = out.rows.size() / words;
+    nb::dict result;
+    result["layer_offsets"] = to_numpy(std::move(out.offsets), {states});
+    result["layers"] = to_numpy(std::move(out.layers), {layers, 2});
+    result["mask_row"] = to_numpy(std::move(out.mask_row), {masks});
+    result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
+    result["flips"] = to_numpy(std::move(out.flips), {flips});
+    result["rows"] = to_numpy(std::move(out.rows), {rows, words});
+    return result;
+  };
   m.def(
       "budget_layers",
-      [](TokenAutomaton& automaton, uint64_t bytes, double seconds) {
+      [layer_arrays](TokenAutomaton& automaton, uint64_t bytes, double seconds) {
         BudgetLayers out;
         {
           nb::gil_scoped_release nogil;
           out = budget_layers(automaton, {UINT64_MAX, bytes, seconds});
         }
-        const size_t states = out.offsets.size(), layers = out.layers.size() / 2, masks = out.mask_row.size(), flips = out.flips.size();
-        const size_t words = automaton.masks().words(), rows = out.rows.size() / words;
-        nb::dict result;
-        result["layer_offsets"] = to_numpy(std::move(out.offsets), {states});
-        result["layers"] = to_numpy(std::move(out.layers), {layers, 2});
-        result["mask_row"] = to_numpy(std::move(out.mask_row), {masks});
-        result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
-        result["flips"] = to_numpy(std::move(out.flips), {flips});
-        result["rows"] = to_numpy(std::move(out.rows), {rows, words});
-        return result;
+        return layer_arrays(automaton, std::move(out));
       },
       "automaton"_a, "bytes"_a, "seconds"_a, "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
+  m.def(
+      "stack_layers",
+      [layer_arrays](TokenAutomaton& automaton, std::vector<uint32_t> states, std::vector<uint32_t> masks, std::vector<uint32_t> offsets,
+                     std::vector<uint32_t> answers, uint64_t bytes, double seconds) {
+        BudgetLayers out;
+        {
+          nb::gil_scoped_release nogil;
+          out = stack_layers(automaton, {std::move(states), std::move(masks), std::move(offsets), std::move(answers)}, {UINT64_MAX, bytes, seconds});
+        }
+        return layer_arrays(automaton, std::move(out));
+      },
+      "automaton"_a, "states"_a, "masks"_a, "offsets"_a, "answers"_a, "bytes"_a, "seconds"_a,
+      "The same of a finished push-down automaton, for leaves: a state, its mask, and the answers that it looks at.");
 
   m.def(
       "byte_tables",
@@ -120,6 +137,44 @@ inline void bind_device(nanobind::module_& m) {
             for (size_t r = 0; r < rows; ++r) self.fill(self.mask(at[r], limits[r]), table.template operator()<uint32_t>(bitmask) + r * self.words);
           },
           "states"_a, "each_left"_a, "left"_a, "bitmask"_a, "rows"_a);
+
+  nb::class_<DeviceStacks>(m, "DeviceStacks", "The tables of stacks beside those of states; whoever makes this keeps both alive.")
+      .def(
+          "__init__",
+          [table](DeviceStacks* self, const DeviceTables& tables, const std::array<uintptr_t, 5>& at, int32_t num_states, int32_t num_slots, int32_t num_frames, int32_t capacity) {
+            new (self) DeviceStacks{tables,
+                                    table.template operator()<const DeviceStacks::Control>(at[0]),
+                                    table.template operator()<const DeviceStacks::Action>(at[1]),
+                                    table.template operator()<const DeviceStacks::Push>(at[2]),
+                                    table.template operator()<const DeviceStacks::Slot>(at[3]),
+                                    table.template operator()<const int32_t>(at[4]),
+                                    num_states, num_slots, num_frames, capacity};
+          },
+          "tables"_a, "addresses"_a, "num_states"_a, "num_slots"_a, "num_frames"_a, "capacity"_a, "Addresses: controls, actions, pushes, comb, frames.")
+      .def(
+          "advance",
+          [table](const DeviceStacks& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
+            std::optional<nb::gil_scoped_release> nogil;
+            if (rows > 256) nogil.emplace();
+            const auto* from = table.template operator()<const int32_t>(states);
+            const auto* token = table.template operator()<const int64_t>(tokens);
+            auto* to = table.template operator()<int32_t>(out);
+            for (size_t r = 0; r < rows; ++r) self.advance(from + r * self.width(), token[r], to + r * self.width());
+          },
+          "states"_a, "tokens"_a, "out"_a, "rows"_a)
+      .def(
+          "resting",
+          [table](const DeviceStacks& self, uintptr_t states, uintptr_t out, uintptr_t lengths, size_t rows) {
+            const auto* from = table.template operator()<const int32_t>(states);
+            auto* to = table.template operator()<int32_t>(out);
+            auto* length = table.template operator()<int32_t>(lengths);
+            for (size_t r = 0; r < rows; ++r, from += self.width()) {
+              int32_t below;
+              to[r] = self.resting(from, below);
+              if (length) length[r] = self.length(from, below);
+            }
+          },
+          "states"_a, "out"_a, "lengths"_a, "rows"_a, "The state whose mask each row has; and, unless 0, how many tokens complete what lies below.");
 }
 
 }  // namespace tokenfst

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokenfst import Vocabulary, compile, regex
-from tokenfst.errors import TokenBudgetError, VocabularyMismatchError
+from tokenfst import Vocabulary, compile, gbnf, regex
+from tokenfst.errors import StackDepthError, TokenBudgetError, VocabularyMismatchError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from tokenfst import ConstraintLogitsProcessor, DeviceAutomaton, DeviceGenerate  # noqa: E402
+from tokenfst import (  # noqa: E402
+    ConstraintLogitsProcessor,
+    DeviceAutomaton,
+    DeviceGenerate,
+    PushDownDeviceAutomaton,
+)
 
 VOCABULARY = Vocabulary([*(bytes([b]) for b in range(256)), b"12", b""], eos_token_id=257)
 PATTERNS = ["[0-9]{3}-[0-9]+", "(yes|no)+", "[a-z]*x"]
@@ -93,6 +98,22 @@ def test_samples_are_complete_texts(model: Any, device: Any) -> None:
         assert re.fullmatch(PATTERNS[row // 4], VOCABULARY.decode(tokens).decode())
     loop.generator = generator.manual_seed(1)
     assert torch.equal(generate(model, **options), found)
+
+
+def test_texts_of_a_grammar_nest_as_deep_as_there_is_room(model: Any) -> None:
+    automata = [compile(gbnf('root ::= "(" root ")" | [0-9]'), VOCABULARY), AUTOMATA[1]]
+    options = {"do_sample": True, "num_return_sequences": 8, "prompts": PROMPTS[:2]}
+    loop = DeviceGenerate(PushDownDeviceAutomaton(automata), [0, 1])
+    for row, tokens in enumerate(generate(model, custom_generate=loop, **options)[:, 5:].tolist()):
+        matcher = automata[row // 8].matcher()
+        assert matcher.accept_tokens(tokens[: tokens.index(257)] if 257 in tokens else tokens)
+        assert matcher.is_accepting()
+    nested = compile(gbnf('root ::= "(" root ")" | "1"'), VOCABULARY)
+    shallow = DeviceGenerate(
+        PushDownDeviceAutomaton(nested, depth=1), generator=torch.Generator().manual_seed(0)
+    )
+    with pytest.raises(StackDepthError, match="depth=2"):
+        generate(model, custom_generate=shallow, do_sample=True, num_return_sequences=64)
 
 
 def test_other_criteria_stop_rows(model: Any, device: Any) -> None:

@@ -25,6 +25,7 @@ GRAMMARS = {
     "optional": 'root ::= "a" t "b"?\nt ::= "(" root ")" | "x"',
     "tail": 'root ::= "i" root ("e" root)? ";" | "x"',
     "times": 'root ::= "[" (root ("," root){0,2})? "]" | "1"',
+    "twice": 'root ::= root root | "xx"',  # a step there unites stacks that are the same
     "lists": 'root ::= item root | "."\nitem ::= "a" | "(" root ")"',
 }
 

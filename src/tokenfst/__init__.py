@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device_composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device_generate import DeviceGenerate
     from tokenfst.decoding.device_matchers import DeviceMatchers
+    from tokenfst.decoding.device_stacks import PushDownDeviceAutomaton
     from tokenfst.decoding.drafts import PromptLookup
     from tokenfst.decoding.gcd_edges import TokenEdges
     from tokenfst.decoding.gcd_rows import start_rows
@@ -92,6 +93,7 @@ __all__ = [
     "Language",
     "Matcher",
     "PromptLookup",
+    "PushDownDeviceAutomaton",
     "SchemaError",
     "SymbolAutomaton",
     "TensorRows",
@@ -177,6 +179,7 @@ _LAZY = {
     "DeviceAutomaton": "tokenfst.decoding.device_automaton",
     "DeviceGenerate": "tokenfst.decoding.device_generate",
     "DeviceMatchers": "tokenfst.decoding.device_matchers",
+    "PushDownDeviceAutomaton": "tokenfst.decoding.device_stacks",
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",

@@ -250,6 +250,15 @@ def byte_tables(automaton: TokenAutomaton) -> dict[str, Any]: ...
 def budget_layers(
     automaton: TokenAutomaton, bytes: int, seconds: float
 ) -> dict[str, npt.NDArray[np.uint32]]: ...
+def stack_layers(
+    automaton: TokenAutomaton,
+    states: list[int],
+    masks: list[int],
+    offsets: list[int],
+    answers: list[int],
+    bytes: int,
+    seconds: float,
+) -> dict[str, npt.NDArray[np.uint32]]: ...
 
 class DeviceTables:
     def __init__(
@@ -287,6 +296,19 @@ class DeviceTables:
         threads: int,
     ) -> None: ...
     def fill(self, states: int, each_left: int, left: int, bitmask: int, rows: int) -> None: ...
+
+class DeviceStacks:
+    def __init__(
+        self,
+        tables: DeviceTables,
+        addresses: Sequence[int],
+        num_states: int,
+        num_slots: int,
+        num_frames: int,
+        capacity: int,
+    ) -> None: ...
+    def advance(self, states: int, tokens: int, out: int, rows: int) -> None: ...
+    def resting(self, states: int, out: int, lengths: int, rows: int) -> None: ...
 
 def simd_levels() -> list[str]: ...
 def buffer_address(array: Any) -> int: ...

@@ -233,6 +233,10 @@ class TokenBudgetError(MatcherError, ValueError):
     """No accepted text fits into the tokens that are left."""
 
 
+class StackDepthError(MatcherError):
+    """A stack on a device needed more room than there is."""
+
+
 class MaskBufferError(TokenfstError, ValueError):
     """A mask or logits buffer has the wrong shape, dtype, device or memory layout."""
 
