@@ -39,6 +39,9 @@ class Room:
     words: frozenset[str] | None = None
 
 
+_EVERYTHING = Room(many=True)
+
+
 def fresh_text(cells: Iterable[Strings]) -> Expr | None:
     """The JSON texts of a union of cells, each different from all before it in the same array or object; ``None`` if
     there are too few of them for that."""
@@ -50,9 +53,15 @@ def fresh_text(cells: Iterable[Strings]) -> Expr | None:
     return fresh(union(*(cell.json() for cell in known)), thin=thin)
 
 
-@lru_cache(maxsize=512)
 def room(cell: Strings) -> Room:
     """How many texts a cell has."""
+    if cell.values is None and not cell.parts and cell.high is None:
+        return _EVERYTHING
+    return _room(cell)
+
+
+@lru_cache(maxsize=512)
+def _room(cell: Strings) -> Room:
     if cell.values is not None:
         return Room(words=cell.values if len(cell.values) <= MOST_LISTED else None)
     if not cell.parts:
