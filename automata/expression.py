@@ -227,7 +227,7 @@ def concat(*parts: Expr) -> Expr:
             return Expr(Op.CONCAT, parts)
         size += part.size
         nullable = nullable and part.nullable
-    return Expr(Op.CONCAT, parts, None, None, min(size, MOST_POSITIONS), nullable)
+    return Expr(Op.CONCAT, parts, None, None, size if size < MOST_POSITIONS else MOST_POSITIONS, nullable)
 
 
 def union(*parts: Expr) -> Expr:
@@ -242,7 +242,7 @@ def union(*parts: Expr) -> Expr:
             return Expr(Op.UNION, parts)
         size += part.size
         nullable = nullable or part.nullable
-    return Expr(Op.UNION, parts, None, None, min(size, MOST_POSITIONS), nullable)
+    return Expr(Op.UNION, parts, None, None, size if size < MOST_POSITIONS else MOST_POSITIONS, nullable)
 
 
 def intersect(*parts: Expr) -> Expr:

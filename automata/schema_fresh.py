@@ -43,6 +43,9 @@ class Room:
     words: frozenset[str] | None = None
 
 
+_EVERYTHING = Room(MANY)
+
+
 def fresh_text(cells: tuple[Strings, ...]) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
     found = room(cells)
@@ -50,9 +53,15 @@ def fresh_text(cells: tuple[Strings, ...]) -> Expr:
     return fresh(union(*(cell.json() for cell in cells)), thin=found.thin, fewest=fewest)
 
 
-@lru_cache(maxsize=512)
 def room(cells: tuple[Strings, ...]) -> Room:
     """How many texts a union of cells has."""
+    if len(cells) == 1 and cells[0].values is None and not cells[0].parts and cells[0].high is None:
+        return _EVERYTHING
+    return _room(cells)
+
+
+@lru_cache(maxsize=512)
+def _room(cells: tuple[Strings, ...]) -> Room:
     if len(cells) != 1:
         rooms = [room((cell,)) for cell in cells]
         if any(each.count == MANY for each in rooms):

@@ -1,10 +1,10 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
 Where items are counted by what they are (``contains``), the sequence is walked by a small automaton of its own, whose
-states are rules: the number of items up to where it matters, and how many of each kind there were. Both only grow, so a
-state leads back to itself at most, which is a loop; a rule calls the next one last, so no stack is needed. Where they must differ (``uniqueItems``) and have listed values, each value is
-a member that comes at most once, in any order (``expression.unordered``); strings that are not listed are told apart as
-the text goes on (``schema_fresh``).
+states are rules: the number of items up to where it matters, and how many of each kind there were. Both only grow, so
+a state leads back to itself at most, which is a loop; and a rule calls the next one last, so no stack is needed. Where
+they must differ (``uniqueItems``) and have listed values, each value is a member that comes at most once, in any order
+(``expression.unordered``); strings that are not listed are told apart as the text goes on (``schema_fresh``).
 """
 
 from __future__ import annotations

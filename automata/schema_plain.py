@@ -60,7 +60,7 @@ class PlainSchemas:
         types = value.get("type")
         if "type" not in keywords:
             if keywords == {"enum"}:
-                return self._scalar(keywords, ("string",), value)
+                return self._scalar(place, keywords, ("string",))
             if keywords <= _OF_OBJECTS:
                 return self._object(place, None, value)
             return self._array(place, None, value) if keywords <= _OF_ARRAYS else None
@@ -72,19 +72,19 @@ class PlainSchemas:
             return None
         parts = [each for each in types if each not in SCALARS]
         if not parts:
-            return self._scalar(keywords, types, value)
+            return self._scalar(place, keywords, types)
         if parts == ["object"] and keywords <= _OF_OBJECTS:
             return self._object(place, types, value)
         if parts == ["array"] and keywords <= _OF_ARRAYS:
             return self._array(place, types, value)
         return None
 
-    def _scalar(self, keywords: set[str], types: tuple[str, ...], value: Mapping[str, Any]) -> Plain | None:
+    def _scalar(self, place: Place, keywords: set[str], types: tuple[str, ...]) -> Plain | None:
         if keywords == _TYPE:
-            return self._writer.scalars(typed(types), "")
+            return self._writer.scalars(typed(types), place.where())
         if not keywords <= _OF_WORDS or "string" not in types:
             return None
-        listed = value["enum"]
+        listed = place.value["enum"]
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
             return None
         cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()

@@ -91,7 +91,7 @@ class Writer:
                 raise BudgetExceeded("states", self.budget.states, f"the rule {name!r}")
             if time.monotonic() > self._deadline:
                 raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {name!r}")
-            self._bodies[name] = self._any() if name == ANY_RULE else make()
+            self._bodies[name] = make()
         return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
@@ -127,6 +127,8 @@ class Writer:
         return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, behind))
 
     def _value(self, formula: Formula) -> Expr:
+        if formula is ANY:
+            return self._call(ANY_RULE, lambda: ANY_RULE, self._any)
         if self._plain is not None and isinstance(formula.atom, Place):
             plain = self._plain.text(formula.atom)
             if isinstance(plain, Expr):
@@ -134,7 +136,9 @@ class Writer:
             if plain is not None:
                 key, make = plain
                 return self._call(key, formula.atom.where, make)
-        shape = EVERY if formula is ANY else self.meaning.shape(formula)
+        shape = self.meaning.shape(formula)
+        if shape is EVERY or shape == EVERY:
+            return self.value(ANY)
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
@@ -142,7 +146,7 @@ class Writer:
             return known[1]
         return self._call(
             plain_key(shape) or shape,
-            lambda: ANY_RULE if shape == EVERY else _name(formula),
+            lambda: _name(formula),
             lambda: self._body(shape, _place(formula)),
         )
 

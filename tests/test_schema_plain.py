@@ -1,0 +1,181 @@
+"""Plain schemas, written at once, against the general way through shapes: the same masks, the same errors."""
+
+from __future__ import annotations
+
+import json
+import random
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tokenfst import Vocabulary, allocate_token_bitmask, compile
+from tokenfst.automata.json_schema import SchemaGrammar, json_schema
+from tokenfst.automata.schema_objects import Object
+from tokenfst.automata.schema_plain import PlainSchemas
+from tokenfst.errors import TokenfstError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORDS = [
+    '{"',
+    '":',
+    '": ',
+    '", "',
+    '"}',
+    "}]",
+    "[1",
+    ", ",
+    "true",
+    "null",
+    "a",
+    "ab",
+    "é",
+    "\\u00",
+    '{"a":',
+    "\n  ",
+]
+TOKENS = [*(bytes((byte,)) for byte in range(256)), *(word.encode() for word in WORDS), b""]
+END = len(TOKENS) - 1
+VOCABULARY = Vocabulary(TOKENS, END)
+
+
+@contextmanager
+def general_way() -> Iterator[None]:
+    """Inside of it, no schema is plain."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainSchemas, "text", lambda self, place: None)
+        patch.setattr(Object, "held", lambda self: None)
+        yield
+
+
+def outcome(schema: Any, **options: Any) -> Any:
+    """The constraint, or what the error says."""
+    try:
+        return json_schema(schema, **options)
+    except TokenfstError as error:
+        return type(error), str(error)
+
+
+def masks_agree(left: Any, right: Any, seed: int, steps: int = 60) -> None:
+    """Both have the same mask all along a random text."""
+    rng = random.Random(seed)
+    walks = [compile(each, VOCABULARY).matcher() for each in (left, right)]
+    rows = [allocate_token_bitmask(1, len(VOCABULARY)) for _ in walks]
+    for _ in range(steps):
+        for walk, row in zip(walks, rows, strict=True):
+            walk.fill_next_token_bitmask(row, 0)
+        assert np.array_equal(*rows), (walks, left.source)
+        allowed = np.flatnonzero(np.unpackbits(rows[0].view(np.uint8), bitorder="little"))
+        closing = [token for token in allowed.tolist() if TOKENS[token][:1] in (b"}", b"]", b'"', b"")]
+        token = rng.choice(closing if closing and rng.random() < 0.3 else allowed.tolist())
+        for walk in walks:
+            assert walk.accept_token(token)
+        if token == END:
+            return
+
+
+def check(schema: Any, **options: Any) -> bool:
+    """Whether the schema makes a constraint; it is the same both ways."""
+    made = outcome(schema, **options)
+    with general_way():
+        wanted = outcome(schema, **options)
+    if isinstance(made, tuple) or isinstance(wanted, tuple):
+        assert made == wanted
+        return False
+    assert isinstance(made, SchemaGrammar) is isinstance(wanted, SchemaGrammar)
+    for seed in range(4):
+        masks_agree(made, wanted, seed)
+    return True
+
+
+NAMES = st.sampled_from(["a", "ab", "b", "é", "x/y", "\ud800", ""])
+SCALARS = st.sampled_from(["null", "boolean", "integer", "number", "string"])
+
+
+def bodies(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    members = {
+        "properties": st.dictionaries(NAMES, inner, max_size=4),
+        "required": st.lists(NAMES, max_size=2, unique=True),
+        "additionalProperties": inner,
+        "description": st.just("..."),
+    }
+    items = {"items": inner, "minItems": st.integers(0, 2), "maxItems": st.integers(0, 3)}
+    objects = st.fixed_dictionaries(
+        {"type": st.sampled_from(["object", ["object", "null"]])}, optional=members
+    )
+    arrays = st.fixed_dictionaries({"type": st.sampled_from(["array", ["string", "array"]])}, optional=items)
+    others = st.sampled_from(
+        [{"minProperties": 1}, {"uniqueItems": False}, {"minLength": 1}, {"$id": "http://x/y"}]
+    )
+    return st.one_of(
+        objects,
+        arrays,
+        st.fixed_dictionaries({}, optional=members),
+        st.fixed_dictionaries({}, optional=items),
+        st.tuples(objects, others).map(lambda both: {**both[0], **both[1]}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda each: {"anyOf": each}),
+        st.lists(inner, min_size=1, max_size=2).map(lambda each: {"allOf": each}),
+    )
+
+
+LEAVES = st.one_of(
+    SCALARS.map(lambda name: {"type": name}),
+    st.lists(SCALARS, min_size=1, max_size=3).map(lambda names: {"type": names}),
+    st.lists(NAMES, max_size=3).map(lambda words: {"enum": words}),
+    st.lists(NAMES, min_size=1, max_size=3).map(lambda words: {"type": ["string", "null"], "enum": words}),
+    st.sampled_from([True, False, {}, {"$ref": "#"}, {"$ref": "#/$defs/part"}, {"$ref": "#/$defs/none"}]),
+    st.sampled_from(
+        [{"type": "integer", "minimum": 3}, {"enum": [1, "a"]}, {"type": "text"}, {"required": "a"}]
+    ),
+)
+SCHEMAS = st.recursive(LEAVES, bodies, max_leaves=6)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(bodies(SCHEMAS), SCHEMAS, st.sampled_from(["2020-12", "draft-07", "draft-04"]), st.booleans())
+def test_random_schemas(schema: Any, part: Any, draft: str, distinct: bool) -> None:
+    check({"$defs": {"part": part}, **schema}, draft=draft, repeated_names="forbid" if distinct else "allow")
+
+
+CASES: list[tuple[Any, bool]] = [
+    ({"type": "object"}, True),
+    ({"type": "object", "additionalProperties": False}, True),
+    ({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}, "required": ["b"]}, True),
+    ({"type": "object", "required": ["z", "y"], "additionalProperties": {"type": "null"}}, True),
+    ({"type": "object", "required": ["z"], "additionalProperties": False}, False),
+    ({"type": "object", "properties": {"a": False}, "required": ["a"]}, False),
+    ({"type": ["object", "string"], "properties": {"a": {"$ref": "#"}}, "additionalProperties": False}, True),
+    ({"properties": {"a": {"type": "string"}}}, True),
+    ({"items": {"type": "null"}, "minItems": 1}, True),
+    ({"type": "array", "items": False}, True),
+    ({"type": "array", "minItems": 3, "maxItems": 2}, False),
+    ({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}, "additionalProperties": 5}, False),
+    ({"type": "object", "properties": {"a": {"$ref": 5}}}, False),
+    ({"type": None, "properties": {}}, False),
+    ({"type": "object", "properties": {str(n): {"enum": ["a", "b"]} for n in range(70)}}, True),
+    (
+        {
+            "$defs": {"p": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/p"}, "b": {"allOf": [{"$ref": "#/$defs/p"}]}},
+        },
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "has_values"), CASES)
+def test_cases(schema: Any, has_values: bool) -> None:
+    assert check(schema) is has_values
+    assert check(json.loads(json.dumps(schema))) is has_values
+
+
+def test_equal_objects_share_a_rule() -> None:
+    made = json_schema(CASES[-1][0])
+    assert isinstance(made, SchemaGrammar)
+    assert len([name for name in made.rules if name != "any"]) == 3  # the start, the root and "p"
