@@ -386,9 +386,13 @@ class ByteAutomaton {
   template <class F>
   void each_target(State state, F&& f) {
     const NodeId node = states_[state].node;
-    for (size_t k = 0, count = derivatives_.moves(node).size(); k < count; ++k) {
-      const Move move = derivatives_.moves(node)[k];  // f may find others
-      f(state_of(move.target), move.set);
+    const Node top = arena_[node];
+    // Where one part is read first, its moves are the whole's, with the rest behind them: nothing to be kept twice.
+    const bool led = top.kind == Kind::Concat && !arena_[top.a].nullable && !arena_[top.a].has(kHasBehind);
+    const NodeId head = led ? top.a : node;
+    for (size_t k = 0, count = derivatives_.moves(head).size(); k < count; ++k) {
+      const Move move = derivatives_.moves(head)[k];  // f may find others
+      f(state_of(led ? arena_.concat(move.target, top.b) : move.target), move.set);
     }
     if (boundary_ != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
   }

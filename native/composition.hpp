@@ -200,7 +200,7 @@ class Composition {
       return;
     }
     Split at = split_of(node);
-    if (at.widened != kUnbounded) at = {};  // its places are too many to be represented
+    if (at.widened != kUnbounded || at.least != kEmpty) at = {};  // its places are too many to be represented
     auto fragment = at ? known_fragment(at, 0) : nullptr;
     if (at && !fragment) fragment = make_fragment(at, 0);
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
@@ -432,21 +432,31 @@ class Composition {
   std::shared_ptr<const Fragment> make_fragment(const Split& at, uint32_t top) {
     auto& slot = fragments_[slot_of(at, top)];
     if (!slot) {
-      slot = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+      slot = build_fragment(at, top);
       fragment_bytes_ += slot->memory();
       if (std::string key = fragment_key(at, top); !key.empty()) vocabulary_.fragments().insert(key, slot);
     }
     return slot;
   }
-  using Slot = std::pair<uint64_t, uint32_t>;
+  std::shared_ptr<const Fragment> build_fragment(Split at, uint32_t top) {
+    auto built = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+    if (at.least == kEmpty || !built->usable) return built;
+    at.fragment = at.loop = at.least;
+    auto least = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+    return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
+  }
+  using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
   static Slot slot_of(const Split& at, uint32_t top) {
-    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, top};
+    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
   }
   std::string fragment_key(const Split& at, uint32_t top) {
     return bytes_.with_arena([&](const Arena& arena) {
       std::string key = canonical_key(arena, at.fragment);
-      if (!key.empty()) key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
-      return key;
+      if (key.empty()) return key;
+      const uint32_t length = static_cast<uint32_t>(key.size());
+      if (at.least != kEmpty) key += canonical_key(arena, at.least);
+      key.append(reinterpret_cast<const char*>(&length), sizeof length);
+      return key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
     });
   }
 

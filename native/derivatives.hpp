@@ -385,6 +385,7 @@ class Derivatives {
   }
 
   void append(Moves& all, const Moves& part, NodeId rest) {
+    all.reserve(all.size() + part.size());
     for (const Move& move : part) {
       if (NodeId target = arena_.concat(move.target, rest); target != kEmpty) all.push_back({move.set, target});
     }
@@ -429,7 +430,7 @@ class Derivatives {
   }
 
   static Moves merge_equal(Moves moves) {
-    std::ranges::stable_sort(moves, {}, &Move::target);
+    if (!std::ranges::is_sorted(moves, {}, &Move::target)) std::ranges::stable_sort(moves, {}, &Move::target);
     size_t kept = 0;
     for (size_t i = 1; i < moves.size(); ++i) {
       if (moves[i].target == moves[kept].target) moves[kept].set = moves[kept].set | moves[i].set;

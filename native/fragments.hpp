@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "byte_automaton.hpp"
+#include "splits.hpp"
 #include "trie.hpp"
 
 namespace tokenfst {
@@ -45,120 +45,19 @@ struct Fragment {
   }
 };
 
-// How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high. Where
-// `part` is given, e = part·rest, and `part` is an intersection of `whole` and something else, and `whole` splits so. Where
-// the fragment is `widened`, it is an intersection whose counters have no upper bounds any more; the least was this. A
-// word w of the fragment has at most |w| iterations, so bounds do not matter to tokens t if |t| and what completes the
-// fragment behind t are no longer than that together: the texts of a pattern and of at most 300 characters, say, and not
-// almost 300 characters yet.
-struct Split {
-  NodeId fragment = kEmpty;
-  NodeId rest = kEmpty;
-  NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
-  NodeId part = kEmpty, whole = kEmpty;
-  uint32_t low = 0, high = kUnbounded;
-  uint32_t widened = kUnbounded;
-  bool counted = false;
-  explicit operator bool() const { return fragment != kEmpty; }
-};
-
-// Whether the first loop of an expression counts.
-inline bool counts_first(const Arena& arena, NodeId id) {
-  while (arena[id].kind == Kind::Concat && arena[arena[id].a].kind != Kind::Repeat) id = arena[id].b;
-  const Node& head = arena[id].kind == Kind::Concat ? arena[arena[id].a] : arena[id];
-  return head.kind == Kind::Repeat && head.high != kUnbounded;
-}
-
-// Takes the byte set off the front of `rest`, if one is there; else the empty word.
-inline NodeId take_set(const Arena& arena, NodeId& rest) {
-  const Node& node = arena[rest];
-  if (node.kind == Kind::Set) return std::exchange(rest, kEpsilon);
-  if (node.kind != Kind::Concat || arena[node.a].kind != Kind::Set) return kEpsilon;
-  const NodeId set = node.a;
-  rest = node.b;
-  return set;
-}
-
-Split split_intersection(Arena& arena, NodeId element, NodeId rest);
-
-// Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows. Few
-// bytes before a loop make its tokens few, unless it `begins_narrow` anyway.
-inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
-  constexpr int kMaxHeads = 2;
-  constexpr int kNarrow = 4;
-  std::vector<NodeId> heads;
-  NodeId rest = id;
-  for (;;) {
-    bool last = arena[rest].kind != Kind::Concat;
-    NodeId element = last ? rest : arena[rest].a;
-    rest = last ? kEpsilon : arena[rest].b;
-    const Node node = arena[element];
-    if (node.has(kHasCall | kHasMark | kHasToken) || node.kind == Kind::Unordered) return {};
-    if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
-    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
-    if (node.kind != Kind::Repeat) {
-      if (last || heads.size() == kMaxHeads) return {};
-      heads.push_back(element);
-      continue;
+// Whether two fragments that do not count allow the same tokens and are left by the same ones at the same places.
+inline bool gives_the_same(const Fragment& a, const Fragment& b) {
+  if (a.row != b.row || a.tokens.size() != b.tokens.size()) return false;
+  auto exits = [](const Fragment& fragment) {
+    std::vector<std::pair<uint32_t, uint32_t>> found;  // token, and how much of it is left
+    const Trie& trie = *fragment.residuals;
+    for (uint32_t index = 0; index < trie.num_nodes(); ++index) {
+      for (uint32_t k = trie.node(index).first; k < trie.node(index + 1).first; ++k) found.emplace_back(fragment.tokens[trie.string_at(k)], trie.node(index).depth);
     }
-    Split found;
-    const NodeId terminator = take_set(arena, rest);
-    found.counted = node.high != kUnbounded;
-    if (found.counted && terminator == kEpsilon) return {};
-    found.low = node.low;
-    found.high = node.high;
-    NodeId loop = found.counted ? arena.repeat(node.a, 0, kUnbounded) : element;
-    found.loop = found.fragment = arena.concat(loop, terminator);
-    for (size_t k = heads.size(); k-- > 0;) found.fragment = arena.concat(heads[k], found.fragment);
-    found.rest = rest;
+    std::ranges::sort(found);
     return found;
-  }
-}
-
-// An intersection of members among which there are counters, without their upper bounds.
-inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId rest) {
-  Split found;
-  for (NodeId& member : members) {
-    const Node node = arena[member];
-    if (node.kind != Kind::Repeat || node.high == kUnbounded) continue;
-    found.widened = std::min(found.widened, node.high);
-    member = arena.repeat(node.a, node.low, kUnbounded);
-  }
-  if (found.widened == kUnbounded) return {};
-  const NodeId terminator = take_set(arena, rest);
-  found.fragment = found.loop = arena.concat(arena.all_of(members), terminator);
-  found.rest = rest;
-  return found;
-}
-
-// An intersection, with a terminating byte set where one follows. What excludes single words is left out of the whole; an
-// intersection that remains is a fragment itself, unless it counts: then each count would be one, and none met twice.
-inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
-  std::vector<NodeId> members;
-  for (NodeId member : arena.list(element)) {
-    const Node& node = arena[member];
-    if (node.kind != Kind::Not || arena[node.a].has(kHasLoop)) members.push_back(member);
-  }
-  if (members.size() == arena.list(element).size()) {
-    if (Split found = split_widened(arena, members, rest)) return found;
-  }
-  NodeId part = element, whole = arena.all_of(members);
-  Split found;
-  if (members.size() == 1) found = split(arena, whole, true);
-  if (!found || arena[found.loop].kind == Kind::Repeat) {  // no terminator yet
-    const NodeId terminator = take_set(arena, rest);
-    part = arena.concat(part, terminator);
-    whole = arena.concat(whole, terminator);
-    if (members.size() == 1) found = split(arena, whole, true);
-    else if (std::ranges::none_of(members, [&](NodeId member) { return counts_first(arena, member); })) found = {.fragment = whole, .rest = kEpsilon, .loop = whole};
-  }
-  if (found.rest != kEpsilon) return {};
-  found.rest = rest;
-  if (whole != part) {
-    found.part = part;
-    found.whole = whole;
-  }
-  return found;
+  };
+  return exits(a) == exits(b);
 }
 
 // A description of a closed expression that means the same in every arena: equal keys, equal expressions. Empty for

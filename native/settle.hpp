@@ -84,6 +84,7 @@ class Settler {
 
   // Splits an expression in which Hole (or Open) k stands for register k.
   Settled settle(NodeId id) {
+    if (std::optional<Settled> found = settle_one(id)) return std::move(*found);
     begin();
     place(kEpsilon, id);
     return finish();
@@ -131,6 +132,16 @@ class Settler {
 
  private:
   enum Form : int { kClosed, kHole, kOpen };
+
+  // The same for what most expressions are: one list, with nothing below it, or with its stack behind what it reads.
+  std::optional<Settled> settle_one(NodeId id) {
+    if (id == kEmpty) return std::nullopt;
+    if (!marked(id)) return Settled{id, {{id}}, {}, {}};
+    const auto [body, border] = cut(id);
+    if (arena_[border].kind != Kind::Hole) return std::nullopt;
+    const uint32_t stack = arena_[border].a;
+    return Settled{arena_.concat(body, arena_.hole(0)), {{body, 0}}, {}, {stack}};
+  }
 
   void begin() {
     ops_.clear();
