@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from json import dumps
 
 import numpy as np
 
-from tokenfst.automata.distinct import fresh
+from tokenfst.automata.distinct import FAR, NEAR, fresh
 from tokenfst.automata.expression import Dfa, Expr, union
 from tokenfst.automata.language import Language
 from tokenfst.automata.schema_strings import Strings
@@ -31,16 +32,22 @@ MOST_LISTED = 256
 MOST_OPTIONS = 8
 """So many names are listed without need: automata remember each set of those that were used."""
 _GLANCE = Budget(states=5_000, seconds=2.0)
+_PLAIN = 93
+"""Letters of one byte that JSON spells as they are, but for two."""
+_LONGEST = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
     """How many texts a set has, at most ``MANY``; ``None`` if that is not known. ``thin``: some prefix has fewer.
-    ``words``: the texts themselves, if they are few."""
+    ``words``: the texts themselves, if they are few. ``near``, ``far``: as of ``distinct.fresh``, behind the quotation
+    mark or, unless it is thin, behind any prefix."""
 
     count: int | None
     thin: bool = True
     words: frozenset[str] | None = None
+    near: int = 0
+    far: int = 0
 
 
 _EVERYTHING = Room(MANY)
@@ -50,7 +57,8 @@ def fresh_text(cells: tuple[Strings, ...]) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
     found = room(cells)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
-    return fresh(union(*(cell.json() for cell in cells)), thin=found.thin, fewest=fewest)
+    text = union(*(cell.json() for cell in cells))
+    return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
 
 
 def room(cells: tuple[Strings, ...]) -> Room:
@@ -65,17 +73,27 @@ def _room(cells: tuple[Strings, ...]) -> Room:
     if len(cells) != 1:
         rooms = [room((cell,)) for cell in cells]
         if any(each.count == MANY for each in rooms):
-            return Room(MANY)
+            near, far = (
+                min((length for length in lengths if length), default=0)
+                for lengths in zip(
+                    *((each.near, each.far) for each in rooms if each.count == MANY), strict=True
+                )
+            )
+            return Room(MANY, near=near, far=far)
         return _searched(lambda: Language.union_of(cell.content() for cell in cells), frozenset())
     cell = cells[0]
     if cell.values is not None:
         count = len(cell.values)
-        return Room(min(count, MANY), words=cell.values if count <= MOST_LISTED else None)
+        words = cell.values if count <= MOST_LISTED else None
+        sizes = sorted(len(dumps(word, ensure_ascii=False).encode()) - 2 for word in cell.values)
+        near, far = (sizes[min(number, count - 1)] + 1 if count else 0 for number in (NEAR, FAR))
+        return Room(min(count, MANY), words=words, near=near, far=far)
     if not cell.parts:
         if cell.high == 0:
             words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
             return Room(len(words), words=words)
-        return Room(MANY, thin=cell.high is not None)
+        near, far = (_least_length(cell, number) for number in (NEAR, FAR))
+        return Room(MANY, thin=cell.high is not None, near=near, far=far)
     every = replace(cell, excluded=frozenset())
     return _searched(every.content, frozenset(filter(every.holds, cell.excluded)))
 
@@ -90,9 +108,39 @@ def _searched(content: Callable[[], Language], excluded: frozenset[str]) -> Room
         return Room(0, words=frozenset())
     counts = _counts(dfa)
     count = counts[dfa.start] - len(excluded)
+    thin = count < MANY or min(counts.values()) < MANY
+    near, far = _lengths(dfa, counts, len(excluded), only_start=thin)
     if count >= MANY:
-        return Room(MANY, thin=min(counts.values()) < MANY)
-    return Room(count, words=frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None)
+        return Room(MANY, thin, near=near, far=far)
+    words = frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None
+    return Room(count, words=words, near=near, far=far)
+
+
+def _least_length(cell: Strings, number: int) -> int:
+    """Bytes within which more than ``number`` texts end behind any prefix, of a cell with bounds on lengths alone."""
+    letters = 1
+    while _PLAIN**letters <= number + len(cell.excluded):
+        letters += 1
+    return cell.low + letters if cell.high is None or cell.low + letters <= cell.high else 4 * cell.high
+
+
+def _lengths(dfa: Dfa, counts: dict[int, int], excluded: int, *, only_start: bool) -> tuple[int, int]:
+    """The same for ``NEAR`` and ``FAR``, by counting words that JSON spells as they are, byte by byte; 0 if they are
+    longer than ``_LONGEST``."""
+    plain = [byte for byte in range(0x20, 256) if byte not in b'"\\']
+    sizes = np.bincount(dfa.classes[plain], minlength=dfa.table.shape[1]).astype(float)
+    states = [dfa.start] if only_start else list(counts)
+    totals = np.array([counts[state] for state in states], float)
+    accepting = dfa.accepting.astype(float)
+    words, length, found = accepting, 0, []
+    for number in (NEAR, FAR):
+        wanted = np.minimum(totals, number + 1.0 + excluded)
+        while length < _LONGEST and (words[states] < wanted).any():
+            words = np.minimum(accepting + words[dfa.table] @ sizes, 1e15)
+            words[0] = 0
+            length += 1
+        found.append(0 if (words[states] < wanted).any() else max(length, 1))
+    return found[0], found[1]
 
 
 def _counts(dfa: Dfa) -> dict[int, int]:

@@ -83,7 +83,9 @@ class Members:
             return frozenset()
         found = [room((each.names,)).words or frozenset() for each in self.cell.some]
         if self.cell.demands:
-            classes = [room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))]
+            classes = [
+                room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))
+            ]
             found += [words for words in classes if len(words) <= MOST_OPTIONS]
         return frozenset().union(*found)
 

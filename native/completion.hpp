@@ -7,8 +7,10 @@
 // before a new one is looked for. The one that let a token pass is kept as the matcher's plan, and its next token always
 // passes too: what was promised once is not lost by a worse bound later.
 //
-// Cost: about 20 microseconds for each byte of the completion, so it is looked for only near the end of a budget: where
-// `kTimes` the distance and `kMore` tokens are left, strings of a language that is not thin find room to differ.
+// Cost: about 20 microseconds for each byte of the completion, so it is looked for only near the end of a budget. Further
+// off (`plenty`), a shortest text is completion enough: it has a string for every three bytes at most, and each can be
+// replaced by one that differs from all known ones and is at most so many bytes longer (`Room`). Behind a prefix with few
+// ends, and where a finite set may be used up, that is not so; then a completion is always looked for.
 #pragma once
 
 #include <map>
@@ -20,8 +22,6 @@ namespace tokenfst {
 
 class Completion {
  public:
-  static constexpr uint32_t kTimes = 3, kMore = 8;
-
   // Completions that were found, by where they begin. Those of other sequences are tried before use: a configuration's stack
   // may have been another one.
   using Known = std::map<Config, std::vector<std::string>>;
@@ -29,8 +29,20 @@ class Completion {
   Completion(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Known& known)
       : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), known_(known), walker_(bytes_, stacks) {}
 
-  // Whether so many tokens are enough without a look.
-  static bool plenty(uint32_t distance, uint32_t left) { return distance < (left - std::min(left, kMore)) / kTimes; }
+  // Whether so many tokens are surely enough where the exclusion is `at` this reading.
+  bool plenty(Config config, const Reading& at, uint32_t left) {
+    if (bytes_.marks().room.thin && Exclusion::matches(at)) return false;
+    return enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
+  }
+  // The same of a completion of so many bytes that knows nothing of what is excluded.
+  bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {
+    const Room& room = bytes_.marks().room;
+    const uint64_t strings = uint64_t{bytes} / 3 + 2, known = finished + strings;
+    const uint64_t longer = known < Room::kNear ? room.near : known < Room::kFar ? room.far : kUnbounded;
+    return known < room.fewest && bytes + strings * longer <= left;
+  }
+  // Whether a text completes a configuration in so many tokens.
+  bool fits(Config config, const std::string& text, uint32_t left) { return runs(config, text) && cut(text).size() <= left; }
 
   // A completion, in at most so many tokens, from a configuration that the exclusion is at; none where none is found.
   std::optional<std::string> within(Config config, uint32_t left) {

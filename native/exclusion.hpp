@@ -95,6 +95,15 @@ class Exclusion {
   };
 
   const Reading& reading() const { return now_; }
+  // What is read of the name or item that is being read.
+  std::string value_so_far() const {
+    std::string value;
+    Unescaper letters;
+    for (size_t k = now_.begin; k < text_.size(); ++k) {
+      letters.feed(static_cast<uint8_t>(text_[k]), [&](uint8_t letter) { value += static_cast<char>(letter); });
+    }
+    return value;
+  }
   // Whether the string that is being read could still become one that is known.
   static bool matches(const Reading& at) { return at.inside && at.match != 0; }
   size_t memory() const {

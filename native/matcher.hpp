@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "completion.hpp"
+#include "budgeted_tokens.hpp"
 #include "excluded_tokens.hpp"
 #include "token_automaton.hpp"
 
@@ -86,7 +86,7 @@ class Matcher {
   }
   void set_max_tokens_left(std::optional<uint32_t> left) {
     if (left) {
-      const bool plenty = excluding_ && Completion::plenty(automaton_->distance(config(), stacks_), *left);
+      const bool plenty = excluding_ && completion().plenty(config(), excluding_->exclusion.reading(), *left);
       const bool planned = excluding_ && !plenty && !terminated_ && plan(completion().within(config(), *left), tokens_.size());
       if (uint32_t least = plenty || planned ? 0 : distance(); least > *left && !terminated_) {
         throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: the least number from here is " + std::to_string(least));
@@ -348,41 +348,32 @@ class Matcher {
   bool completes(Config next, uint32_t token) {
     const size_t position = tokens_.size() + 1;
     if (std::optional<std::string> rest = planned(token)) return plan(std::move(rest), position);
-    const uint32_t distance = automaton_->distance(next, stacks_);
-    if (distance <= left() - 1 && Completion::plenty(distance, left() - 1)) return plan(std::nullopt, position), true;
-    return plan(distance <= left() - 1 ? completion().within(next, left() - 1) : std::nullopt, position);
+    Completion completion = this->completion();
+    if (completion.plenty(next, excluding_->exclusion.reading(), left() - 1)) return plan(std::nullopt, position), true;
+    if (automaton_->distance(next, stacks_) > left() - 1) return plan(std::nullopt, position);
+    if (excluding_->offers_from == tokens_.size()) {
+      for (const std::string& text : excluding_->offers) {
+        if (completion.fits(next, text, left() - 1)) return plan(text, position);
+      }
+    }
+    return plan(completion.within(next, left() - 1), position);
   }
 
-  // Whether a completion from where a token leads fits. Of tokens that finish no string and stop in none that must differ,
-  // the answer is `known` for all that lead to the same place.
-  bool fits(Completion& completion, Config end, const Exclusion::Checkpoint& before, std::map<std::pair<Config, Reading>, bool>& known) {
-    auto looked_for = [&] {
-      const uint32_t distance = automaton_->distance(end, stacks_);
-      return distance <= left() - 1 && (Completion::plenty(distance, left() - 1) || completion.within(end, left() - 1));
-    };
-    Reading reading = excluding_->exclusion.reading();
-    if (excluding_->exclusion.checkpoint().nodes != before.nodes || (reading.inside && reading.sibling)) return looked_for();
-    reading.begin = 0;
-    auto [it, fresh] = known.try_emplace({end, reading}, false);
-    if (fresh) it->second = looked_for();
-    return it->second;
-  }
   // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
   bool exclude(uint32_t* mask) {
     const Config from = config();
     bool some = ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).remove(from, mask);
-    if (limit_ == kNoLimit || left() == 0 || Completion::plenty(automaton_->worst(from, stacks_), left() - 1)) return some;
-    const Exclusion::Checkpoint before = excluding_->exclusion.checkpoint();
+    if (limit_ == kNoLimit || left() == 0) return some;
     Completion completion = this->completion();
-    std::map<std::pair<Config, Reading>, bool> known;
-    for (size_t word = 0; word < automaton_->masks().words(); ++word) {
-      for (uint32_t bits = mask[word]; bits; bits &= bits - 1) {
-        const uint32_t token = static_cast<uint32_t>(word * 32 + std::countr_zero(bits));
-        if (automaton_->vocabulary().is_eos(token)) continue;
-        const Config end = automaton_->advance(from, token, stacks_, &excluding_->exclusion);
-        if (is_dead(end) || (!fits(completion, end, before, known) && !planned(token))) some = true, mask[word] &= ~(1u << (token & 31));
-        excluding_->exclusion.restore(before);
-      }
+    excluding_->offers.clear();
+    excluding_->offers_from = tokens_.size();
+    BudgetedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
+    if (const bool thin = automaton_->bytes().marks().room.thin; tokens.all_fit(from) && !(thin && Exclusion::matches(excluding_->exclusion.reading()))) {
+      if (!thin) return some;
+      some |= tokens.remove_beginnings(from, mask);
+    } else {
+      if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
+      some |= tokens.remove(from, mask);
     }
     if (auto it = excluding_->plans.find(tokens_.size()); it != excluding_->plans.end() && !it->second.empty()) {
       const uint32_t token = completion.cut(it->second).front();
@@ -400,6 +391,8 @@ class Matcher {
     Exclusion exclusion;
     Trail<Step> trail;
     std::map<size_t, std::string> plans;  // by tokens accepted: a completion that keeps the budget
+    std::vector<std::string> offers;      // what was found behind tokens of the mask after so many were accepted
+    size_t offers_from = 0;
     Completion::Known known;
   };
 

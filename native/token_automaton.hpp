@@ -108,6 +108,27 @@ class TokenAutomaton {
     if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
     return byte_lengths_[config.state];
   }
+  // The bytes of some completion.
+  uint32_t most_bytes_left(Config config, Stacks& stacks) {
+    std::lock_guard lock(mutex_);
+    return bytes_of(config, stacks);
+  }
+  // The most of that after any allowed token.
+  uint32_t worst_bytes(Config config, Stacks& stacks) {
+    std::lock_guard lock(mutex_);
+    if (bytes_->num_stacks(config.state) != 0) {
+      uint32_t worst = 0;
+      for (const Rise& rise : rises(config, stacks)) worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
+      return worst;
+    }
+    auto known = worst_bytes_.find(config.state);
+    if (known == worst_bytes_.end()) {
+      uint32_t worst = 0;
+      for (Config end : ends_of_tokens(config, nullptr, stacks)) worst = std::max(worst, bytes_of(end, stacks));
+      known = worst_bytes_.emplace(config.state, worst).first;
+    }
+    return known->second;
+  }
   // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // An upper bound for the distance after any allowed token.
@@ -473,42 +494,75 @@ class TokenAutomaton {
     }
   }
 
-  // Bounds after one token, in terms of the stacks that stay: kept by what was looked at of the stacks.
-  struct Rise {
-    uint32_t address;  // of the node that is below then; kNone: nothing is
-    uint32_t length;   // of what is above it
-  };
-  uint32_t worst_with_stacks(Config config, Stacks& stacks) {
-    const uint32_t count = bytes_->num_stacks(config.state);
-    Info& entry = info(config.state);
-    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
-    if (!leaf) {
-      Asked asked(config, count, stacks);
-      StacksTrial trial(stacks);
-      Walker walk(*bytes_, stacks, &asked);
-      std::vector<Config> pending{config}, next;
-      std::set<Config> seen;
+  // The bytes of some completion of a configuration, of a frame, and of all frames from one on.
+  uint32_t bytes_of(Config config, Stacks& stacks) {
+    if (bytes_->is_lazy()) return lengths_.of(config, stacks);
+    if (bytes_->is_pushdown()) return in_bytes(bound(config, stacks));
+    if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
+    return byte_lengths_[config.state];
+  }
+  uint32_t in_bytes(uint32_t tokens) const {
+    const uint64_t bytes = uint64_t{tokens} * vocabulary_->trie().max_depth();
+    return bytes >= kUnknown ? kUnreachable : static_cast<uint32_t>(bytes);
+  }
+  uint32_t bytes_of_frame(uint32_t frame) { return bytes_->is_lazy() ? lengths_.of(bytes_->frame(frame).body) : in_bytes(frame_distance(frame)); }
+  uint32_t bytes_below(StackId node, Stacks& stacks) {
+    uint32_t sum = 0;
+    for (StackId at = node; at != kBottom && sum < kUnreachable; at = stacks.edges(at)[0].below) sum = plus(sum, bytes_of_frame(stacks.edges(at)[0].frame));
+    return sum;
+  }
+  // Where allowed tokens lead, mostly each place once.
+  std::vector<Config> ends_of_tokens(Config config, Asked* asked, Stacks& stacks) {
+    std::vector<Config> pending{config}, next;
+    std::set<Config> seen;
+    with_walk(stacks, asked, [&](auto& walk) {
       for (size_t i = 0; i < pending.size(); ++i) {
         if (!seen.insert(pending[i]).second) continue;
         Onward onward = composition_.onward(walk, pending[i]);
         pending.insert(pending.end(), onward.same.begin(), onward.same.end());
         next.insert(next.end(), onward.next.begin(), onward.next.end());
       }
+    });
+    return next;
+  }
+
+  // Bounds after one token, in terms of the stacks that stay: kept by what was looked at of the stacks.
+  struct Rise {
+    uint32_t address;  // of the node that is below then; kNone: nothing is
+    uint32_t length;   // of what is above it
+    uint32_t bytes;    // the same
+  };
+  // Sets what is known of the stacks, too.
+  const std::vector<Rise>& rises(Config config, Stacks& stacks) {
+    const uint32_t count = bytes_->num_stacks(config.state);
+    Info& entry = info(config.state);
+    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
+    if (!leaf) {
+      Asked asked(config, count, stacks);
+      StacksTrial trial(stacks);
+      const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
       leaf = static_cast<uint32_t>(worsts_.size() + 1);
       entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, asked, leaf);
       const std::vector<StackId> known = stacks.known;
-      std::map<uint32_t, uint32_t> rises;
+      std::map<uint32_t, Rise> highest;
       for (Config end : next) {
-        Rise found = rise(end, stacks, known);
-        if (found.length != kUnreachable) rises[found.address] = std::max(rises[found.address], found.length);
+        const Rise found = rise(end, stacks, known);
+        if (found.length == kUnreachable) continue;
+        auto [at, fresh] = highest.try_emplace(found.address, found);
+        at->second.length = std::max(at->second.length, found.length);
+        at->second.bytes = std::max(at->second.bytes, found.bytes);
       }
       worsts_.emplace_back();
-      for (auto& [address, length] : rises) worsts_.back().push_back({address, length});
+      for (auto& [address, rise] : highest) worsts_.back().push_back(rise);
       worst_tree_.find(entry.worst, config, count, stacks);
     }
+    return worsts_[leaf - 1];
+  }
+  uint32_t worst_with_stacks(Config config, Stacks& stacks) {
     uint32_t worst = 0;
+    const std::vector<Rise>& found = rises(config, stacks);
     const std::vector<StackId> known = stacks.known;
-    for (const Rise& rise : worsts_[leaf - 1]) {
+    for (const Rise& rise : found) {
       uint32_t below = rise.address == kNone ? 0 : stacks.least(known[rise.address], [&](uint32_t frame) { return frame_distance(frame); });
       worst = std::max(worst, plus(rise.length, below));
     }
@@ -516,20 +570,21 @@ class TokenAutomaton {
   }
   // Of some way to complete a configuration: the first node on it that is known, and the bound of what is above it.
   Rise rise(Config config, Stacks& stacks, const std::vector<StackId>& known) {
-    if (bytes_->num_stacks(config.state) == 0) return {kNone, solve(config.state)};
-    Rise best{kNone, kUnreachable};
+    if (bytes_->num_stacks(config.state) == 0) return {kNone, solve(config.state), bytes_of(config, stacks)};
+    Rise best{kNone, kUnreachable, kUnreachable};
     const std::vector<uint32_t> above = tops(config.state);
     const auto& members = bytes_->shape(config.state).members;
     for (size_t k = 0; k < members.size(); ++k) {
       StackId node = members[k].hole == kNone ? kBottom : stacks.member(config.stack, members[k].hole);
-      uint32_t length = above[k];
+      uint32_t length = above[k], bytes = bytes_->is_lazy() ? lengths_.of(members[k].top) : in_bytes(above[k]);
       auto address = std::ranges::find(known, node);
       for (; node != kBottom && address == known.end(); address = std::ranges::find(known, node)) {
         Edge edge = stacks.edges(node)[0];
         length = plus(length, frame_distance(edge.frame));
+        bytes = plus(bytes, bytes_of_frame(edge.frame));
         node = edge.below;
       }
-      if (length < best.length) best = {node == kBottom ? kNone : static_cast<uint32_t>(address - known.begin()), length};
+      if (length < best.length) best = {node == kBottom ? kNone : static_cast<uint32_t>(address - known.begin()), length, bytes};
     }
     return best;
   }
@@ -545,6 +600,7 @@ class TokenAutomaton {
   AskTree mask_tree_, worst_tree_;
   std::vector<std::vector<Rise>> worsts_;
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
+  std::unordered_map<State, uint32_t> worst_bytes_;
   std::vector<uint32_t> frame_distances_, byte_lengths_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
   std::mutex mutex_, grow_mutex_;
