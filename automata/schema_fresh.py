@@ -50,7 +50,7 @@ class Room:
     far: int = 0
 
 
-_EVERYTHING = Room(MANY)
+_EVERYTHING = Room(MANY, thin=False)
 
 
 def fresh_text(cells: tuple[Strings, ...]) -> Expr:
