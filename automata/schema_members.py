@@ -116,13 +116,13 @@ class Members:
     def _has_value(self, formula: Formula) -> bool | None:
         """Whether a formula has a value, if it is plain."""
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
-        parts = (*shape.arrays, *shape.objects)
         some = (
             any((shape.null, shape.true, shape.false, not shape.numbers.is_empty()))
             or any(cell.json() is not EMPTY for cell in shape.strings)
-            or any(cell.low == 0 for cell in parts)
+            or any(cell.low == 0 for cell in shape.arrays)
+            or any(cell.low == 0 for cell in shape.objects)
         )
-        return True if some else None if parts else False
+        return True if some else None if shape.arrays or shape.objects else False
 
     def _classes(self, listed: frozenset[str]) -> list[_Class]:
         """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
