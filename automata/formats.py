@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tokenfst.automata import formats_host, formats_mail, formats_regex, formats_time, formats_uri
+from tokenfst.automata.known_words import has_a_word
 from tokenfst.automata.language import Language
 from tokenfst.automata.regex import regex
 
@@ -162,4 +163,6 @@ def format_language(name: str) -> Language | None:
     known = find_format(name)
     if known is None or known.build is None:
         return None
-    return Language(known.build().expr, f"format({name!r})")
+    language = Language(known.build().expr, f"format({name!r})")
+    has_a_word(language.expr)  # each has, or it would be none
+    return language

@@ -17,7 +17,7 @@ from functools import lru_cache
 from tokenfst.automata.expression import EMPTY, Expr, complement, intersect, union
 from tokenfst.automata.json_strings import json_literal, json_literals, json_string, json_string_of_length
 from tokenfst.automata.known_words import has_a_word, has_word
-from tokenfst.automata.language import Language, widest
+from tokenfst.automata.language import Language
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -105,7 +105,7 @@ class Strings:
                     text, complement(union(*map(spelled, words)) if few else json_literals(words))
                 )
             return text
-        return json_string(self.content()).expr
+        return _json_of(self.content())
 
     @property
     def _bounded(self) -> bool:
@@ -139,8 +139,17 @@ def _json(cell: Strings) -> Expr:
             return EMPTY
         has_a_word(made := cell._json())  # more texts than are excluded
         return made
-    made = cell._json()
-    return made if has_word(made, widest(*(part.language.budget for part in cell.parts))) else EMPTY
+    return cell._json()
+
+
+def _json_of(content: Language) -> Expr:
+    """All JSON texts of a language of texts; EMPTY if there are none, which is found out before characters are
+    spelled: that makes the search longer."""
+    if not has_word(content.expr, content.budget):
+        return EMPTY
+    made = json_string(content).expr
+    has_a_word(made)
+    return made
 
 
 def words(values: Iterable[str]) -> StringSet:

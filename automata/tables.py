@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst._native import live_states
 from tokenfst.automata.expression import Dfa
 from tokenfst.errors import ConstraintError
 
@@ -36,8 +37,7 @@ def trim(dfa: Dfa) -> Dfa:
     """The same language by a checked, trimmed copy; the remaining states keep their order.
 
     Takes any tables of the right shapes: state 0 may be an ordinary state only if nothing enters it, that is,
-    it must be absorbing and not accepting. Linear in the table, times the longest shortest path in numpy
-    calls. Raises ``ConstraintError`` naming what is wrong.
+    it must be absorbing and not accepting. Linear in the table. Raises ``ConstraintError`` naming what is wrong.
     """
     classes, table, accepting = (np.asarray(a) for a in (dfa.classes, dfa.table, dfa.accepting))
     if classes.shape != (256,) or table.ndim != 2 or 0 in table.shape or accepting.shape != table.shape[:1]:
@@ -62,10 +62,8 @@ def trim(dfa: Dfa) -> Dfa:
     if table[0].any() or accepting[0]:
         raise ConstraintError("state 0 must be DEAD: it must not accept, and every byte must lead back to it")
 
-    source, group = np.nonzero(table)
-    target = table[source, group]
-    reached = levels(source, target, np.array([dfa.start]), states) >= 0
-    kept = reached & (levels(target, source, np.flatnonzero(accepting), states) >= 0)
+    flat = np.ascontiguousarray(table, np.uint32)
+    kept = live_states(flat, np.ascontiguousarray(accepting, np.bool_), dfa.start).astype(np.bool_)
     if not kept[dfa.start]:
         return EMPTY_DFA
     kept[0] = True

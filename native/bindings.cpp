@@ -17,6 +17,7 @@
 #include "configurations.hpp"
 #include "device_bindings.hpp"
 #include "levels.hpp"
+#include "live_states.hpp"
 #include "lexicon_bindings.hpp"
 #include "logits_bindings.hpp"
 #include "machine_bindings.hpp"
@@ -233,6 +234,7 @@ void bind_automata(nb::module_& m) {
   bind_program_code(m);
   bind_schema(m);
   bind_spelling(m);
+  bind_live_states(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(

@@ -36,6 +36,10 @@ def characters(
     limit: int,
 ) -> tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...], bool] | None: ...
 
+def live_states(
+    table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int
+) -> npt.NDArray[np.uint8]: ...
+
 class Speller:
     def __init__(
         self, forms: Sequence[tuple[int, int, int, Sequence[Sequence[bytes]], Sequence[int]]]
