@@ -173,13 +173,12 @@ def _counts(dfa: Dfa) -> dict[int, int]:
 def _words(dfa: Dfa) -> list[str]:
     """All words of a finite language of texts."""
     found: list[str] = []
+    rows, accepting = dfa.table[:, dfa.classes].tolist(), dfa.accepting.tolist()
+    onward = [[(target, bytes([byte])) for byte, target in enumerate(row) if target] for row in rows]
     pending = [(dfa.start, b"")]
     while pending:
         state, word = pending.pop()
-        if dfa.accepting[state]:
+        if accepting[state]:
             found.append(word.decode())
-        for byte in range(256):
-            target = int(dfa.table[state, dfa.classes[byte]])
-            if target:
-                pending.append((target, word + bytes([byte])))
+        pending += ((target, word + byte) for target, byte in onward[state])
     return found
