@@ -459,6 +459,7 @@ class ByteAutomaton {
       return known == Life::Unknown && has_word(states_[q].node) ? Life::Alive : known;
     };
     if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
+    if (const std::optional<bool> found = alive_by_parts(state)) return *found;
     size_t looked_at = 0;
     return leads_to_acceptance(
         state, life, [&](State q, Life found) { states_[q].life.store(found); },
@@ -466,6 +467,26 @@ class ByteAutomaton {
           if (++looked_at % 64 == 0) check_budget();
           each_target(q, [&](State target, const ByteSet&) { visit(target); });
         });
+  }
+
+  // Of a concatenation whose parts' words do not depend on each other: it has a word if they have. What is found out about a
+  // part serves all that it stands in. None for other expressions.
+  std::optional<bool> alive_by_parts(State state) {
+    constexpr uint16_t kDependent = kHasBehind | kHasVar | kHasToken | kHasMark | kHasFresh;
+    const NodeId whole = states_[state].node;
+    if (arena_[whole].kind != Kind::Concat) return std::nullopt;
+    std::vector<NodeId> uncertain;
+    for (NodeId rest = whole;; rest = arena_[rest].b) {
+      const bool last = arena_[rest].kind != Kind::Concat;
+      const NodeId part = last ? rest : arena_[rest].a;
+      if (!arena_[part].certain && !arena_[part].nullable) uncertain.push_back(part);
+      if (last) break;
+    }
+    if (std::ranges::any_of(uncertain, [&](NodeId part) { return arena_[part].has(kDependent); })) return std::nullopt;
+    bool all = true;
+    for (NodeId part : uncertain) all = all && alive(state_of(part));
+    states_[state].life.store(all ? Life::Alive : Life::Dead);
+    return all;
   }
 
   // Whether an expression has a word by its form: parts that need a search but may be left out are no hindrance.

@@ -20,7 +20,8 @@ class PlainWalk {
  public:
   explicit PlainWalk(ByteAutomaton& bytes) : bytes_(bytes) {}
   const uint8_t* classes() const { return bytes_.classes(); }
-  Config next(Config from, uint32_t byte_class) { return {bytes_.row(from.state)[byte_class]}; }
+  const State* row(Config at) { return bytes_.row(at.state); }
+  Config next(Config from, uint32_t byte_class) { return {row(from)[byte_class]}; }
   Config arrive(Config, State raw) { return {raw}; }
   // Where a token ends.
   Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
@@ -28,6 +29,21 @@ class PlainWalk {
 
  private:
   ByteAutomaton& bytes_;
+};
+
+// A walk that only asks which tokens lead on: their last byte leads to a live state or does not, whatever comes of stacks.
+template <class Walk>
+class Leading {
+ public:
+  Leading(Walk& walk, const ByteAutomaton& bytes) : walk_(walk), bytes_ends_(bytes.boundary() == kNone) {}
+  const uint8_t* classes() const { return walk_.classes(); }
+  const State* row(Config at) { return walk_.row(at); }
+  Config arrive(Config from, State raw) { return walk_.arrive(from, raw); }
+  Config arrive_last(Config from, State raw) { return bytes_ends_ ? Config{raw} : walk_.arrive(from, raw); }
+
+ private:
+  Walk& walk_;
+  const bool bytes_ends_;  // a token ends with its bytes
 };
 
 // What a mask is made of: fragment rows with exceptions, and single tokens.
@@ -108,15 +124,18 @@ class Composition {
       }
       Split at = split_of(node);
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
+      if (has_many_exits(at, fragment) && go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
-        if (gather_walk(walk, place, narrow_, out)) continue;
-        if (auto members = members_of(node); !members.empty()) {
+        const std::vector<NodeId> members = members_of(node);
+        if (!any_known(members, top) && gather_walk(walk, place, narrow_, out)) continue;
+        if (!members.empty()) {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
         }
         if (at) fragment = make_fragment(at, top);
+        if (has_many_exits(at, fragment) && go_on(node, at)) fragment = make_fragment(at, top);
       }
-      if (fragment && fragment->usable && fits(at, *fragment) && gather_split(walk, place, at, *fragment, out)) {
+      if (fragment && fragment->usable && fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
         if (exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
       } else {
         gather_below(walk, place, out, pending);
@@ -164,6 +183,8 @@ class Composition {
   // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
   using Place = std::pair<Config, uint32_t>;
 
+  static constexpr size_t kManyExits = 1'024;  // tokens
+  static constexpr ptrdiff_t kNarrowRow = 64;  // words of a row in which few walks of the vocabulary find tokens
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 
@@ -231,6 +252,7 @@ class Composition {
   bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
+    Leading<Walk> leading(walk, bytes_);
     auto take = [&](uint32_t index, Config end) {
       if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
@@ -241,10 +263,10 @@ class Composition {
         const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
         out.neighbours.emplace_back(trie.strings() + first, last - first);
       };
-      trie.walk(walk, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
+      trie.walk(leading, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
       return true;
     }
-    const bool whole = trie.walk_few(walk, place.first, path_, take, limit, place.second);
+    const bool whole = trie.walk_few(leading, place.first, path_, take, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
   }
@@ -280,10 +302,19 @@ class Composition {
   bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, Gathered& out) {
     Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
     if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
+    if (at.widened != kUnbounded) {
+      // Of tokens that come near the bounds that were left out, by trying.
+      for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
+        row.removed.push_back(token);
+        if (!is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token])))) out.tokens.push_back(token);
+      }
+      std::ranges::sort(row.removed);
+    }
     const std::vector<uint32_t> apart = row.removed;
     for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
-    for_residuals(walk, place.first, at, fragment, [&](uint32_t token, Config) {
+    Leading<Walk> leading(walk, bytes_);
+    for_residuals(leading, place.first, at, fragment, [&](uint32_t token, Config) {
       if (!std::ranges::binary_search(apart, token)) out.tokens.push_back(token);
     });
     return true;
@@ -352,11 +383,30 @@ class Composition {
 
   Split split_of(NodeId node) {
     Split found = bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
-    return found.widened < vocabulary_.trie().max_depth() ? Split{} : found;
+    return found.widened < Vocabulary::kLong ? Split{} : found;
   }
-  // Whether bounds that the fragment leaves out do not matter to any token.
-  bool fits(const Split& at, const Fragment& fragment) const {
-    return at.widened == kUnbounded || at.widened - vocabulary_.trie().max_depth() >= fragment.completion;
+  // Whether so many tokens leave a fragment that a longer one is better.
+  static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
+    return at.open && fragment && fragment->tokens.size() > kManyExits;
+  }
+  // Whether the split can be put off to the next single byte; then it is.
+  bool go_on(NodeId node, Split& at) {
+    const Split further = bytes_.with_arena([&](Arena& arena) { return split_before_byte(arena, node); });
+    if (further) at = further;
+    return static_cast<bool>(further);
+  }
+  // Whether bounds that the fragment leaves out do not matter to any token, or to long ones only.
+  bool fits(const Split& at, const Fragment& fragment, uint32_t top) const {
+    const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();
+    return at.widened == kUnbounded || (at.widened >= longest && at.widened - longest >= fragment.completion);
+  }
+  // Whether some part of a union splits at a fragment that is known: then a narrow walk would be given up.
+  bool any_known(const std::vector<NodeId>& members, uint32_t top) {
+    return std::ranges::any_of(members, [&](NodeId member) {
+      const Split at = split_of(member);
+      const auto fragment = at ? known_fragment(at, top) : nullptr;
+      return fragment && fragment->usable && std::ranges::count(fragment->row, 0u) < static_cast<ptrdiff_t>(fragment->row.size()) - kNarrowRow;
+    });
   }
   // Where an expression begins with one token of a class: what that is, and what follows; else empty.
   std::pair<NodeId, NodeId> begun(NodeId node) {

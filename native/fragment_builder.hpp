@@ -40,12 +40,6 @@ class FragmentBuilder {
     uint16_t iterations;
   };
 
-  // Neighbours in the trie that all lead to one state.
-  struct Span {
-    uint32_t first, last;  // places in the order of the trie's strings
-    State state;
-  };
-
   void walk(Fragment& fragment) {
     std::vector<State> path;
     std::vector<uint16_t> counts(trie_.max_depth() + 1, 0);
@@ -65,6 +59,7 @@ class FragmentBuilder {
         return;
       }
       if (exits[node.depth - 1]) fragment.ambiguous = true;
+      if (!split_.counted) return stay(fragment, node.first, last, state);
       for (uint32_t k = node.first; k < last; ++k) inside_.push_back({trie_.string_at(k), state, counts[node.depth]});
     };
     auto leave = [&](uint32_t index) {
@@ -83,9 +78,21 @@ class FragmentBuilder {
     auto stays = [&](uint32_t index, State state) { return (vocabulary_.groups()[index] & ~loops.of(state)) == 0; };
     auto whole = [&](uint32_t index, State state) {
       if (exits[trie_.node(index).depth]) fragment.ambiguous = true;
-      spans_.push_back({trie_.node(index + 1).first, trie_.node(trie_.node(index).end).first, state});
+      stay(fragment, trie_.node(index + 1).first, trie_.node(trie_.node(index).end).first, state);
     };
     trie_.walk(automaton_, start_, path, enter, leave, top_, stays, whole);
+  }
+
+  // The strings of the trie from `first` to `last`, which all lead to a state inside.
+  void stay(Fragment& fragment, uint32_t first, uint32_t last, State state) {
+    for (uint32_t k = first; k < last; ++k) allow(fragment, trie_.string_at(k));
+    represent(fragment, trie_.string_at(first), {state, uint16_t{0}});
+  }
+  static void allow(Fragment& fragment, uint32_t token) { fragment.row[token >> 5] |= 1u << (token & 31); }
+  void represent(Fragment& fragment, uint32_t token, std::pair<State, uint16_t> place) {
+    if (place == std::exchange(last_met_, place) || !met_.insert(place).second) return;
+    fragment.representatives.push_back(token);
+    fragment.representative_iterations.push_back(place.second);
   }
 
   void add_entry(uint32_t token, uint32_t depth, uint16_t completed) {
@@ -100,26 +107,14 @@ class FragmentBuilder {
 
   // Whether the fragment is worth its memory.
   bool finish(Fragment& fragment) {
-    auto allow = [&](uint32_t token) { fragment.row[token >> 5] |= 1u << (token & 31); };
-    for (const Inside& inside : inside_) allow(inside.token);
-    for (const Span& span : spans_) {
-      for (uint32_t k = span.first; k < span.last; ++k) allow(trie_.string_at(k));
-    }
+    for (const Inside& inside : inside_) allow(fragment, inside.token);
     std::vector<uint32_t> order(suffixes_.size());
     std::iota(order.begin(), order.end(), 0);
     fragment.residuals = std::make_unique<Trie>(suffixes_, std::move(order));
     fragment.tokens = std::move(entry_tokens_);
     fragment.completed = std::move(completed_);
-    std::set<std::pair<State, uint16_t>> met;
-    std::pair<State, uint16_t> last_met{kDead, 0};  // neighbours mostly lead to one place
-    auto represent = [&](uint32_t token, std::pair<State, uint16_t> place) {
-      if (place == std::exchange(last_met, place) || !met.insert(place).second) return;
-      fragment.representatives.push_back(token);
-      fragment.representative_iterations.push_back(place.second);
-    };
-    for (const Inside& inside : inside_) represent(inside.token, {inside.state, inside.iterations});
-    for (const Span& span : spans_) represent(trie_.string_at(span.first), {span.state, uint16_t{0}});
-    if (split_.widened != kUnbounded) fragment.completion = longest_completion(met);
+    for (const Inside& inside : inside_) represent(fragment, inside.token, {inside.state, inside.iterations});
+    if (split_.widened != kUnbounded) fragment.completion = longest_completion(met_);
     if (!split_.counted) return true;
     sort_by_iterations();
     size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
@@ -205,8 +200,9 @@ class FragmentBuilder {
   Split split_;
   const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
-  std::vector<Inside> inside_;
-  std::vector<Span> spans_;
+  std::vector<Inside> inside_;  // counted: tokens of the row
+  std::set<std::pair<State, uint16_t>> met_;
+  std::pair<State, uint16_t> last_met_{kDead, 0};  // neighbours mostly lead to one place
   std::vector<std::string_view> suffixes_;
   std::vector<uint32_t> entry_tokens_;
   std::vector<uint16_t> completed_;

@@ -36,6 +36,7 @@ struct Split {
   uint32_t low = 0, high = kUnbounded;
   uint32_t widened = kUnbounded;
   bool counted = false;
+  bool open = false;  // no byte ends it: split_before_byte() may find a better one
   explicit operator bool() const { return fragment != kEmpty; }
 };
 
@@ -225,11 +226,10 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     }
     Split found;
     const NodeId terminator = take_set(arena, rest);
-    if (terminator == kEpsilon) {
-      if (Split whole = split_before_byte(arena, id)) return whole;
-    }
-    found.counted = node.high != kUnbounded;
-    if (found.counted && terminator == kEpsilon) return {};
+    const bool one_by_one = arena[node.a].kind == Kind::Set || arena[node.a].kind == Kind::Machine;
+    found.counted = node.high != kUnbounded || (node.low > 1 && terminator != kEpsilon && one_by_one);
+    if (found.counted && terminator == kEpsilon) return split_before_byte(arena, id);
+    found.open = terminator == kEpsilon;
     found.low = node.low;
     found.high = node.high;
     NodeId loop = found.counted ? arena.repeat(node.a, 0, kUnbounded) : element;

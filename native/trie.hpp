@@ -82,14 +82,17 @@ class Trie {
     stack[nodes_[top].depth] = start;
     const uint32_t behind = nodes_[top].end;
     const uint8_t* classes = automaton.classes();
+    std::vector<Steps<Automaton, Position>> steps(max_depth_ + 1);
     for (uint32_t i = top + 1; i < behind;) {
       const TrieNode& node = nodes_[i];
-      Position state = automaton.next(stack[node.depth - 1], classes[node.byte]);
+      const bool last = node.end == i + 1;
+      Position state = steps[node.depth - 1].next(automaton, stack[node.depth - 1], classes[node.byte], last);
       if (is_dead(state)) {
         leave(i);
         i = node.end;
         continue;
       }
+      if (!last) steps[node.depth] = {};
       stack[node.depth] = state;
       enter(i, state);
       if (node.end - i > kWorthAsking && stays(i, state)) {
@@ -110,24 +113,33 @@ class Trie {
     uint32_t depth = first_depth, at = child_first_[top], end = child_first_[top + 1];
     stack[depth] = start;
     const uint8_t* classes = automaton.classes();
-    struct Range {
+    struct Open {
       uint32_t at, end;
+      Steps<Automaton, Position> steps;
     };
-    std::array<Range, 256> few;  // children still to come of the nodes above, by depth
-    std::vector<Range> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
-    Range* const open = many.empty() ? few.data() : many.data();
+    std::array<Open, 256> few;  // children still to come of the nodes above, by depth
+    std::vector<Open> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
+    Open* const open = many.empty() ? few.data() : many.data();
+    Steps<Automaton, Position> steps{};
     for (;;) {
       if (at == end) {
         if (depth == first_depth) return true;
         at = open[--depth].at;
         end = open[depth].end;
+        steps = open[depth].steps;
         continue;
       }
-      Position state = automaton.next(stack[depth], classes[child_bytes_[at]]);
-      const uint32_t node = children_[at++];
+      const uint32_t node = children_[at];
+      const bool last = child_first_[node] == child_first_[node + 1];
+      Position state = steps.next(automaton, stack[depth], classes[child_bytes_[at++]], last);
       if (is_dead(state)) continue;
       if (limit-- == 0) return false;
-      open[depth] = {at, end};
+      if (last) {
+        enter(node, state);
+        continue;
+      }
+      open[depth] = {at, end, steps};
+      steps = {};
       stack[++depth] = state;
       enter(node, state);
       at = child_first_[node];
@@ -137,6 +149,26 @@ class Trie {
 
  private:
   static constexpr uint32_t kWorthAsking = 1;  // nodes
+
+  // The steps from one position. Where the automaton has rows, the row is looked up once, and dead steps are seen in it;
+  // `last`: the string goes no further, which some automata make use of.
+  template <class Automaton, class Position>
+  struct Steps {
+    const uint32_t* row;
+    Position next(Automaton& automaton, const Position& from, uint8_t byte_class, bool last) {
+      if constexpr (requires { automaton.row(from); }) {
+        if (!row) row = automaton.row(from);
+        const uint32_t raw = row[byte_class];
+        if constexpr (requires { automaton.arrive_last(from, raw); }) {
+          if (last && raw != 0) return automaton.arrive_last(from, raw);
+        }
+        if constexpr (requires { automaton.arrive(from, raw); }) return raw == 0 ? Position{} : automaton.arrive(from, raw);
+        else return raw;
+      } else {
+        return automaton.next(from, byte_class);
+      }
+    }
+  };
 
   void list_children() {
     const uint32_t count = static_cast<uint32_t>(num_nodes());

@@ -4,7 +4,9 @@
 // differently (a stripped space, a missing separator), `initial` holds those forms. Tries are built on first use.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -117,6 +119,18 @@ class Vocabulary {
   }
   // The most quotation marks in a token.
   size_t most_quotes() const { return quoting(1), most_quotes_; }
+  // The tokens with more bytes than so many, which are at least kLong. O(tokens) the first time.
+  static constexpr size_t kLong = 32;
+  std::span<const uint32_t> longer_than(size_t bytes) const {
+    std::call_once(long_found_, [this] {
+      for (uint32_t token = 0; token < size(); ++token) {
+        if (tokens_[token].size() > kLong) long_.push_back(token);
+      }
+      std::ranges::stable_sort(long_, std::greater(), [this](uint32_t token) { return tokens_[token].size(); });
+    });
+    const auto end = std::ranges::partition_point(long_, [&](uint32_t token) { return tokens_[token].size() > bytes; });
+    return {long_.begin(), end};
+  }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
     return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
@@ -128,8 +142,8 @@ class Vocabulary {
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable std::once_flag built_, initial_built_, quoting_found_, separating_found_;
-  mutable std::vector<uint32_t> quoting_;
+  mutable std::once_flag built_, initial_built_, quoting_found_, separating_found_, long_found_;
+  mutable std::vector<uint32_t> quoting_, long_;
   mutable std::array<size_t, 3> quoting_ends_{};
   mutable std::vector<uint32_t> separating_;
   mutable size_t separating_quoting_ = 0, most_quotes_ = 0;

@@ -48,7 +48,8 @@ class Walker {
   const uint8_t* classes() const { return bytes_.classes(); }
   Config start() const { return {bytes_.start(), kBottom}; }
 
-  Config next(Config from, uint32_t byte_class) { return arrive(from, bytes_.row(from.state)[byte_class]); }
+  const State* row(Config at) { return bytes_.row(at.state); }
+  Config next(Config from, uint32_t byte_class) { return arrive(from, row(from)[byte_class]); }
   Config step(Config from, uint8_t byte) { return next(from, bytes_.classes()[byte]); }
   Config run(Config config, std::string_view bytes) {
     for (unsigned char byte : bytes) {
