@@ -50,9 +50,6 @@ class Room:
     far: int = 0
 
 
-_EVERYTHING = Room(MANY, thin=False)
-
-
 def fresh_text(cells: tuple[Strings, ...]) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
     found = room(cells)
@@ -64,7 +61,8 @@ def fresh_text(cells: tuple[Strings, ...]) -> Expr:
 def room(cells: tuple[Strings, ...]) -> Room:
     """How many texts a union of cells has."""
     if len(cells) == 1 and cells[0].values is None and not cells[0].parts and cells[0].high is None:
-        return _EVERYTHING
+        near, far = (_least_length(cells[0], number) for number in (NEAR, FAR))
+        return Room(MANY, thin=False, near=near, far=far)
     return _room(cells)
 
 

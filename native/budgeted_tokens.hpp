@@ -176,10 +176,21 @@ class BudgetedTokens {
   // A completion that fits, from where the exclusion is.
   std::optional<std::string> look(Config end) {
     if (is_dead(end) || automaton_.distance(end, stacks_) > left_) return std::nullopt;
+    // What completes the text behind another token often does so here, or but for the bytes that this one has more.
+    for (size_t k = offers_.size(); k-- > 0 && k + kMostOffers >= offers_.size();) {
+      for (size_t more = 0; more < std::min(kMostMore, offers_[k].size()); ++more) {
+        std::string rest = offers_[k].substr(more);
+        if (!completion_.fits(end, rest, left_)) continue;
+        if (more) offers_.push_back(rest);
+        return rest;
+      }
+    }
     std::optional<std::string> text = completion_.within(end, left_);
     if (text && std::ranges::find(offers_, *text) == offers_.end()) offers_.push_back(*text);
     return text;
   }
+
+  static constexpr size_t kMostOffers = 3, kMostMore = 8;
 
   TokenAutomaton& automaton_;
   ByteAutomaton& bytes_;

@@ -88,7 +88,7 @@ class Completion {
   }
 
  private:
-  static constexpr size_t kMostTried = 4096, kMostKnown = 64, kMostLonger = 4;
+  static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4;
 
   struct Place {
     size_t length;
@@ -105,6 +105,21 @@ class Completion {
     return !is_dead(end) && automaton_.accepting(end);
   }
 
+  // Bytes that may lead to different places: one of each class, and those that known strings go on with. Letters last,
+  // and so first among equals.
+  std::vector<char> ways() const {
+    const Reading& at = exclusion_.reading();
+    const bool all = Exclusion::matches(at) && at.letters.phase != Unescaper::kPlain;
+    std::vector<bool> met(bytes_.num_classes());
+    std::vector<char> found;
+    for (int k = 255; k >= 0; --k) {
+      const uint8_t byte = static_cast<uint8_t>((k + '{') % 256);
+      if (all || exclusion_.goes_on(byte)) found.push_back(static_cast<char>(byte));
+      else if (const uint32_t c = bytes_.classes()[byte]; !met[c]) met[c] = true, found.push_back(static_cast<char>(byte));
+    }
+    std::ranges::reverse(found);
+    return found;
+  }
   std::optional<std::string> find(Config start) {
     const StacksTrial trial(stacks_);
     const Exclusion::Checkpoint before = exclusion_.checkpoint();
@@ -117,8 +132,8 @@ class Completion {
       queue.pop();
       const Config from = exclusion_.run(bytes_, walker_, start, text);
       const Exclusion::Checkpoint here = exclusion_.checkpoint();
-      for (int k = 0; k < 256 && !found; ++k) {
-        const char byte[] = {static_cast<char>((k + '{') % 256)};  // letters last, and so first among equals
+      for (const char next : ways()) {
+        const char byte[] = {next};
         const Config to = exclusion_.run(bytes_, walker_, from, {byte, 1});
         Reading reading = exclusion_.reading();
         if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, reading)) {
@@ -127,6 +142,7 @@ class Completion {
           else if (seen.insert({to, reading}).second) queue.push({text.size() + automaton_.bytes_left(to, stacks_), number++, text + byte[0]});
         }
         exclusion_.restore(here);
+        if (found) break;
       }
       exclusion_.restore(before);
     }

@@ -95,6 +95,8 @@ class Exclusion {
   };
 
   const Reading& reading() const { return now_; }
+  // Whether a known string that matches goes on with a byte.
+  bool goes_on(uint8_t byte) const { return matches(now_) && child(now_.match, byte) != 0; }
   // What is read of the name or item that is being read.
   std::string value_so_far() const {
     std::string value;

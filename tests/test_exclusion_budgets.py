@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, allowed
+from support.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, allowed, text_of
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema import json_schema
@@ -76,3 +76,75 @@ def test_a_budget_with_names_of_a_small_set(tekken: Vocabulary, pattern: str) ->
     automaton = compile(json_schema({**schema, "minProperties": 3}, whitespace="compact"), tekken)
     matcher = automaton.matcher(max_tokens=automaton.distance() + 2)
     assert matcher.max_tokens_left
+
+
+LONG = ["x|[qxz]{40}", "international|[ab]{20,}", "a{1,30}", "[ab]{2}|c{30}", "ab|ac|a{20}(bc)*"]
+
+
+def named(pattern: str, low: int, *, other: bool) -> dict[str, Any]:
+    """Objects of members with names out of a pattern; with ``other``, also of members that take longer."""
+    long = {"^(x|a+)y$": {"const": "a value that takes a while"}} if other else {}
+    patterns = {f"^({pattern})$": {"type": "null"}, **long}
+    return {
+        "type": "object",
+        "patternProperties": patterns,
+        "additionalProperties": False,
+        "minProperties": low,
+    }
+
+
+def items(pattern: str, low: int) -> dict[str, Any]:
+    """Arrays of different strings out of a pattern."""
+    each = {"type": "string", "pattern": f"^({pattern})$"}
+    return {"type": "array", "items": each, "uniqueItems": True, "minItems": low}
+
+
+@pytest.mark.parametrize("pattern", LONG)
+def test_no_mask_is_empty_where_strings_are_long(pattern: str) -> None:
+    """Where the shortest strings are used up, others take many more tokens; a budget that was taken on is kept."""
+    for seed in range(4):
+        rng = random.Random(seed)
+        low = rng.randrange(4)
+        schema = items(pattern, low) if seed == 0 else named(pattern, low, other=seed == 1)
+        constraint = json_schema(schema, whitespace="compact")
+        automaton = compile(constraint, VOCABULARY)
+        least = automaton.matcher().distance()
+        for more in (0, 1, 3, 8, 20, 40):
+            matcher = automaton.matcher(max_tokens=least + more)
+            while not matcher.is_terminated() and matcher.max_tokens_left:
+                ways = sorted(allowed(matcher))
+                assert ways, (schema, text_of(matcher), least, more)
+                old = [token for token in ways if token in matcher.tokens]
+                assert matcher.accept_token(rng.choice(old if old and rng.random() < 0.5 else ways))
+            text = text_of(matcher)
+            assert matcher.is_accepting() and constraint.accepts(text), text
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {**STRINGS, "uniqueItems": True, "minItems": 3},
+        items("[ab]{1,2}", 3),
+        named("[ab]+", 3, other=False),
+        named("a?b?", 2, other=True),
+        {"type": "object", "minProperties": 2, "additionalProperties": {"type": "string"}},
+    ],
+)
+def test_each_token_of_a_mask_is_accepted_and_leads_on(schema: Any) -> None:
+    """Tokens are judged in groups; those that would spell a string of the group's completion are looked at alone."""
+    automaton = compile(json_schema(schema, whitespace="compact"), VOCABULARY)
+    least = automaton.matcher().distance()
+    rng = random.Random(5)
+    looked_at = 0
+    for more in (0, 0, 1, 2, 4):
+        matcher = automaton.matcher(max_tokens=least + more)
+        while not matcher.is_terminated() and matcher.max_tokens_left:
+            ways = sorted(allowed(matcher))
+            for token in ways:
+                after = matcher.fork()
+                assert after.accept_token(token), (text_of(matcher), TOKENS[token])
+                assert after.is_terminated() or after.is_accepting() or allowed(after)
+                looked_at += 1
+            few = [token for token in ways if token in TYPED]
+            assert matcher.accept_token(rng.choice(few or ways))
+    assert looked_at > 50
