@@ -5,8 +5,8 @@ schema of its arguments. Sequential Monte Carlo draws k particles a request with
 which do not know how many tokens are left; masks of what can still be completed (GCD); and the look-ahead of a hidden
 Markov model, distilled from the model and multiplied with the automaton (P-GCD). One particle is drawn in the end, by
 weight. Beside them, the model without a constraint. Requests are of two kinds: those whose call fits into the tokens,
-and any, of which most must be cut short. Satisfied is what Python's ``json`` reads and has the arguments of
-its tool; right is what equals the call that the request was made of. Writes docs/experiments/json-calls.md and .png.
+and any, of which about half must be cut short. Satisfied is what Python's ``json`` reads and has the arguments of its
+tool; right is what equals the call that the request was made of. Writes docs/experiments/json-calls.md and .png.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
         [
             "Requests whose call fits into the tokens:",
             table(heading, results["calls that fit"]),
-            "Requests as they come, of which most calls need more tokens (so that few can be right):",
+            "Requests as they come; about half of the calls need more tokens, and cannot be right:",
             table(heading, results["calls of any length"]),
         ],
         lambda axes: plot(axes, results),
