@@ -8,7 +8,7 @@ Which sequences: the tokenizer's own of each label (``"canonical"``), or all tha
 probability of the text itself. A model is no automaton: what it thinks depends on the tokens, not on the state they
 lead to. So all paths of the token automaton are summed, and their number, exponential in a label's length, is bounded.
 
-``multi_label`` decodes texts of ``multi_choice`` label by label; sets too large to score are for ``label_search``.
+Several labels are for ``label_lists``, sets too large to score for ``label_search``.
 
 Cost: nodes of the trie times the model's cost of a token, in calls of up to a thousand nodes. Rejected: a row for each
 label (the prompt's cache copied, shared beginnings scored again), and scores of the first tokens alone.
@@ -22,22 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tokenfst.automata.taxonomy import multi_choice
 from tokenfst.budget import Budget
 from tokenfst.decoding.jump_forward import Encode
 from tokenfst.decoding.label_pass import score_trie
-from tokenfst.decoding.label_tries import (
-    LabelTrie,
-    LeadingSpace,
-    Tokenization,
-    canonical_tokens,
-    label_trie,
-    model_over,
-)
-from tokenfst.decoding.language_model import Prompts, one_prompt, prompt_rows
-from tokenfst.decoding.token_tree import TokenTree
-from tokenfst.decoding.tree_session import tree_session, tree_sessions
-from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
+from tokenfst.decoding.label_tries import LeadingSpace, Tokenization, label_trie, model_over
+from tokenfst.decoding.language_model import Prompts, prompt_rows
+from tokenfst.decoding.tree_session import tree_sessions
+from tokenfst.errors import LogitsError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
@@ -95,7 +86,7 @@ def label_probabilities(
     trie = label_trie(labels, vocabulary, tokenization, leading_space, encode, budget or Budget())
     stops = vocabulary.eos_token_ids if end else ()
     joint = torch.cat([score_trie(session, trie, stops) for session in tree_sessions(language_model, begun)])
-    return LabelScores(tuple(labels), _normalised(joint), joint)
+    return LabelScores(tuple(labels), normalised(joint), joint)
 
 
 def classify(
@@ -106,61 +97,8 @@ def classify(
     return [best[0][0] for best in scores.best()]
 
 
-def multi_label(
-    model: Any,
-    prompt: Sequence[int],
-    labels: Sequence[str],
-    vocabulary: Vocabulary,
-    *,
-    separator: str = ", ",
-    threshold: float = 0.5,
-    min: int = 1,
-    max: int | None = None,
-    leading_space: LeadingSpace = "none",
-    encode: Encode | None = None,
-    width: int | None = None,
-) -> list[tuple[str, float]]:
-    """Several different labels, as a text of ``multi_choice`` has them: each the most probable one after the prompt and
-    those before it, with its probability among what may come next: the labels not used yet, and the end.
-
-    Stops where that is less than ``threshold`` (but not before ``min`` labels), or after ``max``. A label's probability
-    includes that the end or a separator follows. Raises what ``label_probabilities`` and ``multi_choice`` do.
-    """
-    if not 0 <= threshold <= 1:
-        raise DecodingError(f"threshold={threshold} is no probability")
-    multi_choice(labels, separator, min=min, max=max, leading_space=leading_space)  # or it says what is wrong
-    language_model = model_over(model, vocabulary, width)
-    space = " " if leading_space == "required" else ""
-    first = {label: canonical_tokens(space + label, vocabulary, encode) for label in labels}
-    later = {label: canonical_tokens(separator + label, vocabulary, encode) for label in labels}
-    session = tree_session(language_model.start([one_prompt(prompt)]))
-    ends = list(vocabulary.eos_token_ids)
-    found: dict[str, float] = {}
-    most = len(labels) if max is None else max
-    while len(found) < most:
-        left = [label for label in labels if label not in found]
-        sequences = [(later if found else first)[label] for label in left]
-        tree, nodes = TokenTree.of_sequences(sequences)
-        goes_on = {later[label][0] for label in left} if len(left) > 1 and len(found) + 1 < most else set()
-        joint = score_trie(
-            session, LabelTrie(tree, nodes, list(range(len(left))), len(left)), [*ends, *sorted(goes_on)]
-        )[0]
-        if len(found) >= min:
-            log_probs = session.logits[0].double().log_softmax(0)
-            joint = torch.cat([joint, log_probs[ends].logsumexp(0, keepdim=True)])
-        shares = _normalised(joint.unsqueeze(0))[0].exp()
-        place = int(shares[: len(left)].argmax())
-        if len(found) >= min and float(shares[place]) < threshold:
-            break
-        found[left[place]] = float(shares[place])
-        if len(found) < most:
-            device = language_model.device
-            ids = torch.tensor([sequences[place]], device=device)
-            session.extend(torch.zeros(1, dtype=torch.long, device=device), ids)
-    return list(found.items())
-
-
-def _normalised(joint: torch.Tensor) -> torch.Tensor:
+def normalised(joint: torch.Tensor) -> torch.Tensor:
+    """ln of probabilities that sum to one in each row. Raises ``LogitsError`` where a row has none."""
     total = joint.logsumexp(dim=1, keepdim=True)
     if not bool(total.isfinite().all()):
         row = int((~total.isfinite()).nonzero()[0, 0])

@@ -9,20 +9,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+
+T = TypeVar("T")
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "experiments"
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One run. ``name``: of the files. ``full``: more of everything. Torch computes on one thread."""
+    """One run. ``name``: of the files. ``size``: "quick", "usual" or "full". Torch computes on one thread."""
 
     name: str
     title: str
-    full: bool
+    size: str
     folder: Path
     begin: float
 
@@ -30,12 +32,19 @@ class Experiment:
     def start(cls, name: str, description: str) -> Experiment:
         """Read the command line; ``description``: the calling module's text, whose first line is the title."""
         parser = argparse.ArgumentParser(description=description)
-        parser.add_argument("--full", action="store_true", help="more of everything: takes far longer")
+        sizes = parser.add_mutually_exclusive_group()
+        sizes.add_argument("--full", action="store_true", help="more of everything: takes far longer")
+        sizes.add_argument("--quick", action="store_true", help="a few of everything: whether it works")
         parser.add_argument("--folder", type=Path, default=FOLDER, help="where the table and the figure go")
         options = parser.parse_args()
         torch.set_num_threads(1)
         title = description.strip().splitlines()[0].split(": ", 1)[0].rstrip(".")
-        return cls(name, title, options.full, options.folder, time.perf_counter())
+        size = "full" if options.full else "quick" if options.quick else "usual"
+        return cls(name, title, size, options.folder, time.perf_counter())
+
+    def pick(self, quick: T, usual: T, full: T) -> T:
+        """What goes with the size of this run."""
+        return {"quick": quick, "usual": usual, "full": full}[self.size]
 
     def note(self, text: str) -> None:
         """A line on the terminal, with the time since the start."""
@@ -51,7 +60,7 @@ class Experiment:
         figure = Figure(figsize=(4.6 * columns, 3.6), layout="constrained")
         draw(figure.subplots(1, columns))
         figure.savefig(self.folder / f"{self.name}.png", dpi=110)
-        command = f"python examples/{Path(sys.argv[0]).name}" + (" --full" if self.full else "")
+        command = f"python examples/{Path(sys.argv[0]).name}" + self.pick(" --quick", "", " --full")
         seconds = time.perf_counter() - self.begin
         parts = [
             f"# {self.title}",

@@ -30,7 +30,8 @@ def main() -> None:
     run = Experiment.start("infilling", __doc__ or "")
     loaded, draw = load(), random.Random(2026)
     sentences = [item.sentences[0] for item in commongen("held out") if fits(item.sentences[0])]
-    sentences = sentences if run.full else sentences[:: len(sentences) // 40][:40]
+    count = run.pick(3, 40, len(sentences))
+    sentences = sentences[:: len(sentences) // count][:count]
     results: dict[str, list[tuple[float, ...]]] = {name: [] for name in DECODERS}
     shown = []
     for share in SHARES:

@@ -61,9 +61,9 @@ def main() -> None:
     draw = np.random.default_rng(2026)
     rule = ltlf(FORMULAS, CLOTHES).closed()
     model, images, labels = classifier(draw)
+    each = run.pick(8, 500, 2000)
     streams = {
-        length: stream(model, images, labels, sequences(rule, length, 2000 if run.full else 500, draw), draw)
-        for length in LENGTHS
+        length: stream(model, images, labels, sequences(rule, length, each, draw), draw) for length in LENGTHS
     }
     count = sum(len(truth) for truth, _ in streams.values())
     run.note(f"{count} sequences; images alone: {100 * model.score(images, labels):.1f}% right")

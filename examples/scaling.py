@@ -30,7 +30,7 @@ BLOCKS = 16
 def main() -> None:
     run = Experiment.start("scaling", __doc__ or "")
     loaded = load()
-    length = 16384 if run.full else 4096
+    length = run.pick(512, 4096, 16384)
     ids = tokenized(loaded, length, "")
     anything = compile(regex(r"([^\n]|\n[^\n])*"), loaded.vocabulary)
     document = compile(tokenfst.bundled_grammar("json"), loaded.vocabulary)

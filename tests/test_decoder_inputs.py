@@ -21,6 +21,7 @@ from tokenfst import (
     compile,
     gcd_sample,
     generate,
+    label_lists,
     label_probabilities,
     lark_grammar,
     multi_label,
@@ -407,6 +408,9 @@ LABELLERS: dict[str, Callable[..., Any]] = {
     ),
     "classify": lambda model, labels=LABELS, **more: classify(model, [[0]], labels, VOCABULARY, **more),
     "best": lambda model, labels=LABELS, **more: top_labels(model, [0], labels, VOCABULARY, 9, **more),
+    "lists": lambda model, labels=LABELS, **more: label_lists(
+        model, [0], labels, VOCABULARY, separator="(", **more
+    ),
     "several": lambda model, labels=LABELS, **more: multi_label(
         model, [0], labels, VOCABULARY, separator="(", **more
     ),

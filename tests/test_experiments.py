@@ -1,4 +1,4 @@
-"""The parts of the experiments that decide what is right: references, constraints, and how texts are judged."""
+"""The experiments: each runs; and what decides in them: references, constraints, how texts are judged."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import itertools
 import json
 import random
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,3 +91,40 @@ def test_calls_are_judged_as_the_constraint_does() -> None:
             assert not language.accepts(" " + json.dumps(wrong)) and not calls.satisfied(wrong)
         assert not calls.satisfied(value | {"name": "launch"}) and not calls.satisfied([value])
     assert calls.parsed(b'{"name": ') is None and not calls.satisfied(None)
+
+
+EXPERIMENTS = {
+    "ordered_images": ("ordered-images", 10),
+    "scaling": ("scaling", 4),
+    "json_calls": ("json-calls", 17),
+    "infilling": ("infilling", 19),
+    "ordered_commongen": ("ordered-commongen", 13),
+}
+"""Each with the name of its files, and how many rows its tables have behind the first heading."""
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+@pytest.mark.parametrize(
+    "name",
+    ["ordered_images", *(pytest.param(name, marks=pytest.mark.soak) for name in [*EXPERIMENTS][1:])],
+)
+def test_an_experiment_runs_and_what_must_be_whole_is(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One command, a table and a figure; 100 per cent for every decoder that promises it."""
+    experiment = pytest.importorskip(name, reason="needs the extra `experiments`")
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick", "--folder", str(tmp_path)])
+    experiment.main()
+    file, count = EXPERIMENTS[name]
+    assert (tmp_path / f"{file}.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / f"{file}.md").read_text()
+    assert f"`python examples/{name}.py --quick`" in text
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    lines = [line for line in lines if not line[0].startswith("---")]
+    heading, *rows = lines
+    assert len(rows) == count
+    wanted = {"coverage %", "allowed", "particles %"} & set(heading)
+    promised = [row for row in rows if row[0].startswith(("ABS", "GCD", "P-GCD", "reachability"))]
+    for column in wanted:
+        whole = [row[heading.index(column)] for row in promised if len(row) == len(heading)]
+        assert whole and set(whole) == {"100.0"}

@@ -15,9 +15,10 @@ from reference.byte_pairs import train
 from tokenfst import Budget, Vocabulary, choices, compile, multi_choice
 from tokenfst.decoding import label_pass
 from tokenfst.decoding.jump_forward import generate
-from tokenfst.decoding.label_scoring import LabelScores, classify, label_probabilities, multi_label
+from tokenfst.decoding.label_lists import label_lists, multi_label
+from tokenfst.decoding.label_scoring import LabelScores, classify, label_probabilities
 from tokenfst.decoding.label_search import top_labels
-from tokenfst.decoding.language_model import CallbackModel
+from tokenfst.decoding.language_model import CallbackModel, Prompts, Session, as_language_model
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -222,6 +223,93 @@ def test_several_labels_step_by_step(vocabulary: Vocabulary, llama: LlamaForCaus
         assert multi_label(llama, prompt, labels, vocabulary, threshold=1.0, min=0) == []
 
 
+def every_list(
+    llama: LlamaForCausalLM,
+    vocabulary: Vocabulary,
+    prompt: list[int],
+    labels: list[str],
+    least: int,
+    most: int,
+) -> dict[tuple[str, ...], float]:
+    """The twin: the probability of each list, one forward pass a label and place."""
+    encode = byte_pair_tokenizer(vocabulary).encode
+    ends = list(vocabulary.eos_token_ids)
+    found = {}
+    pending: list[tuple[tuple[str, ...], list[int], float]] = [((), list(prompt), 1.0)]
+    for used, context, share in pending:  # grows meanwhile
+        left = [each for each in labels if each not in used]
+        if not left or len(used) == most:
+            found[used] = share
+            continue
+        ways = {each: encode(((", " if used else "") + each).encode()) for each in left}
+        more = {encode(f", {each}".encode())[0] for each in left}
+        stops = [*ends, *(more if len(left) > 1 and len(used) + 1 < most else ())]
+        weight = {each: math.exp(alone(llama, context, way, stops)) for each, way in ways.items()}
+        stop = math.exp(alone(llama, context, [], ends)) if len(used) >= least else 0.0
+        total = sum(weight.values()) + stop
+        if len(used) >= least:
+            found[used] = share * stop / total
+        pending += [((*used, each), context + ways[each], share * weight[each] / total) for each in left]
+    return found
+
+
+@pytest.mark.parametrize(("least", "most"), [(1, None), (0, 2), (2, 2)])
+def test_lists_of_labels_are_those_of_the_enumeration(
+    vocabulary: Vocabulary, llama: LlamaForCausalLM, least: int, most: int | None
+) -> None:
+    labels = ["happy", "sad", "sadness"]
+    for prompt in PROMPTS[:2]:
+        twin = every_list(llama, vocabulary, prompt, labels, least, most or 3)
+        found = label_lists(llama, prompt, labels, vocabulary, beams=99, min=least, max=most)
+        assert math.isclose(found.covered, 1, abs_tol=1e-5)
+        assert {labels for labels, _ in found.lists} == twin.keys()
+        for each, share in found.lists:
+            assert math.isclose(share, twin[each], abs_tol=1e-5)
+        shares = [share for _, share in found.lists]
+        assert shares == sorted(shares, reverse=True)
+        for each, share in found.sets():
+            assert math.isclose(share, sum(p for one, p in twin.items() if set(one) == each), abs_tol=1e-5)
+        for label, share in found.marginals().items():
+            assert math.isclose(share, sum(p for one, p in twin.items() if label in one), abs_tol=1e-5)
+        few = label_lists(llama, prompt, labels, vocabulary, beams=2, min=least, max=most)
+        assert len(few.lists) <= 2 and few.covered <= found.covered
+        assert all(math.isclose(share, twin[each], abs_tol=1e-5) for each, share in few.lists)
+        # One beam of as many labels as must be is what multi_label finds.
+        if least == most:
+            (one,) = label_lists(llama, prompt, labels, vocabulary, beams=1, min=least, max=most).lists
+            greedy = multi_label(llama, prompt, labels, vocabulary, threshold=1.0, min=least, max=most)
+            assert list(one[0]) == [label for label, _ in greedy]
+            assert math.isclose(one[1], math.prod(share for _, share in greedy), abs_tol=1e-6)
+
+
+def test_lists_by_models_that_see_no_trees(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
+    """Prompts one by one, a row for each path: the same."""
+    labels = ["happy", "sad", "sadness"]
+
+    class Rows:
+        """The model without its trees."""
+
+        width, device = llama.config.vocab_size, llama.device
+
+        def start(self, prompts: Prompts) -> Session:
+            session = as_language_model(llama).start(prompts)
+            return Plain(session)
+
+    class Plain:
+        def __init__(self, session: Session) -> None:
+            self._session = session
+            self.extend, self.rewind = session.extend, session.rewind
+
+        @property
+        def logits(self) -> torch.Tensor:
+            return self._session.logits
+
+    ours = label_lists(Rows(), [1, 2], labels, vocabulary, beams=99)
+    seen = label_lists(llama, [1, 2], labels, vocabulary, beams=99)
+    assert [each for each, _ in ours.lists] == [each for each, _ in seen.lists]
+    assert all(math.isclose(a[1], b[1], abs_tol=1e-5) for a, b in zip(ours.lists, seen.lists, strict=True))
+
+
 # --- the bugs of the paper's code ---------------------------------------------------------------------
 
 
@@ -319,6 +407,8 @@ def test_bad_input(vocabulary: Vocabulary, llama: LlamaForCausalLM) -> None:
         label_probabilities(narrow, [[1]], ["a"], vocabulary)
     with pytest.raises(LabelError, match="holds the separator"):
         multi_label(llama, [1], ["a, b"], vocabulary)
+    with pytest.raises(DecodingError, match="beams=0"):
+        label_lists(llama, [1], ["a"], vocabulary, beams=0)
     with pytest.raises(DecodingError, match="no probability"):
         multi_label(llama, [1], ["a"], vocabulary, threshold=2)
     with pytest.raises(DecodingError, match="1 or more"):

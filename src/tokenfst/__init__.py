@@ -69,7 +69,8 @@ if TYPE_CHECKING:
     from tokenfst.decoding.hmm_product import HmmProduct
     from tokenfst.decoding.hmm_training import distil_hmm, train_hmm
     from tokenfst.decoding.jump_forward import generate
-    from tokenfst.decoding.label_scoring import classify, label_probabilities, multi_label
+    from tokenfst.decoding.label_lists import label_lists, multi_label
+    from tokenfst.decoding.label_scoring import classify, label_probabilities
     from tokenfst.decoding.label_search import top_labels
     from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.smc import smc
@@ -129,6 +130,7 @@ __all__ = [
     "json_object",
     "json_schema",
     "json_value",
+    "label_lists",
     "label_probabilities",
     "lark_grammar",
     "load",
@@ -183,8 +185,9 @@ _LAZY = {
     "json_object": "tokenfst.automata.json_schema",
     "json_schema": "tokenfst.automata.json_schema",
     "json_value": "tokenfst.automata.json_schema",
+    "label_lists": "tokenfst.decoding.label_lists",
     "label_probabilities": "tokenfst.decoding.label_scoring",
-    "multi_label": "tokenfst.decoding.label_scoring",
+    "multi_label": "tokenfst.decoding.label_lists",
     "smc": "tokenfst.decoding.smc",
     "speculative_generate": "tokenfst.decoding.speculation",
     "start_rows": "tokenfst.decoding.gcd_rows",
