@@ -71,7 +71,10 @@ class ProductRows:
     """P-GCD: the model's probabilities times the weights of a circuit product (``HmmProduct.log_weights``).
 
     ``products``: one for each row, over one hidden Markov model, which knows nothing of the prompts. ``potentials``:
-    whether the product's p_hmm(accepted | row) steers resampling.
+    whether the product's p_hmm(accepted | row) steers resampling. ``defensive``: the share of draws that masks alone
+    decide, as for GCD. Where a look-ahead is wrong, a step multiplies weights by no more than 1 / ``defensive`` times
+    what it would for GCD.
+    Source: Hesterberg, "Weighted average importance sampling and defensive mixture distributions" (1995).
     """
 
     def __init__(
@@ -81,12 +84,14 @@ class ProductRows:
         *,
         corrected: bool = True,
         potentials: bool = True,
+        defensive: float = 0.0,
     ) -> None:
         self._products = list(dict.fromkeys(products))
         self._product = torch.tensor([self._products.index(product) for product in products])
         self._states = torch.tensor([product.start for product in products])
         self._hmm, self._state = products[0].hmm, products[0].hmm.start(len(products)).state
         self._width, self._corrected, self._potentials = width, corrected, potentials
+        self._defensive = defensive
 
     def weigh(self, log_probs: torch.Tensor, left: int) -> torch.Tensor:
         rows, tokens = len(log_probs), self._hmm.vocab_size
@@ -99,7 +104,18 @@ class ProductRows:
                 factors, joint = product.log_weights(here, self._states[own], left, corrected=self._corrected)
                 self._factors[own, :tokens] = factors.to(log_probs)
                 self._joint[own] = joint.to(log_probs)
+        if self._defensive:
+            self._mix(log_probs)
         return log_probs + self._factors
+
+    def _mix(self, log_probs: torch.Tensor) -> None:
+        """Make the factors those of the mixture, whose q̃ sums to one."""
+        forbidden = self._factors == -torch.inf
+        ahead = (log_probs + self._factors).logsumexp(1, keepdim=True).nan_to_num(neginf=0.0)
+        alone = log_probs.masked_fill(forbidden, -torch.inf).logsumexp(1, keepdim=True).nan_to_num(neginf=0.0)
+        share = log_probs.new_tensor(self._defensive)
+        mixed = torch.logaddexp(self._factors - ahead + (-share).log1p(), share.log() - alone)
+        self._factors = mixed.masked_fill(forbidden, -torch.inf)
 
     def taken(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         before = Belief(self._state, self._state.new_zeros(len(tokens)))

@@ -104,6 +104,7 @@ def smc(
     hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None = None,
     corrected: bool = True,
     potentials: bool = True,
+    defensive: float = 0.0,
     resampling: Resampling = "systematic",
     ess_threshold: float = 0.5,
     generator: torch.Generator | None = None,
@@ -116,7 +117,8 @@ def smc(
     one for each; with stacks for "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths.
     ``proposal``: "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what
     the model writes after its prompts; or finished products of the automata with it, to be used again and again.
-    ``corrected``, ``potentials``: of P-GCD; see ``HmmProduct.log_weights`` and above. ``ess_threshold``: particles of a
+    ``corrected``, ``potentials``, ``defensive``: of P-GCD; see ``HmmProduct.log_weights``, above, and ``ProductRows``:
+    the share of tokens that are drawn as for GCD, against look-aheads that are wrong. ``ess_threshold``: particles of a
     prompt are resampled after a step where their effective number is below this share of k; 0 never, 1 (nearly)
     always. ``generator``: of the model's device.
 
@@ -124,10 +126,10 @@ def smc(
     works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
     lacks its model. Later, ``LogitsError`` where the model's scores are no distribution.
     """
-    if particles < 1 or max_tokens < 0 or not 0 <= ess_threshold <= 1:
+    if particles < 1 or max_tokens < 0 or not (0 <= ess_threshold <= 1 and 0 <= defensive <= 1):
         raise ParticleError(
-            f"particles must be at least 1, max_tokens at least 0 and ess_threshold from 0 to 1; they are {particles}, "
-            f"{max_tokens} and {ess_threshold}"
+            "particles must be at least 1, max_tokens at least 0, ess_threshold and defensive from 0 to 1; they are "
+            f"{particles}, {max_tokens}, {ess_threshold} and {defensive}"
         )
     if proposal not in PROPOSALS or length not in ("exact", "at_most") or resampling not in SCHEMES:
         raise ParticleError(
@@ -152,6 +154,7 @@ def smc(
             scored,
             corrected=corrected,
             potentials=potentials,
+            defensive=defensive,
         )
     elif proposal == "lcd":
         found = MaskedRows(ConstraintRows(shared, None, scored, device), ends if length == "exact" else ())

@@ -87,6 +87,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("p-gcd", {}),
     ("p-gcd", {"corrected": False}),
     ("p-gcd", {"potentials": False}),
+    ("p-gcd", {"defensive": 0.2}),
 ]
 
 
@@ -152,6 +153,22 @@ def test_a_model_with_zeros_breaks_nothing() -> None:
         for one in run(50, 4, "p-gcd", hmm=zeros, ess_threshold=1.0, corrected=corrected):
             assert {tuple(tokens) for tokens in one.tokens} <= set(exact)
             assert math.isfinite(one.log_evidence)
+
+
+def test_a_defensive_share_saves_a_look_ahead_that_is_wrong() -> None:
+    """A hidden Markov model that knows `b` only. The weights that make up for it are so rare that 600 runs miss them,
+    and the evidence is far too low; with a share of plain draws they are bounded."""
+    wrong = Hmm(torch.ones(1), torch.ones(1, 1), torch.tensor([[0.05, 0.9499, 0.00005, 0.00005]]))
+    _, evidence = truth("at_most")
+
+    def evidences(proposal: str, **options: Any) -> torch.Tensor:
+        return torch.tensor([math.exp(one.log_evidence) for one in run(600, 4, proposal, **options)])
+
+    poor = {"hmm": wrong, "corrected": False, "potentials": False}
+    assert float(evidences("p-gcd", **poor).mean()) < evidence / 2
+    mixed = evidences("p-gcd", defensive=0.25, **poor)
+    assert abs(float(mixed.mean()) - evidence) < 4 * float(mixed.std()) / math.sqrt(len(mixed))
+    assert torch.allclose(evidences("p-gcd", defensive=1.0, **poor), evidences("gcd"), atol=1e-5)
 
 
 def test_a_perfect_look_ahead_needs_one_particle() -> None:
@@ -371,9 +388,15 @@ def test_what_cannot_be_done_is_refused_before_the_model_is_called(proposal: str
         refused(automata=automaton("(aa)*a"), length="exact", max_tokens=4)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):
         refused(model=CallbackModel(never, 3))
-    with pytest.raises(ParticleError, match="they are 0, 3 and"):
+    with pytest.raises(ParticleError, match="they are 0, 3, 0.5"):
         refused(particles=0)
-    for option in ({"max_tokens": -1}, {"ess_threshold": 1.5}, {"proposal": "best"}, {"resampling": "cubic"}):
+    for option in (
+        {"max_tokens": -1},
+        {"ess_threshold": 1.5},
+        {"defensive": -1},
+        {"proposal": "best"},
+        {"resampling": "cubic"},
+    ):
         with pytest.raises(ParticleError):
             refused(**option)
     with pytest.raises(ModelError, match="2 constraints for 1 prompts"):
