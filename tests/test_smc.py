@@ -388,7 +388,7 @@ def test_what_cannot_be_done_is_refused_before_the_model_is_called(proposal: str
         refused(automata=automaton("(aa)*a"), length="exact", max_tokens=4)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):
         refused(model=CallbackModel(never, 3))
-    with pytest.raises(ParticleError, match="they are 0, 3, 0.5"):
+    with pytest.raises(ParticleError, match="they are 0, 3, 0"):
         refused(particles=0)
     for option in (
         {"max_tokens": -1},
