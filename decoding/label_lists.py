@@ -101,10 +101,8 @@ def multi_label(
         sequence = ways.sequences(len(found))[left[place]]
         found[left[place]] = float(shares[place])
         if len(found) < ways.most:
-            device = language_model.device
-            session.extend(
-                torch.zeros(1, dtype=torch.long, device=device), torch.tensor([sequence], device=device)
-            )
+            ids = torch.tensor([sequence], device=language_model.device)
+            session.extend(torch.zeros(1, dtype=torch.long, device=ids.device), ids)
     return list(found.items())
 
 
@@ -171,15 +169,14 @@ class _Ways:
         leading_space: LeadingSpace,
         encode: Encode | None,
     ) -> None:
-        multi_choice(
-            labels, separator, min=least, max=most, leading_space=leading_space
-        )  # says what is wrong
+        # Says what is wrong.
+        multi_choice(labels, separator, min=least, max=most, leading_space=leading_space)
         space = " " if leading_space == "required" else ""
         self._first = {label: canonical_tokens(space + label, vocabulary, encode) for label in labels}
         self._later = {label: canonical_tokens(separator + label, vocabulary, encode) for label in labels}
         self._ends = list(vocabulary.eos_token_ids)
         self._least = least
-        self.most = len(labels) if most is None else most
+        self.most = len(labels) if most is None else min(most, len(labels))
 
     def sequences(self, count: int) -> dict[str, list[int]]:
         """The tokens of each label behind ``count`` others."""

@@ -220,6 +220,7 @@ def test_several_labels_step_by_step(vocabulary: Vocabulary, llama: LlamaForCaus
         high = max(share for _, share in found[1:]) + 1e-3
         assert multi_label(llama, prompt, labels, vocabulary, threshold=high) == found[:1]
         assert len(multi_label(llama, prompt, labels, vocabulary, threshold=1.0, min=2, max=2)) == 2
+        assert multi_label(llama, prompt, labels, vocabulary, threshold=0.0, max=9) == found
         assert multi_label(llama, prompt, labels, vocabulary, threshold=1.0, min=0) == []
 
 
