@@ -16,6 +16,7 @@ import tokenfst
 from reference.token_automaton import SlowTokenAutomaton
 from tokenfst import (
     Budget,
+    Grammar,
     Language,
     Vocabulary,
     choices,
@@ -27,6 +28,7 @@ from tokenfst import (
     verify_labels,
 )
 from tokenfst._native import Lexicon
+from tokenfst.automata import expression as ex
 from tokenfst.automata.answer import Side
 from tokenfst.automata.json_strings import json_string
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError, UnspellableWarning
@@ -347,6 +349,38 @@ def test_bad_selections() -> None:
 def test_bad_hierarchies(tree: object, message: str) -> None:
     with pytest.raises(ConstraintError, match=message):
         hierarchy(tree)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_labels_are_walked_as_a_pattern_of_them(seed: int) -> None:
+    """Labels are read side by side with the vocabulary, patterns state by state: the same masks, alone and in a
+    grammar with a stack."""
+    rng = random.Random(seed)
+    single = [bytes([byte]) for byte in (range(256) if seed % 3 else b"abc()")]
+    longer = sorted({bytes(rng.choices(b"abc)", k=rng.randint(2, 5))) for _ in range(rng.randint(1, 40))})
+    vocabulary = Vocabulary([*single, *longer, b""], len(single) + len(longer))
+    labels = sorted({"".join(rng.choices("abc", k=rng.randint(1, 7))) for _ in range(rng.randint(1, 30))})
+    pattern = regex("|".join(labels))
+    one, two = choices(labels), pattern
+    if seed % 2:
+        one, two = (
+            Grammar(
+                {"root": ex.union(ex.concat(ex.literal(b"("), ex.call("root"), ex.literal(b")")), each.expr)},
+                "root",
+            )
+            for each in (one, two)
+        )
+    rows = [tokenfst.allocate_token_bitmask(1, len(vocabulary)) for _ in range(2)]
+    both = [tokenfst.compile(each, vocabulary) for each in (one, two)]
+    for _ in range(6):
+        walked = [each.matcher(9) for each in both]
+        while not walked[0].is_terminated() and walked[0].max_tokens_left:
+            for matcher, row in zip(walked, rows, strict=True):
+                matcher.fill_next_token_bitmask(row, 0)
+            np.testing.assert_array_equal(*rows)
+            allowed = np.flatnonzero(np.unpackbits(rows[0].view(np.uint8), bitorder="little"))
+            token = int(rng.choice(allowed.tolist()))
+            assert all(matcher.accept_token(token) for matcher in walked)
 
 
 def test_labels_that_no_token_spells_are_named() -> None:
