@@ -199,9 +199,15 @@ def test_a_deep_and_a_cyclic_hierarchy() -> None:
     for _ in range(5000):
         deep = {"n": deep}
     assert hierarchy_labels(deep, "/", leaf_only=True)[0].count("/") == 5000  # type: ignore[arg-type]
-    deep["again"] = deep
-    with pytest.raises(BudgetExceeded, match="hold itself"):
-        hierarchy_labels(deep, "/", budget=Budget(positions=500))  # type: ignore[arg-type]
+    for small in (Budget(positions=500), Budget(bytes=100_000)):
+        with pytest.raises(BudgetExceeded, match="hold itself"):
+            hierarchy_labels(deep, "/", budget=small)  # type: ignore[arg-type]
+    cyclic: dict[str, object] = {"a": None}
+    cyclic["again"] = [{"b": cyclic}]
+    with pytest.raises(ConstraintError, match="below 'again/b' holds itself"):
+        hierarchy_labels(cyclic, "/")  # type: ignore[arg-type]
+    shared = {"x": None}
+    assert len(hierarchy_labels({"a": shared, "b": {"c": shared}})) == 5
 
 
 # --- the bugs of the paper's code ---------------------------------------------------------------------
@@ -409,6 +415,12 @@ def test_proofs_find_what_is_missing_and_what_is_too_much() -> None:
     tokens = compile(language, toy(b"ab"))
     assert verify_labels(tokens, ["a", "ab", "b"])
     assert verify_labels(tokens, ["a", "ab"]).witness == b"b"
+    own = Vocabulary([*BYTES, b"ab", b""], 257, split_pattern=r"\S+|\s+")
+    canonical = compile(language, own, tokenization="canonical")
+    assert verify_labels(canonical, ["a", "ab", "b"])
+    assert verify_labels(canonical, ["a", "ab"]).witness == b"b"
+    unread = compile(choices(["a", b"\xff"]), own, tokenization="canonical")
+    assert verify_labels(unread, ["a", b"\xff"]).witness == b"\xff"
 
 
 # --- cost ---------------------------------------------------------------------------------------------
