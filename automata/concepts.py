@@ -292,15 +292,20 @@ def concepts(
         own = (each,) if isinstance(each, str) else tuple(each)
         if not own:
             raise LabelError(name, f"the concept {name!r} has no forms")
-        for form in own:
-            if not isinstance(form, str) or not form:
-                raise LabelError(name, f"a form of the concept {name!r} is empty or no text: {form!r}")
-            if any(0xD800 <= ord(character) <= 0xDFFF for character in form):
-                raise LabelError(
-                    form, f"the form {form!r} holds a lone surrogate, which has no UTF-8 encoding"
-                )
-        made[name] = tuple(dict.fromkeys([*own, *(more for form in own for more in inflected(form))]))
+        _check_forms(name, own)
+        more = [form for base in own for form in inflected(base)]
+        _check_forms(name, more)
+        made[name] = tuple(dict.fromkeys([*own, *more]))
     return Concepts(made, boundaries, ignore_case)
+
+
+def _check_forms(name: str, forms: Iterable[object]) -> None:
+    """``LabelError`` for a form that is no text."""
+    for form in forms:
+        if not isinstance(form, str) or not form:
+            raise LabelError(name, f"a form of the concept {name!r} is empty or no text: {form!r}")
+        if any(0xD800 <= ord(character) <= 0xDFFF for character in form):
+            raise LabelError(form, f"the form {form!r} holds a lone surrogate, which has no UTF-8 encoding")
 
 
 class _Chain:

@@ -92,6 +92,9 @@ _TOKENS = {
 }
 _UNFINISHED = {'"': "this name has no closing quotation mark", "'": "this name has no closing quotation mark"}
 _COUNTS = ("existence", "absence", "exactly")
+_NUMBER = re.compile("[0-9]{1,6}")
+_CAPITAL = re.compile("(?<=[a-z])(?=[A-Z])")
+"""Where a word of a pattern's name begins that is written as ``ChainResponse``."""
 _MOST = 100_000
 """The largest number that a pattern takes."""
 
@@ -218,24 +221,25 @@ class Reader:
     # --- Declare ------------------------------------------------------------------------------------------
 
     def _pattern(self, token: Token, arguments: list[Part]) -> Formula:
-        pattern = PATTERNS.get(str(token))
+        name = _CAPITAL.sub("_", str(token)).lower()
+        pattern = PATTERNS.get(name)
         if pattern is None:
             message = f"{str(token)!r} is no pattern of Declare; known are {', '.join(PATTERNS)}"
             raise fault(message, self._text, token.start_pos)
-        counts = str(token) in _COUNTS
+        counts = name in _COUNTS
         if not len(pattern.parameters) - counts <= len(arguments) <= len(pattern.parameters):
             message = f"{token} takes {' and '.join(pattern.parameters)}, not {len(arguments)} arguments"
             raise fault(message, self._text, token.start_pos)
         if counts:
-            return self._counted(str(token), self._known(arguments[0]).formula, arguments[1:])
+            return self._counted(name, self._known(arguments[0]).formula, arguments[1:])
         values = dict(zip(pattern.parameters, (self._known(part).formula for part in arguments), strict=True))
-        template = Reader(self._formulas, pattern.formula, lambda name, _: values[name])
+        template = Reader(self._formulas, pattern.formula, lambda parameter, _: values[parameter])
         return self._formulas.conjunction(part.formula for part in template.read(_template(pattern.formula)))
 
     def _counted(self, name: str, formula: Formula, numbers: Iterable[Part]) -> Formula:
         times = 1
         for part in numbers:
-            if part.name is None or not part.name.isdecimal() or not 1 <= int(part.name) <= _MOST:
+            if part.name is None or not _NUMBER.fullmatch(part.name) or not 1 <= int(part.name) <= _MOST:
                 raise fault(f"{name} takes a number from 1 to {_MOST:,}", self._text, part.begin)
             times = int(part.name)
         if name == "existence":

@@ -120,32 +120,43 @@ def hierarchy_labels(
     """The paths of ``hierarchy``, for ``multi_choice`` and for reading results. Parents come before their children.
 
     Linear in the output. Raises LabelError for an empty name, one that occurs twice on one level below one parent, and
-    one that holds the separator; ConstraintError for an empty separator and for a tree of other types; BudgetExceeded
-    where there are more names than ``budget.positions`` (a tree that holds itself).
+    one that holds the separator; ConstraintError for an empty separator, for a tree of other types and for one that
+    holds itself; BudgetExceeded where there are more names than ``budget.positions``, or paths of more than
+    ``budget.bytes``.
     """
     between = _encoded(separator, "the separator")
     if not between:
         raise ConstraintError("the separator is empty: there would be no telling where a name ends")
-    limit = (budget or Budget()).positions
+    limits = budget or Budget()
     found: list[str] = []
-    seen = 0
+    seen = held = 0
     levels: list[Iterator[tuple[str, str, Tree]]] = [_level("", tree, separator)]
+    above = [id(tree)]
     while levels:
         step = next(levels[-1], None)
         if step is None:
             levels.pop()
+            above.pop()
             continue
         path, name, below = step
         _check_separable(_encoded(name, "the name"), between)
-        seen += 1
-        if seen > limit:
-            raise BudgetExceeded("positions", limit, "a hierarchy (does a part of it hold itself?)")
+        seen, held = seen + 1, held + len(path)
+        if seen > limits.positions or held > limits.bytes:
+            resource, limit = (
+                ("positions", limits.positions) if seen > limits.positions else ("bytes", limits.bytes)
+            )
+            raise BudgetExceeded(resource, limit, "a hierarchy (does a part of it hold itself?)")
         if below is not None and not isinstance(below, Sequence | Mapping):
             below = list(below) if isinstance(below, Iterable) else below
         if not (leaf_only and below):
             found.append(path)
         if below:
+            if id(below) in above:
+                raise ConstraintError(
+                    f"what is below {_shown(path.encode())} holds itself: paths would never end"
+                )
             levels.append(_level(path, below, separator))
+            above.append(id(below))
     return found
 
 

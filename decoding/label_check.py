@@ -19,21 +19,30 @@ from typing import TypeAlias
 from tokenfst.automata.answer import Answer, Side
 from tokenfst.automata.language import Language, encode
 from tokenfst.budget import Budget
+from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import BudgetExceeded, LabelError
+from tokenfst.errors import BudgetExceeded, LabelError, TokenizationError
 
 _Arcs: TypeAlias = Iterable[tuple[bytes, int]]
 
 
 def verify_labels(
-    machine: Language | TokenAutomaton, labels: Iterable[str | bytes], *, budget: Budget | None = None
+    machine: Language | TokenAutomaton | CanonicalAutomaton,
+    labels: Iterable[str | bytes],
+    *,
+    budget: Budget | None = None,
 ) -> Answer:
     """Whether the strings of ``machine`` are exactly ``labels``. If not, the answer's witness is a label that is
     missing (side RIGHT), or what ``machine`` has and is none (LEFT).
 
-    Of a token automaton (without a stack): the strings that its tokens spell. Makes all states. Raises BudgetExceeded
-    beyond ``budget.positions`` steps, LabelError for a label with a lone surrogate.
+    Of a token automaton (without a stack): the strings that its tokens spell. Makes all states. Of canonical sequences,
+    a label is missing too where the tokenizer's own sequence is not accepted. Raises BudgetExceeded beyond
+    ``budget.positions`` steps, LabelError for a label with a lone surrogate.
     """
+    if isinstance(machine, CanonicalAutomaton):
+        given = list(labels)
+        answer = verify_labels(machine.every_sequence, given, budget=budget)
+        return answer and _all_canonical(machine, given)
     wanted: set[bytes] = set()
     for label in labels:
         data = encode(label)
@@ -64,6 +73,22 @@ def verify_labels(
                 seen.add((longer, target))
                 pending.append((longer, target))
     return _missing(wanted - {prefix for prefix, state in seen if accepts(state)})
+
+
+def _all_canonical(machine: CanonicalAutomaton, labels: list[str | bytes]) -> Answer:
+    """Whether the tokens that the tokenizer makes of each label are accepted."""
+    matcher = machine.matcher()
+    for label in labels:
+        data = encode(label) or b""
+        try:
+            with machine.tokenizer.lock:
+                tokens = machine.tokenizer.encode(data)
+        except TokenizationError:
+            return Answer(False, data, Side.RIGHT)
+        if not (matcher.accept_tokens(tokens) and matcher.is_accepting()):
+            return Answer(False, data, Side.RIGHT)
+        matcher.reset()
+    return Answer(True)
 
 
 def _missing(labels: set[bytes]) -> Answer:

@@ -67,6 +67,7 @@ class Lexicon {
   uint32_t count(uint32_t state) const { return counts_[state]; }      // words that end here or below
   uint32_t nearest(uint32_t state) const { return nearest_[state]; }   // bytes to the end of the nearest
   bool has_arcs(uint32_t state) const { return first_[state] != end_of(state); }
+  // In ascending order of bytes.
   template <class F>
   void each_arc(uint32_t state, F&& f) const {
     for (uint32_t k = first_[state], end = end_of(state); k < end; ++k) f(Arc{labels_[k], targets_[k], skips_[k]});

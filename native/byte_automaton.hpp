@@ -189,6 +189,13 @@ class ByteAutomaton {
     auto lock = enter();
     return f(arena_);
   }
+  // Where an expression is all that a lexicon reads from one of its states on: the lexicon, and that state; else null.
+  std::pair<const Lexicon*, uint32_t> words_of(NodeId id) {
+    auto lock = enter();
+    const Node& node = arena_[id];
+    if (node.kind != Kind::Words) return {nullptr, 0};
+    return {&derivatives_.selections().lexicon(node.a), node.b};
+  }
   // What may come of a node Unordered.
   Unordered::Demand demand(NodeId node) {
     auto lock = enter();
@@ -402,7 +409,7 @@ class ByteAutomaton {
     if (const State* known = states_[state].row.load(std::memory_order_acquire)) return known;
     State* row = fresh_row();
     try {
-      each_target(state, [&](State target, const ByteSet& set) {
+      if (!fill_words_row(state, row)) each_target(state, [&](State target, const ByteSet& set) {
         if (!alive(target)) return;
         if (set.size() == 1 && !set.has_symbols()) {
           row[classes_[set.first()]] = target;
@@ -423,6 +430,16 @@ class ByteAutomaton {
     }
     states_[state].row.store(row, std::memory_order_release);
     return row;
+  }
+
+  // The row of a state that is all that a lexicon reads on; false for others. Its bytes are classes of their own, and what
+  // they lead to is never empty.
+  bool fill_words_row(State state, State* row) {
+    const auto [kind, lexicon, place] = std::tuple(arena_[states_[state].node].kind, arena_[states_[state].node].a, arena_[states_[state].node].b);
+    if (kind != Kind::Words || boundary_ != kNone) return false;
+    Selections& selections = derivatives_.selections();
+    selections.lexicon(lexicon).each_arc(place, [&](Lexicon::Arc arc) { row[classes_[arc.byte]] = state_of(selections.words(lexicon, arc.target)); });
+    return true;
   }
 
   // Finds out how a target of steps settles, when someone first steps there.

@@ -7,7 +7,7 @@
 //   4. the fragment is built, once for this vocabulary;
 //   5. the whole walk, which goes by 1 to 4 again behind nodes with very many tokens below them.
 // Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
-// All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
+// Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
 #include "fragment_builder.hpp"
@@ -110,6 +110,9 @@ class Composition {
   template <class Walk>
   void gather(Walk& walk, Config start, Gathered& out) {
     each_special(walk, start, [&](uint32_t token, Config) { out.tokens.push_back(token); });
+    if (!bytes_.is_pushdown() && bytes_.boundary() == kNone) {
+      if (auto [words, state] = bytes_.words_of(bytes_.node(start.state)); words) return gather_words(*words, state, out);
+    }
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
     while (!pending.empty()) {
@@ -247,6 +250,26 @@ class Composition {
     configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
   }
 
+  // What a set of words reads from one of its states on: words and vocabulary side by side, so that no state of the byte
+  // automaton is made, and only arcs that both have are looked at. O(those, times log of the vocabulary's).
+  void gather_words(const Lexicon& words, uint32_t start, Gathered& out) {
+    const Trie& trie = vocabulary_.trie();
+    pairs_.assign(1, {0, start});
+    while (!pairs_.empty()) {
+      const auto [node, state] = pairs_.back();
+      pairs_.pop_back();
+      const std::span<const uint32_t> children = trie.children(node);
+      const std::span<const uint8_t> bytes = trie.child_bytes(node);
+      auto at = bytes.begin();
+      words.each_arc(state, [&](Lexicon::Arc arc) {
+        at = std::lower_bound(at, bytes.end(), arc.byte);
+        if (at == bytes.end() || *at != arc.byte) return;
+        const uint32_t child = children[at - bytes.begin()];
+        each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
+        if (trie.below(child) > 0) pairs_.emplace_back(child, arc.target);
+      });
+    }
+  }
   // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
   template <class Walk>
   bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
@@ -520,6 +543,7 @@ class Composition {
   size_t fragment_bytes_ = 0;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;
+  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // nodes of the vocabulary, and states of a lexicon there
 };
 
 }  // namespace tokenfst

@@ -63,6 +63,10 @@ class Trie {
   std::span<const uint32_t> children(uint32_t index) const {
     return {children_.data() + child_first_[index], children_.data() + child_first_[index + 1]};
   }
+  // Their bytes, ascending.
+  std::span<const uint8_t> child_bytes(uint32_t index) const {
+    return {child_bytes_.data() + child_first_[index], child_bytes_.data() + child_first_[index + 1]};
+  }
 
   // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
   // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is

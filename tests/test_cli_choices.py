@@ -29,12 +29,23 @@ def test_several_labels(labels: Path) -> None:
     assert tokenfst(*several, "ab-ab").code == 1
     assert tokenfst(*several, "--repeats", "ab-ab").code == 0
     assert tokenfst(*several, "--most", "1", "ab-01").code == 1
+    assert tokenfst(*several, "--least", "2", "ab-01").code == 0
+    assert tokenfst(*several, "--least", "2", "ab").code == 1
+    assert tokenfst(*several, "--least", "0", "--", "").code == 0
+
+
+def test_leading_spaces(labels: Path) -> None:
+    words = ["check", "-c", str(labels), "--leading-space"]
+    assert tokenfst(*words, "required", " ab").code == 0 and tokenfst(*words, "required", "ab").code == 1
+    assert tokenfst(*words, "optional", " ab", "ab").code == 0 and tokenfst(*words, "none", " ab").code == 1
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--most", "2"], "go with --choices"),
+        (["--leading-space", "optional"], "go with --choices"),
+        (["-c", "LABELS", "--separator", "-", "--least", "4"], "no selection of 4"),
         (["-c", "LABELS", "--most", "2"], "go with --separator"),
         (["-c", "LABELS", "--separator", "b"], "'ab' holds the separator 'b'"),
         (["-c", "LABELS", "-g", "json"], "two constraints"),

@@ -196,6 +196,12 @@ def test_bad_concepts(forms: object, message: str) -> None:
         concepts(forms)  # type: ignore[arg-type]
 
 
+def test_bad_inflections() -> None:
+    for form, message in (("", "empty or no text"), ("\ud800", "lone surrogate")):
+        with pytest.raises(LabelError, match=message):
+            contains_all(["run"], inflections={"run": [form]}.__getitem__)
+
+
 def test_budgets() -> None:
     words = [f"word{k}" for k in range(60)]
     with pytest.raises(BudgetExceeded, match="concepts composed"):

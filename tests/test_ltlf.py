@@ -354,6 +354,17 @@ def test_declare_patterns_that_count(times: int) -> None:
     assert ltlf("existence(a)").equivalent(ltlf("F a"))
 
 
+def test_patterns_by_their_names_in_the_literature() -> None:
+    for name in PATTERNS:
+        written = "".join(part.capitalize() for part in name.split("_"))
+        arguments = ", ".join(PATTERNS[name].parameters).replace("n", "2")
+        assert ltlf(f"{written}({arguments})", ["a", "b"]).equivalent(
+            ltlf(f"{name}({arguments})", ["a", "b"])
+        )
+    with pytest.raises(PatternSyntaxError, match="takes a number from 1"):
+        ltlf(f"existence(a, {'9' * 5000})")
+
+
 def test_every_pattern_is_tested_and_takes_formulas() -> None:
     assert set(PATTERNS) == {*MEANINGS, "existence", "absence", "exactly"}
     assert ltlf("response(a | b, c & X d)").equivalent(ltlf("G((a | b) -> F(c & X d))", ["a", "b", "c", "d"]))

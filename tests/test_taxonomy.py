@@ -16,6 +16,7 @@ import tokenfst
 from reference.token_automaton import SlowTokenAutomaton
 from tokenfst import (
     Budget,
+    Grammar,
     Language,
     Vocabulary,
     choices,
@@ -27,6 +28,7 @@ from tokenfst import (
     verify_labels,
 )
 from tokenfst._native import Lexicon
+from tokenfst.automata import expression as ex
 from tokenfst.automata.answer import Side
 from tokenfst.automata.json_strings import json_string
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError, UnspellableWarning
@@ -197,9 +199,15 @@ def test_a_deep_and_a_cyclic_hierarchy() -> None:
     for _ in range(5000):
         deep = {"n": deep}
     assert hierarchy_labels(deep, "/", leaf_only=True)[0].count("/") == 5000  # type: ignore[arg-type]
-    deep["again"] = deep
-    with pytest.raises(BudgetExceeded, match="hold itself"):
-        hierarchy_labels(deep, "/", budget=Budget(positions=500))  # type: ignore[arg-type]
+    for small in (Budget(positions=500), Budget(bytes=100_000)):
+        with pytest.raises(BudgetExceeded, match="hold itself"):
+            hierarchy_labels(deep, "/", budget=small)  # type: ignore[arg-type]
+    cyclic: dict[str, object] = {"a": None}
+    cyclic["again"] = [{"b": cyclic}]
+    with pytest.raises(ConstraintError, match="below 'again/b' holds itself"):
+        hierarchy_labels(cyclic, "/")  # type: ignore[arg-type]
+    shared = {"x": None}
+    assert len(hierarchy_labels({"a": shared, "b": {"c": shared}})) == 5
 
 
 # --- the bugs of the paper's code ---------------------------------------------------------------------
@@ -349,6 +357,38 @@ def test_bad_hierarchies(tree: object, message: str) -> None:
         hierarchy(tree)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_labels_are_walked_as_a_pattern_of_them(seed: int) -> None:
+    """Labels are read side by side with the vocabulary, patterns state by state: the same masks, alone and in a
+    grammar with a stack."""
+    rng = random.Random(seed)
+    single = [bytes([byte]) for byte in (range(256) if seed % 3 else b"abc()")]
+    longer = sorted({bytes(rng.choices(b"abc)", k=rng.randint(2, 5))) for _ in range(rng.randint(1, 40))})
+    vocabulary = Vocabulary([*single, *longer, b""], len(single) + len(longer))
+    labels = sorted({"".join(rng.choices("abc", k=rng.randint(1, 7))) for _ in range(rng.randint(1, 30))})
+    pattern = regex("|".join(labels))
+    one, two = choices(labels), pattern
+    if seed % 2:
+        one, two = (
+            Grammar(
+                {"root": ex.union(ex.concat(ex.literal(b"("), ex.call("root"), ex.literal(b")")), each.expr)},
+                "root",
+            )
+            for each in (one, two)
+        )
+    rows = [tokenfst.allocate_token_bitmask(1, len(vocabulary)) for _ in range(2)]
+    both = [tokenfst.compile(each, vocabulary) for each in (one, two)]
+    for _ in range(6):
+        walked = [each.matcher(9) for each in both]
+        while not walked[0].is_terminated() and walked[0].max_tokens_left:
+            for matcher, row in zip(walked, rows, strict=True):
+                matcher.fill_next_token_bitmask(row, 0)
+            np.testing.assert_array_equal(*rows)
+            allowed = np.flatnonzero(np.unpackbits(rows[0].view(np.uint8), bitorder="little"))
+            token = int(rng.choice(allowed.tolist()))
+            assert all(matcher.accept_token(token) for matcher in walked)
+
+
 def test_labels_that_no_token_spells_are_named() -> None:
     vocabulary = Vocabulary([b"a", b"b", b""], 2)
     with pytest.warns(UnspellableWarning, match="cab"):
@@ -375,6 +415,12 @@ def test_proofs_find_what_is_missing_and_what_is_too_much() -> None:
     tokens = compile(language, toy(b"ab"))
     assert verify_labels(tokens, ["a", "ab", "b"])
     assert verify_labels(tokens, ["a", "ab"]).witness == b"b"
+    own = Vocabulary([*BYTES, b"ab", b""], 257, split_pattern=r"\S+|\s+")
+    canonical = compile(language, own, tokenization="canonical")
+    assert verify_labels(canonical, ["a", "ab", "b"])
+    assert verify_labels(canonical, ["a", "ab"]).witness == b"b"
+    unread = compile(choices(["a", b"\xff"]), own, tokenization="canonical")
+    assert verify_labels(unread, ["a", b"\xff"]).witness == b"\xff"
 
 
 # --- cost ---------------------------------------------------------------------------------------------

@@ -5,14 +5,15 @@ Nothing is trimmed but the ends of lines: a space before a label is part of it.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tokenfst.automata import taxonomy
 from tokenfst.automata.language import Language
-from tokenfst.automata.taxonomy import choices, hierarchy, multi_choice
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import read_text
 from tokenfst.cli.json_files import read_json
@@ -20,6 +21,21 @@ from tokenfst.cli.terminal import UsageError
 from tokenfst.errors import ConstraintError, LabelError
 
 _PANEL = "Labels"
+
+
+class LeadingSpace(enum.StrEnum):
+    """Whether a space stands before the first label."""
+
+    NONE = "none"
+    OPTIONAL = "optional"
+    REQUIRED = "required"
+
+
+_SPACES: dict[LeadingSpace, taxonomy.LeadingSpace] = {
+    LeadingSpace.NONE: "none",
+    LeadingSpace.OPTIONAL: "optional",
+    LeadingSpace.REQUIRED: "required",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,10 @@ class LabelOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    least: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Choose at least so many labels (1).", rich_help_panel=_PANEL),
+    ] = None
     most: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Choose at most so many labels.", rich_help_panel=_PANEL),
@@ -64,46 +84,70 @@ class LabelOptions:
         bool, typer.Option("--leaf-only", help="Only whole paths, down to a leaf.", rich_help_panel=_PANEL)
     ] = False
 
+    leading_space: Annotated[
+        LeadingSpace,
+        typer.Option(
+            help="A space before the first label, as where generated text goes on after a word.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = LeadingSpace.NONE
+
     def read_labels(self, budget: Budget) -> Language | None:
         """The language of the labels, if some are given."""
         if self.leaf_only and self.hierarchy is None:
             raise UsageError("--leaf-only goes with --hierarchy")
+        several = self.least is not None or self.most is not None or self.repeats
         if self.hierarchy is not None:
-            if self.most is not None or self.repeats:
-                raise UsageError("--most and --repeats go with --choices")
-            return _paths(self.hierarchy, self.separator, self.leaf_only, budget)
+            if several:
+                raise UsageError("--least, --most and --repeats go with --choices")
+            return self._paths(self.hierarchy, budget)
         if self.choices is not None:
-            if self.separator is None and (self.most is not None or self.repeats):
-                raise UsageError("--most and --repeats go with --separator TEXT, which allows several labels")
-            return _choices(self.choices, self.separator, self.most, self.repeats, budget)
-        if self.separator is not None or self.most is not None or self.repeats:
-            raise UsageError("--separator, --most and --repeats go with --choices")
+            if self.separator is None and several:
+                raise UsageError(
+                    "--least, --most and --repeats go with --separator TEXT, which allows several labels"
+                )
+            return self._choices(self.choices, budget)
+        if self.separator is not None or several or self.leading_space is not LeadingSpace.NONE:
+            raise UsageError("--separator, --least, --most, --repeats and --leading-space go with --choices")
         return None
 
+    def _choices(self, path: Path, budget: Budget) -> Language:
+        """One of the labels in a file; with a separator, several.
 
-def _choices(path: Path, separator: str | None, most: int | None, repeats: bool, budget: Budget) -> Language:
-    """One of the labels in a file; with a separator, up to ``most`` of them.
+        Raises UsageError for an empty line, OSError, and ``LabelError`` with the file's name.
+        """
+        lines = read_text(path, "the labels").removesuffix("\n").split("\n")
+        labels = [line.removesuffix("\r") for line in lines]
+        if "" in labels:
+            raise UsageError(f"{path}: line {labels.index('') + 1} is empty, and a label must not be")
+        space = _SPACES[self.leading_space]
+        try:
+            if self.separator is None:
+                return taxonomy.choices(labels, leading_space=space, budget=budget)
+            return taxonomy.multi_choice(
+                labels,
+                self.separator,
+                min=1 if self.least is None else self.least,
+                max=self.most,
+                unique=not self.repeats,
+                leading_space=space,
+                budget=budget,
+            )
+        except LabelError as error:
+            raise LabelError(error.label, f"{path}: {error}") from error
 
-    Raises UsageError for an empty line, OSError, and ``LabelError`` with the file's name.
-    """
-    lines = read_text(path, "the labels").removesuffix("\n").split("\n")
-    labels = [line.removesuffix("\r") for line in lines]
-    if "" in labels:
-        raise UsageError(f"{path}: line {labels.index('') + 1} is empty, and a label must not be")
-    try:
-        if separator is None:
-            return choices(labels, budget=budget)
-        return multi_choice(labels, separator, max=most, unique=not repeats, budget=budget)
-    except LabelError as error:
-        raise LabelError(error.label, f"{path}: {error}") from error
-
-
-def _paths(path: Path, separator: str | None, leaf_only: bool, budget: Budget) -> Language:
-    """A path through the tree in a file. Raises what ``_choices`` does, and ConstraintError for another JSON value."""
-    tree = read_json(path, "its names")
-    try:
-        return hierarchy(tree, " > " if separator is None else separator, leaf_only=leaf_only, budget=budget)
-    except LabelError as error:
-        raise LabelError(error.label, f"{path}: {error}") from error
-    except ConstraintError as error:
-        raise ConstraintError(f"{path}: {error}") from error
+    def _paths(self, path: Path, budget: Budget) -> Language:
+        """A path through the tree in a file. Raises what ``_choices`` does; ConstraintError for another JSON value."""
+        tree, separator = read_json(path, "its names"), self.separator
+        try:
+            return taxonomy.hierarchy(
+                tree,
+                " > " if separator is None else separator,
+                leaf_only=self.leaf_only,
+                leading_space=_SPACES[self.leading_space],
+                budget=budget,
+            )
+        except LabelError as error:
+            raise LabelError(error.label, f"{path}: {error}") from error
+        except ConstraintError as error:
+            raise ConstraintError(f"{path}: {error}") from error
