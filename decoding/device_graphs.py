@@ -14,7 +14,8 @@ Source: torch.cuda.graph's documentation, "Whole-network capture"; a graph's inp
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from tokenfst.decoding.device_automaton import DeviceAutomaton
 from tokenfst.decoding.device_pool import Tensor, torch
@@ -43,6 +44,20 @@ def pad_states(states: Tensor, rows: int) -> Tensor:
     return padded
 
 
+def captured(call: Callable[[], object], device: torch.device) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of a call, warmed up on a side stream."""
+    here, side = torch.cuda.current_stream(device), torch.cuda.Stream(device)
+    side.wait_stream(here)
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP):
+            call()
+    here.wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph
+
+
 class _Bucket(NamedTuple):
     """Static inputs and outputs of one size, and how to go from one to the other."""
 
@@ -51,7 +66,7 @@ class _Bucket(NamedTuple):
     budget: Tensor | None
     tokens: Tensor
     reached: Tensor
-    graph: Any
+    graph: torch.cuda.CUDAGraph | None
 
 
 class GraphedStep:
@@ -107,17 +122,7 @@ class GraphedStep:
             pad_states(states[:0], size),
             None,
         )
-        if device.type != "cuda":
-            return bucket
-        side = torch.cuda.Stream(device)
-        side.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(side):
-            for _ in range(WARM_UP):
-                self._step(bucket)
-        torch.cuda.current_stream(device).wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._step(bucket)
+        graph = captured(lambda: self._step(bucket), device) if device.type == "cuda" else None
         return bucket._replace(graph=graph)
 
     def _step(self, bucket: _Bucket) -> None:

@@ -1,4 +1,4 @@
-"""Steps in buckets of batch sizes: padding changes nothing, whatever a bucket held before. Graphs themselves need CUDA."""
+"""Steps in buckets of batch sizes: padding changes nothing, whatever a bucket held before. The graphs need CUDA."""
 
 from __future__ import annotations
 
@@ -68,3 +68,36 @@ def test_tables_that_moved_and_tensors_that_do_not_fit() -> None:
     with pytest.raises(TokenBudgetError, match="budgets=True"):
         step(torch.zeros(2, 258), states, 3)
     assert torch.equal(graphs.pad_states(states, 4), torch.cat([states, torch.zeros(2, dtype=torch.int32)]))
+
+
+def test_a_capture_is_warmed_up_on_a_side_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In torch's order; a graph itself needs CUDA."""
+    happened: list[str] = []
+
+    class Stream:
+        def __init__(self, name: str = "side") -> None:
+            self.name = name
+
+        def wait_stream(self, other: Stream) -> None:
+            happened.append(f"{self.name} waits for {other.name}")
+
+    class Within:
+        def __init__(self, what: Any) -> None:
+            self.what = what.name
+
+        def __enter__(self) -> None:
+            happened.append(f"in {self.what}")
+
+        def __exit__(self, *error: object) -> None:
+            happened.append(f"out of {self.what}")
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Stream("here"))
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: Stream())
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: Stream("graph"))
+    monkeypatch.setattr(torch.cuda, "stream", Within)
+    monkeypatch.setattr(torch.cuda, "graph", Within)
+    graphs.captured(lambda: happened.append("step"), torch.device("cpu"))
+    assert happened == [
+        *("side waits for here", "in side", *["step"] * 3, "out of side", "here waits for side"),
+        *("in graph", "step", "out of graph"),
+    ]
