@@ -8,7 +8,7 @@ constrained and not, where any wait for the device is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -108,15 +108,17 @@ def on_cpu(world: World, torch: Any) -> Iterator[Figure]:
 # --- on a GPU ---
 
 
-def on_gpu(world: World, torch: Any) -> Iterator[Figure]:
-    """bf16 logits, by CUDA events."""
-    automaton = resident(world, "cuda")
+def on_gpu(
+    world: World, torch: Any, where: str = "cuda", batches: Sequence[int] = BATCHES
+) -> Iterator[Figure]:
+    """bf16 logits, by CUDA events. Tests name another device, and stand in for ``torch.cuda``."""
+    automaton = resident(world, where)
     width, note = (
         len(world.vocabulary),
         f"{torch.cuda.get_device_name()}, bf16, {CALLS} calls in a CUDA graph",
     )
-    for rows in BATCHES:
-        logits = torch.randn((rows, width), device="cuda", dtype=torch.bfloat16)
+    for rows in batches:
+        logits = torch.randn((rows, width), device=where, dtype=torch.bfloat16)
         bound = figure("", "", gpu_seconds(torch, lambda logits=logits: logits.fill_(-1.0)))
         assert bound.median is not None
         for what in ("digits", "strings", "objects"):
@@ -155,7 +157,7 @@ def xgrammars(
     def filled() -> None:
         for row, matcher in enumerate(matchers):
             matcher.fill_next_token_bitmask(words, row)
-        xgrammar.apply_token_bitmask_inplace(logits, words.to("cuda", non_blocking=True))
+        xgrammar.apply_token_bitmask_inplace(logits, words.to(logits.device, non_blocking=True))
         torch.cuda.synchronize()
 
     yield figure(

@@ -224,6 +224,12 @@ class DeviceMasks:
 
     # --- checks -------------------------------------------------------------------------------------------
 
+    def check(self, logits: Tensor, states: Tensor, budget: Left = None) -> None:
+        """Raise what ``mask_logits_`` would for these tensors."""
+        self._check_states(states)
+        self._check_logits(logits, states)
+        self._check_budget(budget, states)
+
     def _check_states(self, states: Tensor) -> None:
         if (
             states.dtype is not torch.int32

@@ -1,19 +1,21 @@
 // The masking loop over device tables (decoding/device_tables.py says what they hold) for tensors in host memory: advance
 // states by tokens, mask rows of logits, choose greedily. The specification is decoding/device_torch.py, bit for bit.
 //
-// A step reads no logit that it does not have to: a mask is a row XOR flips, so masking stores -inf where the row forbids,
-// then sets the flipped columns right, whose logits were put aside; the greatest allowed logit is found by the row's words
+// A step reads no logit that it does not have to: a mask is a row XOR flips. Flips of a row are done to a copy of its words,
+// which rows of a batch with the same mask share; of a list, the logits are put aside while -inf is stored. The greatest allowed logit is found by the row's words
 // and the flips. Greatest is by the order of the numbers as integers, NaN on top, the first of equals: torch.argmax's.
 //
 // States and tokens are looked at before they index anything: what is out of range counts as dead.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -25,6 +27,7 @@ namespace tokenfst {
 struct DeviceTables {
   static constexpr int32_t kDead = 0, kEnded = 1;
   static constexpr int32_t kAccepting = 1, kFirst = 2;
+  static constexpr size_t kMostFlips = 512;  // of one mask
 
   struct StateRecord {
     int32_t row, classes, mask, layers_begin, layers_end, flags, after_empty, distance;
@@ -73,7 +76,6 @@ struct DeviceTables {
     const Layer* found = std::upper_bound(layers + at.layers_begin, layers + at.layers_end, left - 1, [](int32_t n, const Layer& layer) { return n < layer.least; });
     return masks[found == layers + at.layers_begin ? 0 : found[-1].mask];
   }
-  bool in_row(const MaskRecord& mask, int32_t token) const { return rows[size_t{static_cast<uint32_t>(mask.row)} * words + token / 32] >> (token % 32) & 1; }
   const uint32_t* row_of(const MaskRecord& mask) const { return rows + size_t{static_cast<uint32_t>(mask.row)} * words; }
 
   void fill(const MaskRecord& mask, uint32_t* out) const {
@@ -107,19 +109,33 @@ int32_t key(typename F::Bits bits) {
 }
 constexpr int32_t kForbidden = std::numeric_limits<int32_t>::min();
 
+// Words of the mask that was applied last.
+struct MaskScratch {
+  const DeviceTables::MaskRecord* of = nullptr;
+  std::vector<uint32_t> words;
+};
+
 template <class F>
-void mask_row(const DeviceTables& t, const DeviceTables::MaskRecord& mask, std::byte* row, size_t width, SimdLevel level) {
+void mask_row(const DeviceTables& t, const DeviceTables::MaskRecord& mask, std::byte* row, size_t width, SimdLevel level, MaskScratch& scratch) {
   using Bits = typename F::Bits;
-  static thread_local std::vector<Bits> kept;
-  kept.clear();
-  const int32_t* const begin = t.flips + mask.flips_begin;
-  const int32_t* const end = t.flips + mask.flips_end;
-  for (const int32_t* token = begin; token != end; ++token) kept.push_back(load<F>(row, *token));
-  logits_detail::mask_row<F, false>(row, width, reinterpret_cast<const std::byte*>(t.row_of(mask)), t.words, t.vocab_size, level);
-  for (const int32_t* token = begin; token != end; ++token) {
-    const Bits bits = t.in_row(mask, *token) ? F::kMinusInf : kept[token - begin];
-    std::memcpy(row + *token * sizeof(Bits), &bits, sizeof bits);
+  auto apply = [&](const uint32_t* words) {
+    logits_detail::mask_row<F, false>(row, width, reinterpret_cast<const std::byte*>(words), t.words, t.vocab_size, level);
+  };
+  if (mask.flips_begin == mask.flips_end) return apply(t.row_of(mask));
+  if (mask.row != 0) {
+    // The next row of the batch often has the same mask.
+    if (scratch.of != &mask) {
+      scratch.words.resize(t.words);
+      t.fill(mask, scratch.words.data());
+      scratch.of = &mask;
+    }
+    return apply(scratch.words.data());
   }
+  std::array<Bits, DeviceTables::kMostFlips> kept;
+  const std::span list(t.flips + mask.flips_begin, t.flips + mask.flips_end);
+  for (size_t i = 0; i < list.size(); ++i) kept[i] = load<F>(row, list[i]);
+  apply(t.row_of(mask));
+  for (size_t i = 0; i < list.size(); ++i) std::memcpy(row + list[i] * sizeof(Bits), &kept[i], sizeof(Bits));
 }
 
 // The greatest key of 32 columns, by vector instructions as far as the compiler finds them.
@@ -198,8 +214,9 @@ inline void device_mask(const DeviceTables& t, const int32_t* states, TokensLeft
   const SimdLevel level = best_simd();
   device_detail::with_type(logits.type, [&]<class F>() {
     device_detail::in_parts(logits.rows, threads, [&](size_t begin, size_t end) {
+      device_detail::MaskScratch scratch;
       for (size_t r = begin; r < end; ++r) {
-        device_detail::mask_row<F>(t, t.mask(states[r], left[r]), logits.data + static_cast<std::ptrdiff_t>(r) * logits.stride, logits.width, level);
+        device_detail::mask_row<F>(t, t.mask(states[r], left[r]), logits.data + static_cast<std::ptrdiff_t>(r) * logits.stride, logits.width, level, scratch);
       }
     });
   });

@@ -278,3 +278,59 @@ def test_whole_decodings_are_timed(
     assert "the same text" in plain.note and "calls" in copied.note
     trie, rows = loop.labels(model, [1, 2], vocabulary)
     assert trie.what == rows.what and "labels (" in trie.what
+
+
+class CudaWithoutOne:
+    """Stands in for ``torch.cuda`` on a machine without a GPU: what is called, and that names and arguments fit."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.calls.append(name)
+            return "no GPU" if name == "get_device_name" else CudaWithoutOne()
+
+        return call
+
+    def __enter__(self) -> CudaWithoutOne:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def elapsed_time(self, end: Any) -> float:
+        return 1.0
+
+
+def test_the_figures_of_a_gpu_are_taken_in_one_command(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that runs on a GPU runs here on the CPU by a clock that stands still; what it measures is not looked at."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers").LlamaForCausalLM  # noqa: B018 - loaded before torch.cuda is replaced
+    device, libraries = modules("device"), modules("libraries")
+    tokens = [*(bytes([byte]) for byte in range(256)), b" the", b"12", b""]
+    world = libraries.World(tokenfst.Vocabulary(tokens, eos_token_id=258))
+    cuda = CudaWithoutOne()
+    for name in (
+        "Event",
+        "CUDAGraph",
+        "graph",
+        "Stream",
+        "stream",
+        "synchronize",
+        "set_sync_debug_mode",
+        "get_device_name",
+    ):
+        monkeypatch.setattr(torch.cuda, name, getattr(cuda, name))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
+    monkeypatch.setattr(device, "CALLS", 1)
+    figures = list(device.on_gpu(world, torch, "cpu", (1, 3)))
+    peers = [found for found in figures if "xgrammar" in found.who or "in a row" in found.who]
+    assert len(peers) == (6 if libraries.version("xgrammar") is not None else 0)
+    assert len(figures) == 2 * 3 * 3 + len(peers)
+    assert all(found.median == 1e-3 for found in figures if "wall clock" not in found.who)
+    assert {found.target for found in figures} == {None, 8e-6, 1.5e-3}
+    assert {"CUDAGraph", "graph", "synchronize", "set_sync_debug_mode"} <= set(cuda.calls)
+    assert device.gpu_once(torch, lambda: None) == 1e-3
+    steps = list(device.decoding(world, torch, "cpu", rows=2, steps=2))
+    assert [found.who for found in steps] == ["unconstrained", f"{device.OURS}, constrained"]

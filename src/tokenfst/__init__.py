@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device_automaton import DeviceAutomaton
     from tokenfst.decoding.device_composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device_generate import DeviceGenerate
+    from tokenfst.decoding.device_graphs import GraphedStep
     from tokenfst.decoding.device_matchers import DeviceMatchers
     from tokenfst.decoding.device_stacks import PushDownDeviceAutomaton
     from tokenfst.decoding.drafts import PromptLookup
@@ -89,6 +90,7 @@ __all__ = [
     "DeviceMatchers",
     "EmptyLanguageError",
     "Grammar",
+    "GraphedStep",
     "Hmm",
     "HmmProduct",
     "Language",
@@ -180,6 +182,7 @@ _LAZY = {
     "ComposingDeviceAutomaton": "tokenfst.decoding.device_composing",  # needs torch
     "DeviceAutomaton": "tokenfst.decoding.device_automaton",
     "DeviceGenerate": "tokenfst.decoding.device_generate",
+    "GraphedStep": "tokenfst.decoding.device_graphs",
     "DeviceMatchers": "tokenfst.decoding.device_matchers",
     "PushDownDeviceAutomaton": "tokenfst.decoding.device_stacks",
     "json_object": "tokenfst.automata.json_schema",
