@@ -98,9 +98,7 @@ def _room(cells: tuple[Strings, ...]) -> Room:
         if cell.high == 0:
             words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
             return Room(len(words), words=words)
-        near, far = (
-            _least_length(cell.low, cell.high, len(cell.excluded), number) for number in (NEAR, FAR)
-        )
+        near, far = (_least_length(cell.low, cell.high, len(cell.excluded), number) for number in (NEAR, FAR))
         return Room(MANY, thin=cell.high is not None, near=near, far=far)
     every = replace(cell, excluded=frozenset())
     return _searched(every.content, frozenset(filter(every.holds, cell.excluded)))

@@ -35,7 +35,6 @@ def characters(
     start: int,
     limit: int,
 ) -> tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...], bool] | None: ...
-
 def live_states(
     table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int
 ) -> npt.NDArray[np.uint8]: ...
