@@ -60,10 +60,18 @@ def fresh_text(cells: tuple[Strings, ...]) -> Expr:
 
 def room(cells: tuple[Strings, ...]) -> Room:
     """How many texts a union of cells has."""
-    if len(cells) == 1 and cells[0].values is None and not cells[0].parts and cells[0].high is None:
-        near, far = (_least_length(cells[0], number) for number in (NEAR, FAR))
-        return Room(MANY, thin=False, near=near, far=far)
+    if len(cells) == 1:
+        [cell] = cells
+        if cell.values is None and not cell.parts and cell.high is None:
+            return _endless(cell.low, len(cell.excluded))
     return _room(cells)
+
+
+@lru_cache(maxsize=512)
+def _endless(low: int, excluded: int) -> Room:
+    """The same of the texts of at least so many characters, but for some."""
+    near, far = (_least_length(low, None, excluded, number) for number in (NEAR, FAR))
+    return Room(MANY, thin=False, near=near, far=far)
 
 
 @lru_cache(maxsize=512)
@@ -90,7 +98,7 @@ def _room(cells: tuple[Strings, ...]) -> Room:
         if cell.high == 0:
             words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
             return Room(len(words), words=words)
-        near, far = (_least_length(cell, number) for number in (NEAR, FAR))
+        near, far = (_least_length(cell.low, cell.high, len(cell.excluded), number) for number in (NEAR, FAR))
         return Room(MANY, thin=cell.high is not None, near=near, far=far)
     every = replace(cell, excluded=frozenset())
     return _searched(every.content, frozenset(filter(every.holds, cell.excluded)))
@@ -114,12 +122,13 @@ def _searched(content: Callable[[], Language], excluded: frozenset[str]) -> Room
     return Room(count, words=words, near=near, far=far)
 
 
-def _least_length(cell: Strings, number: int) -> int:
-    """Bytes within which more than ``number`` texts end behind any prefix, of a cell with bounds on lengths alone."""
+def _least_length(low: int, high: int | None, excluded: int, number: int) -> int:
+    """Bytes within which more than ``number`` texts end behind any prefix, of those of ``low`` to ``high`` characters,
+    without some ``excluded`` ones."""
     letters = 1
-    while _PLAIN**letters <= number + len(cell.excluded):
+    while _PLAIN**letters <= number + excluded:
         letters += 1
-    return cell.low + letters if cell.high is None or cell.low + letters <= cell.high else 4 * cell.high
+    return low + letters if high is None or low + letters <= high else 4 * high
 
 
 def _lengths(dfa: Dfa, counts: dict[int, int], excluded: int, *, only_start: bool) -> tuple[int, int]:
