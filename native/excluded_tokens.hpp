@@ -34,7 +34,7 @@ class ExcludedTokens {
       }
     };
     try_each(vocabulary.quoting(!at.finished ? (room.thin ? 2 : 3) : at.inside || !room.thin ? 2 : 1));
-    if (at.scope && at.finished + vocabulary.most_quotes() >= room.fewest) try_each(vocabulary.separating(at.inside));
+    if (room.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= room.fewest) try_each(vocabulary.separating(at.inside));
     return some;
   }
 

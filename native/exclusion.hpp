@@ -78,8 +78,8 @@ struct Reading {
   uint32_t scope = 0;  // the innermost open container; 0: none that matters
   uint32_t match = 0;  // in a string: the node of what is read of its value; 0: none begins so
   uint32_t begin = 0;  // in or behind a name or an item: where it began
-  Unescaper letters;
   uint32_t finished = 0;  // strings of open containers
+  Unescaper letters;
   bool inside = false;   // of a string
   bool sibling = false;  // in a string: a name or an item; outside: whether one may begin here
   auto operator<=>(const Reading&) const = default;

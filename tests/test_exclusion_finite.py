@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from support.exclusion import TOKENS, TYPED, VOCABULARY, allowed, compact, liste
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata import schema_fresh
 from tokenfst.automata.json_schema import json_schema
+from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 
@@ -209,3 +211,17 @@ def test_what_may_run_out_where_it_is_needed_is_refused(schema: Any) -> None:
     with pytest.raises((UnsupportedSchemaError, EmptyLanguageError)) as error:
         json_schema({"type": "object", **schema})
     assert "#" in str(error.value)
+
+
+def test_artifacts_know_when_names_run_out(tmp_path: Path) -> None:
+    with nothing_listed():
+        found = compact(
+            {"type": "object", "patternProperties": {"^[ab]$": {"const": 0}}, "additionalProperties": False}
+        )
+    lazy = compile(found, VOCABULARY)
+    lazy.expand().save(tmp_path / "names.safetensors")
+    loaded = TokenAutomaton.load(tmp_path / "names.safetensors", VOCABULARY)
+    assert same_masks(loaded, lazy, random.Random(0), 10, 30) > 100
+    matcher = loaded.matcher()
+    assert matcher.accept_tokens(VOCABULARY.encode_greedy(b'{"b":0,"a":0'))
+    assert not any(TOKENS[token].startswith(b",") for token in allowed(matcher))
