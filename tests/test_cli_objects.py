@@ -48,6 +48,15 @@ def test_a_dataclass_is_checked_and_a_function_is_called() -> None:
     )
 
 
+def test_how_calls_are_written() -> None:
+    words = ["check", "--python", "shapes_of_test:Point"]
+    assert tokenfst(*words, "--arguments", "positional", "Point(1, 2)", "Point(1)").code == 0
+    assert tokenfst(*words, "--arguments", "positional", "Point(x=1)").code == 1
+    assert tokenfst(*words, "--arguments", "any", "Point(1, y=2)").code == 0
+    assert tokenfst(*words, "--defaults", "write", "Point(x=1)").code == 1
+    assert tokenfst(*words, "--defaults", "omit", "Point(x=1, y=2)").code == 1
+
+
 def test_a_template_is_compiled(folder: Path) -> None:
     spec = write_toy(folder)
     words = ("--template", "a{x}{{", "--hole", "x=b*", "-v", spec, "-o", "out.safetensors")
@@ -66,6 +75,7 @@ def test_a_template_is_compiled(folder: Path) -> None:
         (["--python", "shapes_of_test:Point", "--flags", "i"], "--flags"),
         (["--python", "shapes_of_test:Point", "--depth", "1"], "--depth"),
         (["--hole", "x=a"], "--template"),
+        (["x", "--defaults", "omit"], "go with --python"),
         (["--template", "{x}", "--hole", "x"], "NAME=PATTERN"),
         (["--template", "{x}", "--hole", "x=a", "--hole", "x=b"], "twice"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib
 import sys
 from dataclasses import dataclass
@@ -12,13 +13,41 @@ import typer
 
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
-from tokenfst.automata.python_objects import python_calls, python_object
+from tokenfst.automata.python_objects import Arguments, Defaults, python_calls, python_object
 from tokenfst.automata.regex import regex
 from tokenfst.automata.templates import template
 from tokenfst.budget import Budget
 from tokenfst.cli.terminal import UsageError
 
 _PANEL = "Python and templates"
+
+
+class ArgumentStyle(enum.StrEnum):
+    """How arguments of calls are written."""
+
+    KEYWORD = "keyword"
+    POSITIONAL = "positional"
+    ANY = "any"
+
+
+class DefaultStyle(enum.StrEnum):
+    """Whether arguments that have a default are written."""
+
+    ANY = "any"
+    WRITE = "write"
+    OMIT = "omit"
+
+
+_ARGUMENTS: dict[ArgumentStyle, Arguments] = {
+    ArgumentStyle.KEYWORD: "keyword",
+    ArgumentStyle.POSITIONAL: "positional",
+    ArgumentStyle.ANY: "any",
+}
+_DEFAULTS: dict[DefaultStyle, Defaults] = {
+    DefaultStyle.ANY: "any",
+    DefaultStyle.WRITE: "write",
+    DefaultStyle.OMIT: "omit",
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +59,20 @@ class ObjectOptions:
         typer.Option(
             metavar="MODULE:NAME",
             help="Constructor calls of a dataclass, or calls of a function. The module is run.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    arguments: Annotated[
+        ArgumentStyle | None,
+        typer.Option(
+            help="How calls of --python are written: with names (if not given), by position, or either.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    defaults: Annotated[
+        DefaultStyle | None,
+        typer.Option(
+            help="Arguments that have a default: written or not (any, if not given), always or never written.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -54,8 +97,11 @@ class ObjectOptions:
         """What the options stand for; None if none is given."""
         if self.hole and self.template is None:
             raise UsageError("--hole goes with --template")
+        if self.python is None and (self.arguments is not None or self.defaults is not None):
+            raise UsageError("--arguments and --defaults go with --python")
         if self.python is not None:
-            return _python(self.python, budget)
+            arguments = _ARGUMENTS[self.arguments or ArgumentStyle.KEYWORD]
+            return _python(self.python, arguments, _DEFAULTS[self.defaults or DefaultStyle.ANY], budget)
         if self.template is not None:
             holes = dict(_hole(each, budget) for each in self.hole or [])
             if len(holes) < len(self.hole or []):
@@ -71,7 +117,7 @@ def _hole(given: str, budget: Budget) -> tuple[str, Language]:
     return name, regex(pattern, budget=budget)
 
 
-def _python(spec: str, budget: Budget) -> Language | Grammar:
+def _python(spec: str, arguments: Arguments, defaults: Defaults, budget: Budget) -> Language | Grammar:
     module_name, sign, name = spec.partition(":")
     if not (sign and module_name and name):
         raise UsageError(f"--python takes MODULE:NAME, such as shapes:Point, not {spec!r}")
@@ -89,5 +135,5 @@ def _python(spec: str, budget: Budget) -> Language | Grammar:
     except AttributeError as error:
         raise UsageError(f"the module {module_name} has no {name!r}") from error
     if callable(found) and not isinstance(found, type):
-        return python_calls([found], budget=budget)
-    return python_object(found, budget=budget)
+        return python_calls([found], arguments=arguments, defaults=defaults, budget=budget)
+    return python_object(found, arguments=arguments, defaults=defaults, budget=budget)
