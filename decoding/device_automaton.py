@@ -191,7 +191,7 @@ class DeviceAutomaton(DeviceMasks):
     def _check_tokens(self, tokens: Tensor, states: Tensor) -> None:
         if (
             tokens.dtype is not torch.int64
-            or tokens.shape != (len(states),)
+            or tokens.shape != (states.shape[:1] if self._row else states.shape)
             or tokens.device != states.device
         ):
             raise TokenIdError(

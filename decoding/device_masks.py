@@ -60,6 +60,8 @@ class DeviceMasks:
     subclasses."""
 
     budgets = False
+    _row: tuple[int, ...] = ()
+    """The shape of one row's state."""
 
     def __init__(
         self,
@@ -210,11 +212,6 @@ class DeviceMasks:
 
     # --- what a state is: a number, or a number and a stack -------------------------------------------------
 
-    @property
-    def _row(self) -> tuple[int, ...]:
-        """The shape of one row's state."""
-        return ()
-
     def _numbers(self, states: Tensor) -> Tensor:
         return states
 
@@ -233,8 +230,8 @@ class DeviceMasks:
     def _check_states(self, states: Tensor) -> None:
         if (
             states.dtype is not torch.int32
-            or not states.dim()
-            or states.shape[1:] != self._row
+            or states.dim() != 1 + len(self._row)
+            or (self._row and states.shape[1:] != self._row)
             or states.device != self._pool.device
         ):
             shape = "(" + ", ".join(map(str, ("batch", *self._row))) + (")" if self._row else ",)")

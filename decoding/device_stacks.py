@@ -53,7 +53,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
     ) -> None:
         if depth < 1:
             raise ValueError(f"depth must be at least 1, not {depth}")
-        self.depth = depth
+        self.depth, self._row = depth, (SYMBOLS + depth,)
         self._reach = Reach(0, 0, 0)
         super().__init__(
             automata,
@@ -113,10 +113,6 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         raise ConstraintError("masks of push-down automata are looked up, not composed: use bitmask()")
 
     # --- as device_masks.py asks for it -------------------------------------------------------------------
-
-    @property
-    def _row(self) -> tuple[int, ...]:
-        return (SYMBOLS + self.depth,)
 
     def _numbers(self, states: Tensor) -> Tensor:
         return states[:, STATE]

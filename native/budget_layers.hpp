@@ -111,6 +111,26 @@ struct StackLeaves {
   std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
 };
 
+// The distance of a configuration by what lies above `opaque`, and by ways that leave that node out.
+struct LengthsAbove {
+  uint32_t above = kUnreachable, alone = kUnreachable;
+};
+inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, StackId opaque, Stacks& stacks) {
+  ByteAutomaton& bytes = automaton.bytes();
+  if (bytes.num_stacks(config.state) == 0) return {kUnreachable, automaton.distance(config, stacks)};
+  LengthsAbove found;
+  const std::vector<uint32_t> tops = automaton.top_distances(config.state);
+  for (size_t k = 0; k < tops.size(); ++k) {
+    const uint32_t hole = bytes.shape(config.state).members[k].hole;
+    StackId node = hole == kNone ? kBottom : stacks.member(config.stack, hole);
+    uint32_t sum = tops[k];
+    for (; node != kBottom && node != opaque; node = stacks.edges(node)[0].below) sum = plus(sum, automaton.distance_of_frame(stacks.edges(node)[0].frame));
+    uint32_t& least = node == opaque ? found.above : found.alone;
+    least = std::min(least, sum);
+  }
+  return found;
+}
+
 // Raises where some token's distance is sometimes counted from the bottom of a stack that is not known.
 inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
@@ -129,7 +149,11 @@ inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& l
     for (auto& [farthest, tokens] : reached) tokens.clear();
     auto add = [&](uint32_t distance, uint32_t token) { reached[distance].push_back(token); };
     bool mixed = open && automaton.accepting({q});
-    for (auto& [token, lengths] : automaton.arcs_above({q, node}, opaque, stacks)) {
+    std::map<Config, LengthsAbove> known;
+    for (auto& [token, end] : automaton.arcs({q, node}, stacks)) {
+      auto [it, fresh] = known.try_emplace(end);
+      if (fresh) it->second = lengths_above(automaton, end, opaque, stacks);
+      const LengthsAbove lengths = it->second;
       mixed |= open && lengths.alone != kUnreachable;
       const uint32_t length = open ? lengths.above : lengths.alone;
       if (length != kUnreachable) add(length, token);

@@ -188,25 +188,6 @@ class TokenAutomaton {
     return found;
   }
 
-  // The tokens of a configuration whose stack ends in `opaque`, below which none looks, and the distances behind them: of what
-  // lies above that node, and of ways that leave it out.
-  struct LengthsAbove {
-    uint32_t above = kUnreachable, alone = kUnreachable;
-  };
-  std::vector<std::pair<uint32_t, LengthsAbove>> arcs_above(Config config, StackId opaque, Stacks& stacks) {
-    std::lock_guard lock(mutex_);
-    Walker walk(*bytes_, stacks);
-    walk.stop_at(opaque, true);
-    std::vector<std::pair<uint32_t, LengthsAbove>> found;
-    std::map<Config, LengthsAbove> known;
-    for (auto& [token, end] : composition_.ends(walk, config)) {
-      auto [it, fresh] = known.try_emplace(end);
-      if (fresh) it->second = lengths_above(end, opaque, stacks);
-      found.emplace_back(token, it->second);
-    }
-    return found;
-  }
-
   // Fills `out` with the tokens after which acceptance is at most `left` - 1 tokens away (the end tokens need left >= 1).
   // Returns whether there is anything that is not allowed.
   bool fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks) {
@@ -416,20 +397,6 @@ class TokenAutomaton {
       least = std::min(least, plus(above[k], below));
     }
     return least;
-  }
-  LengthsAbove lengths_above(Config config, StackId opaque, Stacks& stacks) {
-    LengthsAbove found;
-    if (bytes_->num_stacks(config.state) == 0) return {kUnreachable, solve(config.state)};
-    const std::vector<uint32_t> tops_of = tops(config.state);
-    const auto& members = bytes_->shape(config.state).members;
-    for (size_t k = 0; k < members.size(); ++k) {
-      StackId node = members[k].hole == kNone ? kBottom : stacks.member(config.stack, members[k].hole);
-      uint32_t sum = tops_of[k];
-      for (; node != kBottom && node != opaque; node = stacks.edges(node)[0].below) sum = plus(sum, frame_distance(stacks.edges(node)[0].frame));
-      uint32_t& least = node == opaque ? found.above : found.alone;
-      least = std::min(least, sum);
-    }
-    return found;
   }
   // The distances of the members of a shape, by themselves.
   const std::vector<uint32_t>& tops(State state) {
