@@ -14,6 +14,7 @@
 
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
+#include "byte_searches.hpp"
 #include "configurations.hpp"
 #include "device_bindings.hpp"
 #include "levels.hpp"
@@ -294,7 +295,7 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                nb::gil_scoped_release nogil;
-               word = self.marks().any ? ShortestDistinct(self).find("") : self.shortest();
+               word = self.marks().any ? ShortestDistinct(self).find("") : shortest(self);
              }
              if (!word) return std::nullopt;
              return to_bytes(*word);
@@ -316,7 +317,7 @@ void bind_automata(nb::module_& m) {
              Tables tables;
              {
                nb::gil_scoped_release nogil;
-               tables = self.determinize();
+               tables = determinize(self);
              }
              return tables_to_python(std::move(tables));
            })

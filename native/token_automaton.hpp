@@ -16,6 +16,7 @@
 #pragma once
 
 #include "ask_tree.hpp"
+#include "byte_searches.hpp"
 #include "composition.hpp"
 #include "exclusion.hpp"
 #include "lengths.hpp"
@@ -253,7 +254,7 @@ class TokenAutomaton {
   // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
   // DEAD; of automata without stacks.
   std::vector<State> reachable() {
-    if (complete_ && bytes_->boundary() == kNone) return bytes_->reachable();
+    if (complete_ && bytes_->boundary() == kNone) return tokenfst::reachable(*bytes_);
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
