@@ -102,8 +102,8 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
   std::copy_n(bytes.classes(), 256, out.classes.begin());
   out.num_classes = bytes.num_classes();
   Stacks stacks;
-  std::vector<State> order = bytes.reachable();
-  std::vector<State> number = bytes.numbering(order);
+  std::vector<State> order = reachable(bytes);
+  std::vector<State> number = numbering(bytes, order);
   std::vector<bool> token_state(bytes.num_states());
   for (State q : automaton.reachable()) {
     if (q >= token_state.size()) token_state.resize(q + 1);

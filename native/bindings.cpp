@@ -14,7 +14,8 @@
 
 #include "artifact.hpp"
 #include "bitmask_buffer.hpp"
-#include "configurations.hpp"
+#include "byte_searches.hpp"
+#include "configurations_bindings.hpp"
 #include "device_bindings.hpp"
 #include "levels.hpp"
 #include "live_states.hpp"
@@ -294,7 +295,7 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                nb::gil_scoped_release nogil;
-               word = self.marks().any ? ShortestDistinct(self).find("") : self.shortest();
+               word = self.marks().any ? ShortestDistinct(self).find("") : shortest(self);
              }
              if (!word) return std::nullopt;
              return to_bytes(*word);
@@ -316,7 +317,7 @@ void bind_automata(nb::module_& m) {
              Tables tables;
              {
                nb::gil_scoped_release nogil;
-               tables = self.determinize();
+               tables = determinize(self);
              }
              return tables_to_python(std::move(tables));
            })
@@ -408,40 +409,6 @@ void bind_automata(nb::module_& m) {
         result["deepest_look"] = stats.deepest_look;
         return result;
       });
-}
-
-void bind_configurations(nb::module_& m) {
-  auto number = [](const Configurations& self, uint64_t number) {
-    if (number >= self.size()) throw nb::index_error(("there is no configuration " + std::to_string(number)).c_str());
-    return static_cast<uint32_t>(number);
-  };
-  nb::class_<Configurations>(m, "Configurations", R"(The configurations of a token automaton that a search visits, by number; 0 is the start.
-
-Equal ones have one number, whatever way led there. Not for use by several threads at once; the automaton below is.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>>(), "automaton"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("__len__", &Configurations::size)
-      .def("accepting", [number](const Configurations& self, uint64_t at) { return self.accepting(number(self, at)); }, "number"_a)
-      .def("distance", [number](Configurations& self, uint64_t at) {
-        uint32_t found = number(self, at);
-        nb::gil_scoped_release nogil;
-        return self.distance(found);
-      }, "number"_a)
-      .def_prop_ro("distances_are_least", &Configurations::distances_are_least)
-      .def("advance", [number](Configurations& self, uint64_t at, int64_t token) {
-        if (token < 0 || token >= self.num_tokens()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
-        return self.advance(number(self, at), static_cast<uint32_t>(token));
-      }, "number"_a, "token"_a)
-      .def("arcs", [number](Configurations& self, uint64_t at) {
-        uint32_t found = number(self, at);
-        Configurations::Arcs arcs;
-        {
-          nb::gil_scoped_release nogil;
-          arcs = self.arcs(found);
-        }
-        size_t targets = arcs.targets.size(), tokens = arcs.tokens.size();
-        return nb::make_tuple(to_numpy(std::move(arcs.targets), {targets}), to_numpy(std::move(arcs.offsets), {targets + 1}), to_numpy(std::move(arcs.tokens), {tokens}));
-      }, "number"_a)
-      .def_prop_ro("memory", &Configurations::memory);
 }
 
 void bind_matcher(nb::module_& m) {

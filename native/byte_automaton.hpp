@@ -24,14 +24,6 @@ namespace tokenfst {
 using State = uint32_t;
 constexpr State kDead = 0;
 
-struct Tables {
-  std::array<uint8_t, 256> classes;
-  uint32_t num_classes = 0;
-  std::vector<State> table;  // states x classes
-  std::vector<uint8_t> accepting;
-  State start = 0;
-};
-
 class ByteAutomaton {
  public:
   // Of a program. With `own_start`, the start state is one that no transition enters again.
@@ -231,81 +223,11 @@ class ByteAutomaton {
     return bytes_held();
   }
 
-  // The shortest word, least in byte order among those; none if the language is empty.
-  std::optional<std::string> shortest() {
-    if (start_ == kDead) return std::nullopt;
-    struct Step {
-      State state;
-      uint32_t parent;
-      uint8_t byte;
-    };
-    std::vector<Step> steps{{start_, kNone, 0}};
-    std::vector<bool> seen(num_states());
-    Deadline deadline(budget_.seconds);
-    for (uint32_t i = 0; i < steps.size(); ++i) {
-      State state = steps[i].state;
-      if (accepting(state)) {
-        std::string word;
-        for (uint32_t k = i; steps[k].parent != kNone; k = steps[k].parent) word += static_cast<char>(steps[k].byte);
-        return std::string(word.rbegin(), word.rend());
-      }
-      check(deadline, state);
-      const State* next = row(state);
-      for (int byte = 0; byte < 256; ++byte) {
-        State target = next[classes_[byte]];
-        if (target == kDead) continue;
-        if (target >= seen.size()) seen.resize(std::max<size_t>(num_states(), target + 1));
-        if (seen[target]) continue;
-        seen[target] = true;
-        steps.push_back({target, i, static_cast<uint8_t>(byte)});
-      }
-    }
-    return std::nullopt;
-  }
-
-  // Every state that bytes reach from the start, in breadth-first order, renumbered from 1.
-  Tables determinize() {
-    marks_.refuse();
-    Tables out;
-    out.classes = classes_;
-    out.num_classes = num_classes_;
-    std::vector<State> order = reachable();
-    std::vector<State> number = numbering(order);
-    out.table.assign(order.size() * num_classes_, 0);
-    for (State q : order) {
-      out.accepting.push_back(accepting(q));
-      if (q == kDead) continue;
-      const State* next = row(q);
-      for (uint32_t c = 0; c < num_classes_; ++c) out.table[size_t{number[q]} * num_classes_ + c] = number[next[c]];
-    }
-    out.start = number[start_];
-    return out;
-  }
-
-  // DEAD, then the states that bytes reach from the start (and from the inner start), in breadth-first order.
-  std::vector<State> reachable() {
-    std::vector<State> order{kDead};
-    std::vector<bool> seen(num_states());
-    seen[kDead] = true;
-    auto visit = [&](State q) {
-      if (q >= seen.size()) seen.resize(std::max<size_t>(num_states(), q + 1));
-      if (!seen[q]) seen[q] = true, order.push_back(q);
-    };
-    visit(start_);
-    visit(inner_start_);
-    Deadline deadline(budget_.seconds);
-    for (size_t i = 1; i < order.size(); ++i) {
-      check(deadline, order[i]);
-      const State* next = row(order[i]);
-      for (uint32_t c = 0; c < num_classes_; ++c) visit(next[c]);
-      for (State q : after_marks(*this, order[i])) visit(q);
-    }
-    return order;
-  }
-  std::vector<State> numbering(const std::vector<State>& order) const {
-    std::vector<State> number(num_states());
-    for (State k = 0; k < order.size(); ++k) number[order[k]] = k;
-    return number;
+  // For searches over many states: raises where their time is used up. O(1); the clock is asked at every 64th state.
+  void check(const Deadline& deadline, State state) {
+    if (state % 64 != 0 || !deadline.expired()) return;
+    std::lock_guard lock(mutex_);
+    exceed("seconds", budget_.seconds);
   }
 
  private:
@@ -527,11 +449,6 @@ class ByteAutomaton {
   void check_budget() {
     if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
     if (deadline_.expired()) exceed("seconds", budget_.seconds);
-  }
-  void check(const Deadline& deadline, State state) {
-    if (state % 64 != 0 || !deadline.expired()) return;
-    std::lock_guard lock(mutex_);
-    exceed("seconds", budget_.seconds);
   }
 
   // Names the counted repetition, or other labelled part, that most of the newest states are inside of.

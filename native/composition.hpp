@@ -11,40 +11,9 @@
 #pragma once
 
 #include "fragment_builder.hpp"
-#include "walker.hpp"
+#include "walks.hpp"
 
 namespace tokenfst {
-
-// Steps of an automaton without stacks.
-class PlainWalk {
- public:
-  explicit PlainWalk(ByteAutomaton& bytes) : bytes_(bytes) {}
-  const uint8_t* classes() const { return bytes_.classes(); }
-  const State* row(Config at) { return bytes_.row(at.state); }
-  Config next(Config from, uint32_t byte_class) { return {row(from)[byte_class]}; }
-  Config arrive(Config, State raw) { return {raw}; }
-  // Where a token ends.
-  Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
-  Config run(Config from, std::string_view text) { return {bytes_.run(from.state, text)}; }
-
- private:
-  ByteAutomaton& bytes_;
-};
-
-// A walk that only asks which tokens lead on: their last byte leads to a live state or does not, whatever comes of stacks.
-template <class Walk>
-class Leading {
- public:
-  Leading(Walk& walk, const ByteAutomaton& bytes) : walk_(walk), bytes_ends_(bytes.boundary() == kNone) {}
-  const uint8_t* classes() const { return walk_.classes(); }
-  const State* row(Config at) { return walk_.row(at); }
-  Config arrive(Config from, State raw) { return walk_.arrive(from, raw); }
-  Config arrive_last(Config from, State raw) { return bytes_ends_ ? Config{raw} : walk_.arrive(from, raw); }
-
- private:
-  Walk& walk_;
-  const bool bytes_ends_;  // a token ends with its bytes
-};
 
 // What a mask is made of: fragment rows with exceptions, and single tokens.
 struct Gathered {
@@ -342,28 +311,6 @@ class Composition {
     });
     return true;
   }
-
-  // The whole of a fragment and a part of it, side by side over the vocabulary: below a node where both are in one
-  // state, and could be left in the same places so far, the tokens of the whole are those of the part.
-  template <class Walk>
-  struct Difference {
-    struct Position {
-      Config config;  // of the part and what follows it
-      State part = kDead, whole = kDead;
-      bool left = false;  // one could be left where the other could not
-      friend bool is_dead(const Position& at) { return at.part == at.whole && !at.left; }
-    };
-    Walk& walk;
-    ByteAutomaton& bytes;
-
-    const uint8_t* classes() const { return bytes.classes(); }
-    Position next(const Position& from, uint32_t byte_class) {
-      Position to{{}, from.part == kDead ? kDead : bytes.row(from.part)[byte_class], from.whole == kDead ? kDead : bytes.row(from.whole)[byte_class], from.left};
-      to.left |= bytes.accepting(to.part) != bytes.accepting(to.whole);
-      if (!is_dead(to) && !is_dead(from.config)) to.config = walk.next(from.config, byte_class);
-      return to;
-    }
-  };
 
   // Gathers the tokens that a part of a fragment does not share with the whole, those that are allowed, and lists all of
   // them as `apart`; false, and nothing gathered, where they are many.

@@ -64,8 +64,8 @@ inline void bind_device(nanobind::module_& m) {
         {
           nb::gil_scoped_release nogil;
           ByteAutomaton& bytes = automaton.bytes();
-          tables = bytes.determinize();
-          inner_start = bytes.numbering(bytes.reachable())[bytes.inner_start()];
+          tables = determinize(bytes);
+          inner_start = numbering(bytes, reachable(bytes))[bytes.inner_start()];
         }
         const size_t states = tables.accepting.size(), width = tables.num_classes;
         nb::dict result;

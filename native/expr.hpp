@@ -18,11 +18,11 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "budget.hpp"
 #include "bytes.hpp"
+#include "hash_index.hpp"
 #include "machine.hpp"
 #include "node.hpp"
 
@@ -32,19 +32,18 @@ class Arena {
  public:
   Arena() {
     nodes_.reserve(256);
-    index_.assign(512, {});
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
     uint32_t any = sets_.add(ByteSet::all());
     nodes_.push_back({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
-    insert(static_cast<uint32_t>(hash_of(nodes_[kUniverse])), kUniverse);
+    index_.add(static_cast<uint32_t>(hash_of(nodes_[kUniverse])), kUniverse);
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.capacity() * sizeof(Slot) + pool_.capacity() * 4 + sets_.memory();
+    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.memory() + pool_.capacity() * 4 + sets_.memory();
   }
   std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
@@ -445,42 +444,18 @@ class Arena {
     if (is_list(x.kind)) return std::equal(pool_.begin() + x.a, pool_.begin() + x.a + x.b, pool_.begin() + y.a);
     return x.a == y.a && x.low == y.low && x.high == y.high;
   }
-  // Where nodes are found by their hashes: open addressing, at most half full. Of a hash the slot keeps what tells most
-  // others apart without a look at their nodes.
-  struct Slot {
-    uint32_t hash = 0;
-    NodeId id = kNone;
-  };
   NodeId append(const Node& node) { return append(node, static_cast<uint32_t>(hash_of(node))); }
   NodeId append(const Node& node, uint32_t hash) {
     tick();
     nodes_.push_back(node);
     const NodeId id = static_cast<NodeId>(nodes_.size() - 1);
-    insert(hash, id);
+    index_.add(hash, id);
     return id;
-  }
-  void insert(uint32_t hash, NodeId id) {
-    if (nodes_.size() * 2 > index_.size()) {
-      const std::vector<Slot> before = std::exchange(index_, std::vector<Slot>(index_.size() * 2));
-      for (const Slot& slot : before) {
-        if (slot.id != kNone) place(slot);
-      }
-    }
-    place({hash, id});
-  }
-  void place(Slot made) {
-    const size_t mask = index_.size() - 1;
-    size_t slot = made.hash & mask;
-    while (index_[slot].id != kNone) slot = (slot + 1) & mask;
-    index_[slot] = made;
   }
   NodeId intern(const Node& node) {
     const uint32_t hash = static_cast<uint32_t>(hash_of(node));
-    const size_t mask = index_.size() - 1;
-    for (size_t slot = hash & mask; index_[slot].id != kNone; slot = (slot + 1) & mask) {
-      if (index_[slot].hash == hash && same(nodes_[index_[slot].id], node)) return index_[slot].id;
-    }
-    return append(node, hash);
+    const NodeId known = index_.find(hash, [&](NodeId id) { return same(nodes_[id], node); });
+    return known == kNone ? append(node, hash) : known;
   }
 
   // Concatenations found before; a later one takes the place of one before.
@@ -489,7 +464,7 @@ class Arena {
   };
 
   std::vector<Node> nodes_;
-  std::vector<Slot> index_;
+  HashIndex index_;
   std::vector<uint32_t> pool_, spine_;
   std::vector<Nested> nested_ = std::vector<Nested>(256);  // a power of two
   uint32_t nesting_ = 0, ticks_ = 0;

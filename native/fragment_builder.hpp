@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -70,19 +71,31 @@ class FragmentBuilder {
         for (uint32_t k = node.first; k < trie_.node(node.end).first; ++k) add_entry(trie_.string_at(k), depth, counts[depth]);
       }
     };
-    if (split_.counted) {
-      trie_.walk(automaton_, start_, path, enter, leave, top_);
-      return;
-    }
     SelfLoops loops(automaton_);
-    auto stays = [&](uint32_t index, State state) { return (vocabulary_.groups()[index] & ~loops.of(state)) == 0; };
+    // Where characters are counted only at the loop, one each: then they are as many iterations.
+    const ByteGroups one_each = split_.counted ? loops.once(loop_) : 0;
+    auto stays = [&](uint32_t index, State state) {
+      if (split_.counted) return state == loop_ && (vocabulary_.groups()[index] & ~one_each) == 0;
+      return (vocabulary_.groups()[index] & ~loops.of(state)) == 0;
+    };
     auto whole = [&](uint32_t index, State state) {
+      if (split_.counted) return count_whole(index, counts[trie_.node(index).depth]);
       if (exits[trie_.node(index).depth]) fragment.ambiguous = true;
       stay(fragment, trie_.node(index + 1).first, trie_.node(trie_.node(index).end).first, state);
     };
     trie_.walk(automaton_, start_, path, enter, leave, top_, stays, whole);
   }
 
+  // The strings below a node, whose characters are an iteration each.
+  void count_whole(uint32_t index, uint16_t before) {
+    const uint32_t depth = trie_.node(index).depth;
+    for (uint32_t k = trie_.node(index + 1).first; k < trie_.node(trie_.node(index).end).first; ++k) {
+      const uint32_t token = trie_.string_at(k);
+      const std::string_view rest = vocabulary_.tokens()[token].substr(depth);
+      const auto characters = std::ranges::count_if(rest, [](char byte) { return (byte & 0xc0) != 0x80; });
+      inside_.push_back({token, loop_, static_cast<uint16_t>(before + characters)});
+    }
+  }
   // The strings of the trie from `first` to `last`, which all lead to a state inside.
   void stay(Fragment& fragment, uint32_t first, uint32_t last, State state) {
     for (uint32_t k = first; k < last; ++k) allow(fragment, trie_.string_at(k));
@@ -90,7 +103,8 @@ class FragmentBuilder {
   }
   static void allow(Fragment& fragment, uint32_t token) { fragment.row[token >> 5] |= 1u << (token & 31); }
   void represent(Fragment& fragment, uint32_t token, std::pair<State, uint16_t> place) {
-    if (place == std::exchange(last_met_, place) || !met_.insert(place).second) return;
+    auto& recent = recent_[(place.first * 31 + place.second) % recent_.size()];
+    if (place == std::exchange(recent, place) || !met_.insert(place).second) return;
     fragment.representatives.push_back(token);
     fragment.representative_iterations.push_back(place.second);
   }
@@ -202,7 +216,7 @@ class FragmentBuilder {
   State start_ = kDead, loop_ = kDead, end_ = kDead;
   std::vector<Inside> inside_;  // counted: tokens of the row
   std::set<std::pair<State, uint16_t>> met_;
-  std::pair<State, uint16_t> last_met_{kDead, 0};  // neighbours mostly lead to one place
+  std::array<std::pair<State, uint16_t>, 256> recent_{};  // most tokens lead to a place that another one led to before
   std::vector<std::string_view> suffixes_;
   std::vector<uint32_t> entry_tokens_;
   std::vector<uint16_t> completed_;

@@ -98,6 +98,17 @@ class SelfLoops {
     return known_[state];
   }
 
+  // Of those the ones that come back to it with a character's last byte only.
+  ByteGroups once(State state) {
+    ByteGroups found = of(state);
+    checked_.clear();
+    for (int lead = 0xc2; lead <= 0xf4; ++lead) {
+      const uint8_t byte = static_cast<uint8_t>(lead);
+      if ((found & group_of_lead(byte)) && comes_back(bytes_.step(state, byte), state, continuation(byte).count)) found &= ~group_of_lead(byte);
+    }
+    return found;
+  }
+
  private:
   static constexpr ByteGroups kUnknown = 1u << 31;
 
@@ -130,6 +141,18 @@ class SelfLoops {
     }
     checked_.push_back(key);
     return true;
+  }
+
+  // Whether a state is met in the middle of a character, with so many bytes missing.
+  bool comes_back(State middle, State state, int missing) {
+    if (middle == state && missing > 0) return true;
+    const std::array<uint32_t, 3> key{middle, static_cast<uint32_t>(missing), 0};
+    if (middle == kDead || missing <= 1 || std::ranges::find(checked_, key) != checked_.end()) return false;
+    checked_.push_back(key);
+    for (int byte = 0x80; byte <= 0xbf; ++byte) {
+      if (comes_back(bytes_.step(middle, static_cast<uint8_t>(byte)), state, missing - 1)) return true;
+    }
+    return false;
   }
 
   ByteAutomaton& bytes_;

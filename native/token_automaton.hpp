@@ -8,6 +8,7 @@
 // automaton must see to it that each byte of its words is a token.
 #pragma once
 
+#include "byte_searches.hpp"
 #include "exclusion.hpp"
 #include "mask_maker.hpp"
 #include "token_distances.hpp"
@@ -215,7 +216,7 @@ class TokenAutomaton : protected TokenDistances {
   // The states that token sequences reach from the start (with every byte a token: that bytes reach), breadth first after
   // DEAD; of automata without stacks.
   std::vector<State> reachable() {
-    if (complete_ && bytes_->boundary() == kNone) return bytes_->reachable();
+    if (complete_ && bytes_->boundary() == kNone) return tokenfst::reachable(*bytes_);
     std::vector<State> order{kDead};
     std::set<State> seen{kDead};
     auto visit = [&](State q) {
