@@ -150,7 +150,7 @@ inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& l
     auto add = [&](uint32_t distance, uint32_t token) { reached[distance].push_back(token); };
     bool mixed = open && automaton.accepting({q});
     std::map<Config, LengthsAbove> known;
-    for (auto& [token, end] : automaton.arcs({q, node}, stacks)) {
+    for (auto& [token, end] : automaton.arcs({q, node}, stacks, opaque)) {
       auto [it, fresh] = known.try_emplace(end);
       if (fresh) it->second = lengths_above(automaton, end, opaque, stacks);
       const LengthsAbove lengths = it->second;
