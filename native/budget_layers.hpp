@@ -118,6 +118,7 @@ struct LengthsAbove {
 inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, StackId opaque, Stacks& stacks) {
   ByteAutomaton& bytes = automaton.bytes();
   if (bytes.num_stacks(config.state) == 0) return {kUnreachable, automaton.distance(config, stacks)};
+  if (bytes.to_reveal(config.state) != kNone) return {0, kUnreachable};  // all above is read: it waits for `opaque`
   LengthsAbove found;
   const std::vector<uint32_t> tops = automaton.top_distances(config.state);
   for (size_t k = 0; k < tops.size(); ++k) {

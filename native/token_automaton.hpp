@@ -152,12 +152,12 @@ class TokenAutomaton : protected TokenDistances {
   void adopt_frame_distances(std::vector<uint32_t> distances) { frame_distances_ = std::move(distances); }
 
   // The arcs of a configuration: (token, target) in the order of the tokens' bytes. A whole walk of the vocabulary.
-  // A token that looks below the node `opaque` has none.
+  // A token that would look below the node `opaque` rests where it waits for that.
   std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks, StackId opaque = UINT32_MAX) {
     bytes_->marks().refuse();
     std::lock_guard lock(mutex_);
     return with_walk(stacks, nullptr, [&](auto& walk) {
-      if constexpr (requires { walk.stop_at(opaque, true); }) walk.stop_at(opaque, true);
+      if constexpr (requires { walk.stop_at(opaque); }) walk.stop_at(opaque);
       auto found = composition_.ends(walk, config);
       if (!complete_) std::erase_if(found, [&](auto& arc) { return !alive(walk, arc.second); });
       return found;
