@@ -132,7 +132,7 @@ def json_schema(
     memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
     those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names="allow"``:
     a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
-    name comes twice (but see docs/json-schema.md on sets of 257 to a million names). ``formats``: whether ``format``
+    name comes twice. ``formats``: whether ``format``
     constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
     be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.

@@ -17,12 +17,12 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tokenfst.automata import schema_strings
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, optional, union, unordered
+from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, union, unordered
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_fresh import MANY, MOST_LISTED, MOST_OPTIONS, fresh_text, room
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_shape import EVERY
-from tokenfst.automata.schema_strings import Strings, has_surrogate, spelled
+from tokenfst.automata.schema_strings import Strings, has_surrogate
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Members:
         if low <= len(required):
             low = 0
         counted = high is not None or low > 1
-        members = {name: self._member(spelled(name), values[name]) for name in names}
+        members = {name: self.writer.member(name, values[name]) for name in names}
         left = [members[name] for name in names if name in required and (self.any_order or name in pending)]
         apart = [
             members[name] for name in names if name not in required and (self.any_order or name in pending)
@@ -255,10 +255,7 @@ class Members:
 
         By halves: either the first half has a member, and those of the second follow after commas, or it has none.
         """
-        comma = self.layout.comma
-        later = [
-            concat(comma, member) if needed else optional(concat(comma, member)) for member, needed in ordered
-        ]
+        later = [self.writer.later(member, needed) for member, needed in ordered]
         if not ordered:
             return tail(0)
         first = next((place for place, (_, needed) in enumerate(ordered, 1) if needed), len(ordered))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tokenfst.automata.distinct import opened
-from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, union
+from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, optional, union
 from tokenfst.automata.json_numbers import NumberSet, number_language
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
@@ -28,7 +28,7 @@ from tokenfst.automata.schema_objects import Object
 from tokenfst.automata.schema_plain import PlainSchemas, plain_key
 from tokenfst.automata.schema_shape import EVERY, Shape
 from tokenfst.automata.schema_source import Place
-from tokenfst.automata.schema_strings import EVERY_STRING, any_string
+from tokenfst.automata.schema_strings import EVERY_STRING, any_string, spelled
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
@@ -76,6 +76,8 @@ class Writer:
         """Calls of rules, by what they are written from."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
+        self._members: dict[tuple[str, Formula], Expr] = {}
+        self._later: dict[tuple[Expr, bool], Expr] = {}
         self._plain = None if meaning.relaxes or any_order else PlainSchemas(self)
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
@@ -99,6 +101,22 @@ class Writer:
         found = self._known.get(formula)
         if found is None:
             found = self._known[formula] = self._value(formula)
+        return found
+
+    def member(self, name: str, formula: Formula) -> Expr:
+        """A member with a listed name. Large schemas say the same of a name in many places: it is written once."""
+        found = self._members.get((name, formula))
+        if found is None:
+            found = concat(spelled(name), self.layout.colon, self.value(formula))
+            self._members[name, formula] = found
+        return found
+
+    def later(self, member: Expr, needed: bool) -> Expr:
+        """A member after a comma; or nothing, if it is not needed."""
+        found = self._later.get((member, needed))
+        if found is None:
+            found = concat(self.layout.comma, member)
+            found = self._later[member, needed] = found if needed else optional(found)
         return found
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
