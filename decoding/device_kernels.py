@@ -41,16 +41,30 @@ def _mask_at(
 
 
 @triton.jit
+def text_of(state, token, known, states, tokens):
+    """Of what tokens spell behind states: where it begins, its length, and the token's length inside of a text, below
+    0 for end tokens. Tokens at the beginning of a text may spell something else."""
+    record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
+    inside = tl.load(record + 1)
+    first = (tl.load(states + tl.where(known, state, 0).to(tl.int64) * 8 + 5) & 2) != 0
+    begin = tl.where(first, tl.load(record + 2), tl.load(record))
+    return begin, tl.where(known, tl.where(first, tl.load(record + 3), inside), 0), inside
+
+
+@triton.jit
+def state_behind(row, at, length, inside, table):
+    """The states that walks ended in, ``row`` being where: or those behind no bytes, or an end token."""
+    reached = tl.load(table + row)
+    reached = tl.where(length == 0, tl.where(inside > 0, tl.load(at + 6), 0), reached)
+    return tl.where(inside < 0, tl.load(at + 5) & 1, reached)
+
+
+@triton.jit
 def _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size):
     """The states behind tokens: ``device_torch.advance``. Loops as long as the longest of them has bytes."""
     known = (state > 1) & (state < num_states) & (token >= 0) & (token < vocab_size)
     at = states + tl.where(known, state, 0).to(tl.int64) * 8
-    record = tokens + tl.where(known, token, 0).to(tl.int64) * 4
-    flags = tl.load(at + 5)
-    inside = tl.load(record + 1)
-    first = (flags & 2) != 0
-    begin = tl.where(first, tl.load(record + 2), tl.load(record))
-    length = tl.where(known, tl.where(first, tl.load(record + 3), inside), 0)
+    begin, length, inside = text_of(state, token, known, states, tokens)
     of_byte = classes + tl.load(at + 1)
     row = tl.load(at)
     for i in range(tl.max(length, 0)):
@@ -58,9 +72,7 @@ def _walked(state, token, states, table, classes, text, tokens, num_states, voca
         byte = tl.load(text + begin + i, mask=reads, other=0)
         entry = tl.load(of_byte + byte.to(tl.int32), mask=reads, other=0).to(tl.int32) + 1
         row = tl.where(reads, tl.load(table + row + entry, mask=reads, other=0), row)
-    reached = tl.load(table + row)
-    reached = tl.where(length == 0, tl.where(inside > 0, tl.load(at + 6), 0), reached)
-    reached = tl.where(inside < 0, flags & 1, reached)
+    reached = state_behind(row, at, length, inside, table)
     return tl.where(known, reached, (state == 1).to(tl.int32))
 
 

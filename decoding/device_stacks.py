@@ -106,6 +106,8 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             out = torch.empty_like(states)
             self._stacks.advance(states.data_ptr(), tokens.data_ptr(), out.data_ptr(), len(states))
             return out
+        if (triton := self._triton(states)) is not None:
+            return triton.advance_stacks(self._tables, states, tokens)
         return plain.advance(self._tables, states, tokens, self._longest, self._reach)
 
     def compose(self, states: Tensor) -> Tensor:
@@ -124,6 +126,8 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             self._stacks.resting(
                 states.data_ptr(), found.data_ptr(), 0 if lengths is None else lengths.data_ptr(), len(states)
             )
+        elif (triton := self._triton(states)) is not None:
+            found, lengths = triton.resting(self._tables, states, left is not None)
         else:
             found, below = plain.resting(self._tables, states, self._reach.asks)
             lengths = None if left is None else plain.length(self._tables, states, below)

@@ -1,4 +1,5 @@
-"""The masking loop by Triton kernels (device_kernels.py): what ``device_torch`` says, bit for bit.
+"""The masking loop by Triton kernels (device_kernels.py, device_stack_kernels.py): what ``device_torch`` and
+``device_stack_torch`` say, bit for bit.
 
 Tables must be ``dense``: a mask is a row, or a list on the empty row. Masking stores -inf where the row forbids and
 reads no logit; for a list the program puts the listed logits of its block aside first and back afterwards. The greedy
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tokenfst.decoding.device_pool import Tables, Tensor, torch
+from tokenfst.decoding.device_stack_torch import SYMBOLS
 from tokenfst.decoding.device_tables import MOST_FLIPS
 
 AVAILABLE = find_spec("triton") is not None
@@ -23,6 +25,7 @@ if AVAILABLE:
     from triton import cdiv, next_power_of_2
 
     from tokenfst.decoding import device_kernels as kernels
+    from tokenfst.decoding import device_stack_kernels as stack_kernels
 
 _BITS = {
     torch.float32: (torch.int32, 0x7F800000, 0x7FFFFFFF),
@@ -103,6 +106,34 @@ def compose(t: Tables, states: Tensor, only_end: Tensor) -> Tensor:
             states, *_walk(t), words, out, block=COMPOSED
         )
     return torch.where((out != 0).any(1, keepdim=True), out, only_end)
+
+
+def advance_stacks(t: Tables, rows: Tensor, tokens: Tensor) -> Tensor:
+    """``PushDownDeviceAutomaton.advance``."""
+    reached, capacity = torch.empty_like(rows), rows.shape[1] - SYMBOLS
+    if len(rows):
+        stack_kernels.advance_stacks_kernel[(len(rows),)](
+            rows, tokens, t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, _with_stacks(t),
+            len(t.tokens), len(t.comb), capacity, reached, padded=next_power_of_2(capacity), num_warps=1,
+        )  # fmt: skip
+    return reached
+
+
+def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | None]:
+    """The state whose mask each row has, int32 (B,); ``has_left``: and how many tokens complete what lies below what
+    that looks at, int32 (B,)."""
+    found, capacity = rows.new_empty(len(rows)), rows.shape[1] - SYMBOLS
+    lengths = torch.empty_like(found) if has_left else None
+    if len(rows):
+        stack_kernels.resting_kernel[(len(rows),)](
+            rows, t.controls, t.comb, t.frames, _with_stacks(t), len(t.comb), len(t.frames), capacity, found,
+            found if lengths is None else lengths, has_left=has_left, padded=next_power_of_2(capacity), num_warps=1,
+        )  # fmt: skip
+    return found, lengths
+
+
+def _with_stacks(t: Tables) -> int:
+    return min(len(t.states), len(t.controls))
 
 
 def _walk(t: Tables) -> tuple[Any, ...]:

@@ -22,13 +22,22 @@ import torch
 from test_device_automaton import DeviceAutomaton, check, automaton
 from tokenfst.decoding import device_triton
 
-class Interpreted(DeviceAutomaton):
+class Triton:
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, dense=True, **options)
     def _is_native(self):
         return False
     def _triton(self, states, logits=None):
         return device_triton if device_triton.takes(logits) else None
+
+class Interpreted(Triton, DeviceAutomaton):
+    pass
+"""
+STACKS = """
+import test_device_stacks as stacks
+
+class WithStacks(Triton, stacks.PushDownDeviceAutomaton):
+    pass
 """
 
 
@@ -88,14 +97,43 @@ def test_as_the_native_kernels_on_a_real_vocabulary() -> None:
     )
 
 
+def test_stacks_as_matchers() -> None:
+    """Masks, budgets and advances of grammars, with stacks that outgrow their room."""
+    interpreted(
+        STACKS + "made = stacks.automata()\n"
+        "stacks.walk(random.Random(0), WithStacks(made, depth=9), made, stacks.VOCABULARY, 7, 5)\n"
+        "assert stacks.check_random(3, WithStacks, 3, depth=2)  # some outgrow their room\n"
+    )
+
+
+@pytest.mark.soak
+def test_stacks_of_random_grammars() -> None:
+    interpreted(STACKS + "for seed in range(100, 102): stacks.check_random(seed, WithStacks, 15, depth=4)")
+
+
+def test_stacks_of_any_rows() -> None:
+    """Rows of garbage as by the native kernels; values, overflow, batches of no rows."""
+    interpreted(
+        STACKS + "stacks.test_anything_in_a_row_is_harmless(WithStacks)\n"
+        "stacks.test_rows_are_values(WithStacks)\n"
+        "stacks.test_a_stack_without_room(WithStacks)\n"
+        "device = WithStacks(stacks.automata()[:1], depth=5)\n"
+        "none = device.start_states([])\n"
+        "assert device.advance(none, torch.zeros(0, dtype=torch.int64)).shape == (0, 7)\n"
+        "assert len(device.bitmask(none, 3)) == 0\n"
+    )
+
+
 TABLES = {
     **dict.fromkeys(
         ("states", "table", "tokens", "layers", "masks", "rows", "flips", "batch", "each"), "*i32"
     ),
     **dict.fromkeys(("keys", "columns", "reached", "bitmask"), "*i32"),
+    **dict.fromkeys(("controls", "actions", "pushes", "comb", "frames", "found", "lengths"), "*i32"),
     **dict.fromkeys(
         ("num_states", "vocab_size", "words", "left", "stride", "width", "count", "blocks"), "i32"
     ),
+    **dict.fromkeys(("num_slots", "num_frames", "capacity"), "i32"),
     "classes": "*u8",
     "text": "*u8",
     "chosen": "*i64",
@@ -111,6 +149,11 @@ KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
     ("choose_kernel", {}, {"padded": 64}),
     ("advance_kernel", {}, {"block": 32}),
     ("compose_kernel", {}, {"block": 1024}),
+    ("advance_stacks_kernel", {}, {"padded": 64}),
+    ("advance_stacks_kernel", {}, {"padded": 1, "capacity": 1, "num_slots": 1}),
+    ("resting_kernel", {}, {"has_left": True, "padded": 64}),
+    ("resting_kernel", {}, {"has_left": False, "padded": 64}),
+    ("resting_kernel", {}, {"has_left": True, "padded": 1, "capacity": 1, "num_slots": 1, "num_frames": 1}),
 ]
 
 
@@ -120,9 +163,9 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tokenfst.decoding import device_kernels
+from tokenfst.decoding import device_kernels, device_stack_kernels
 for name, own, constants in {KERNELS!r}:
-    kernel = getattr(device_kernels, name)
+    kernel = getattr(device_kernels, name, None) or getattr(device_stack_kernels, name)
     types = {TABLES!r} | own | dict.fromkeys(constants, "constexpr")
     source = ASTSource(kernel, {{name: types[name] for name in kernel.arg_names}}, constexprs=constants)
     assert compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
