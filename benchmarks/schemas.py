@@ -108,7 +108,7 @@ def _times(found: dict[str, list[Record]], number: int) -> Iterator[Figure]:
     yield from _summaries(what, seconds, {"p50": 1, "p90": None, "p99": 1, "mean": None, "max": None})
     if len(first) > 1:
         shared = set.intersection(*(set(known) for known in first.values()))
-        what = f"JSON schemas, the {len(shared):,} that none refuses: schema to first mask"
+        what = f"JSON schemas, the {len(shared):,} that none refuses: schema to their first mask"
         seconds = {who: [known[schema] for schema in shared] for who, known in first.items()}
         yield from _summaries(what, seconds, {"p50": None, "p90": None, "p99": None, "mean": None})
     steps = {who: [step for each in records for step in each.steps] for who, records in found.items()}

@@ -209,6 +209,9 @@ def test_figures_of_records(modules: Any) -> None:
     assert verdict("schema to first mask, p50", "llguidance") == "ratio >= 1 met"
     assert verdict("schema to first mask, p99", "llguidance") == "ratio >= 1 MISSED"
     assert values["schema to first mask, p99", "tokenfst"].median == 20.0
+    shared = [values["schema to their first mask, p99", who] for who in ("tokenfst", "llguidance")]
+    assert [each.median for each in shared] == [20.0, 0.01]
+    assert all("the 2 that none refuses" in each.what for each in shared)
     assert verdict("peak memory of one, max", "tokenfst") == "<= 200.00 MB MISSED"
     assert schemas.summary("p50", [3.0, 1.0, 2.0]) == 2.0 and schemas.summary("p99.9", [1.0, 2.0]) == 2.0
 
