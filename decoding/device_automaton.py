@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from tokenfst.budget import Budget
 from tokenfst.decoding import device_torch as plain
 from tokenfst.decoding.device_compose import Levels, compose
-from tokenfst.decoding.device_masks import DeviceMasks, Left, check_sampling
+from tokenfst.decoding.device_masks import DeviceMasks, Left, check_sampling, first_row
 from tokenfst.decoding.device_pool import Tensor, torch
 from tokenfst.decoding.device_stack_tables import PackedStacks
 from tokenfst.decoding.device_tables import DEAD, DISTANCE, FLAGS, MOST_FLIPS, Packed, pack
@@ -202,8 +202,7 @@ class DeviceAutomaton(DeviceMasks):
             raise TokenIdError("tokens must be contiguous: tokens.contiguous()")
         if self.debug:
             wrong = (tokens < 0) | (tokens >= len(self.vocabulary))
-            if bool(wrong.any()):
-                row = int(wrong.nonzero()[0])
+            if (row := first_row(wrong)) is not None:
                 raise TokenIdError(
                     f"token id {int(tokens[row])} of row {row} lies outside the vocabulary of "
                     f"{len(self.vocabulary)} tokens"

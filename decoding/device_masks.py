@@ -42,6 +42,12 @@ _SIZES = (4, 2, 2)
 NO_LIMIT = -1
 
 
+def first_row(holds: Tensor) -> int | None:
+    """The first row of which something holds: ``holds`` is bool (B,). Waits for the device."""
+    rows = holds.nonzero()
+    return int(rows[0]) if len(rows) else None
+
+
 class DeviceMemory(NamedTuple):
     """Bytes on the device: of state records and class tables, of masks with rows, flips and budgets, of token bytes."""
 
@@ -244,8 +250,7 @@ class DeviceMasks:
         if self.debug:
             numbers = self._numbers(states)
             wrong = (numbers < 0) | (numbers >= self.num_states)
-            if bool(wrong.any()):
-                row = int(wrong.nonzero()[0])
+            if (row := first_row(wrong)) is not None:
                 raise StateError(
                     f"row {row} has state {int(numbers[row])}, and there are {self.num_states:,} states"
                 )

@@ -20,7 +20,7 @@ from tokenfst import _native
 from tokenfst.budget import Budget
 from tokenfst.decoding import device_stack_torch as plain
 from tokenfst.decoding.device_automaton import DeviceAutomaton, Source
-from tokenfst.decoding.device_masks import NO_LIMIT, Left
+from tokenfst.decoding.device_masks import NO_LIMIT, Left, first_row
 from tokenfst.decoding.device_pool import Tensor, torch
 from tokenfst.decoding.device_stack_tables import PackedStacks, pack_stacks
 from tokenfst.decoding.device_stack_torch import DEPTH, OVERFLOWN, STATE, SYMBOLS, Reach
@@ -81,9 +81,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
     def check_stacks(self, states: Tensor) -> None:
         """Raise ``StackDepthError`` where a stack had no room left. Waits for the device."""
         self._check_states(states)
-        over = self.is_overflown(states)
-        if bool(over.any()):
-            row = int(over.nonzero()[0])
+        if (row := first_row(self.is_overflown(states))) is not None:
             raise StackDepthError(
                 f"the stack of row {row} needs more than {self.depth} symbols: make the device automaton with more "
                 f"room, as with depth={2 * self.depth}"
@@ -144,8 +142,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         super()._check_states(states)
         if self.debug:
             wrong = (states[:, DEPTH] < OVERFLOWN) | (states[:, DEPTH] > self.depth)
-            if bool(wrong.any()):
-                row = int(wrong.nonzero()[0])
+            if (row := first_row(wrong)) is not None:
                 raise StateError(
                     f"row {row} has a stack of {int(states[row, DEPTH])} symbols, and there is room for {self.depth}"
                 )

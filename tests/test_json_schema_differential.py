@@ -17,38 +17,17 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.json_tokens import END, TOKENS, VOCABULARY
 
 from reference.json_schema_documents import documents, instances, near
 from reference.json_schema_order import ordered
-from tokenfst import Vocabulary, allocate_token_bitmask, compile
+from tokenfst import allocate_token_bitmask, compile
 from tokenfst.automata.json_schema import json_schema
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError, SchemaError, UnsupportedSchemaError
 
 CORPUS = tomllib.loads((Path(__file__).parent / "corpus" / "json_schema.toml").read_text())["case"]
 FORMATS = jsonschema.FormatChecker(["date", "ipv4", "ipv6"])
 
-WORDS = [
-    '{"',
-    '":',
-    '": ',
-    '", "',
-    '"}',
-    "}]",
-    "[1",
-    ", ",
-    ",",
-    "true",
-    "null",
-    "10",
-    ".5",
-    "e1",
-    "\\u00",
-    "\n  ",
-]
-WORDS += ["name", "a", "ab", "é", "😀", "-0", '{"a":', "[[", "]]", "}}", '"a"', "2024-", "02-29", "\n"]
-TOKENS = [*(bytes((byte,)) for byte in range(256)), *(word.encode() for word in WORDS), b"\xf0\x9f", b""]
-END = len(TOKENS) - 1
-VOCABULARY = Vocabulary(TOKENS, END)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 LONG = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 

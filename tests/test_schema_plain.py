@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.json_tokens import END, TOKENS, VOCABULARY
 
-from tokenfst import Vocabulary, allocate_token_bitmask, compile
+from tokenfst import allocate_token_bitmask, compile
 from tokenfst.automata.json_schema import SchemaGrammar, json_schema
 from tokenfst.automata.schema_objects import Object
 from tokenfst.automata.schema_plain import PlainSchemas
@@ -20,28 +21,6 @@ from tokenfst.errors import TokenfstError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-WORDS = [
-    '{"',
-    '":',
-    '": ',
-    '", "',
-    '"}',
-    "}]",
-    "[1",
-    ", ",
-    "true",
-    "null",
-    "a",
-    "ab",
-    "é",
-    "\\u00",
-    '{"a":',
-    "\n  ",
-]
-TOKENS = [*(bytes((byte,)) for byte in range(256)), *(word.encode() for word in WORDS), b""]
-END = len(TOKENS) - 1
-VOCABULARY = Vocabulary(TOKENS, END)
 
 
 @contextmanager
