@@ -33,7 +33,7 @@ struct Onward {
 
 class Composition {
  public:
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), loops_(bytes) {}
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))), loops_(bytes) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
   // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
@@ -99,7 +99,7 @@ class Composition {
       if (has_many_exits(at, fragment) && go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
         const std::vector<NodeId> members = members_of(node);
-        if (!any_known(members, top) && gather_walk(walk, place, narrow_, out)) continue;
+        if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
         if (!members.empty()) {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
@@ -155,6 +155,7 @@ class Composition {
   // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
   using Place = std::pair<Config, uint32_t>;
 
+  static constexpr uint32_t kUnsplit = 3;
   static constexpr size_t kManyExits = 1'024;  // tokens
   static constexpr ptrdiff_t kNarrowRow = 64;  // words of a row in which few walks of the vocabulary find tokens
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
@@ -293,7 +294,9 @@ class Composition {
   template <class Walk>
   bool gather_split(Walk& walk, const Place& place, const Split& at, const Fragment& fragment, Gathered& out) {
     Gathered::Row row{at.high < fragment.nested.size() ? &fragment.nested[at.high] : &fragment.row, {}};
-    if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
+    std::vector<uint32_t> not_left;  // entries
+    if (at.excluded != kEmpty) leave_out(at, fragment, place.second, row.removed, not_left);
+    else if (at.part != kEmpty && !gather_difference(walk, place, at, row.removed, out)) return false;
     if (at.widened != kUnbounded) {
       // Of tokens that come near the bounds that were left out, by trying.
       for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
@@ -306,10 +309,28 @@ class Composition {
     for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
     Leading<Walk> leading(walk, bytes_);
-    for_residuals(leading, place.first, at, fragment, [&](uint32_t token, Config) {
-      if (!std::ranges::binary_search(apart, token)) out.tokens.push_back(token);
+    for_residuals(leading, place.first, at, fragment, [&](uint32_t entry, Config) {
+      const uint32_t token = fragment.tokens[entry];
+      if (!std::ranges::binary_search(apart, token) && !std::ranges::binary_search(not_left, entry)) out.tokens.push_back(token);
     });
     return true;
+  }
+
+  // Where a fragment lacks finitely many words (Split::excluded): the tokens that are such a word, and the entries of those
+  // that read one before they go on. What stays inside stays there without those words, too. Both ascending.
+  void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
+    PlainWalk walk(bytes_);
+    const Trie& words = fragment.words_left(vocabulary_.tokens(), vocabulary_.trie().node(top).depth);
+    auto take = [&](uint32_t index, Config end) {
+      if (!bytes_.accepting(end.state)) return;
+      each_string(words, index, [&](uint32_t word) {
+        if (word < fragment.tokens.size()) entries.push_back(word);
+        else closing.push_back(fragment.closing[word - fragment.tokens.size()]);
+      });
+    };
+    words.walk_few(walk, Config{bytes_.intern(at.excluded)}, residual_path_, take);
+    std::ranges::sort(closing);
+    std::ranges::sort(entries);
   }
 
   // Gathers the tokens that a part of a fragment does not share with the whole, those that are allowed, and lists all of
@@ -336,7 +357,7 @@ class Composition {
     return true;
   }
 
-  // Calls f(token, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
+  // Calls f(entry, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
   template <class Walk, class F>
   void for_residuals(Walk& walk, Config config, const Split& at, const Fragment& fragment, F&& f) {
     Config rest = walk.arrive(config, bytes_.intern(at.rest));
@@ -344,7 +365,7 @@ class Composition {
     auto entries = [&](uint32_t index, Config end) {
       each_string(trie, index, [&](uint32_t entry) {
         if (at.counted && (fragment.completed[entry] < at.low || fragment.completed[entry] > at.high)) return;
-        f(fragment.tokens[entry], end);
+        f(entry, end);
       });
     };
     entries(0, rest);
@@ -482,7 +503,7 @@ class Composition {
 
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
-  uint32_t narrow_;
+  const uint32_t narrow_, unsplit_;  // nodes that a walk may enter where there is, and is no fragment instead
   bool complete_ = false;
   SelfLoops loops_;
   std::map<NodeId, std::shared_ptr<const Fragment>> classes_;

@@ -45,6 +45,7 @@ class FragmentBuilder {
     std::vector<State> path;
     std::vector<uint16_t> counts(trie_.max_depth() + 1, 0);
     std::vector<uint8_t> exits(trie_.max_depth() + 1, 0);  // exits[d]: how many places to leave at depth 1..d
+    const bool closes = !split_.counted && automaton_.with_arena([&](const Arena& arena) { return ends_behind_loop(arena, split_.fragment); });
     auto enter = [&](uint32_t index, State state) {
       const TrieNode& node = trie_.node(index);
       State from = path[node.depth - 1];
@@ -60,6 +61,9 @@ class FragmentBuilder {
         return;
       }
       if (exits[node.depth - 1]) fragment.ambiguous = true;
+      if (closes && state == end_) {
+        for (uint32_t k = node.first; k < last; ++k) fragment.closing.push_back(trie_.string_at(k));
+      }
       if (!split_.counted) return stay(fragment, node.first, last, state);
       for (uint32_t k = node.first; k < last; ++k) inside_.push_back({trie_.string_at(k), state, counts[node.depth]});
     };

@@ -35,14 +35,42 @@ struct Fragment {
   std::unique_ptr<Trie> residuals;     // over entries; an empty residual is at the root
   std::vector<uint32_t> tokens;        // token of each entry
   std::vector<uint16_t> completed;     // counted: iterations completed before the exit, per entry
+  std::vector<uint32_t> closing;  // of fragments that end in a byte: tokens of `row` behind which nothing of it is left
   std::vector<uint32_t> representatives;  // tokens that stay inside, one per distinct place they lead to
   std::vector<uint16_t> representative_iterations;
   uint32_t completion = UINT32_MAX;  // widened: from each place that tokens inside lead to, at most so many bytes complete the fragment
 
+  // What the tokens that leave the fragment read of it: of each entry, and behind those of each closing token. Made when
+  // first asked for.
+  template <class Texts>
+  const Trie& words_left(const Texts& texts, uint32_t top) const {
+    std::lock_guard lock(mutex_);
+    if (!words_left_) {
+      std::vector<std::string_view> words(tokens.size());
+      for (uint32_t index = 0; index < residuals->num_nodes(); ++index) {
+        const TrieNode& node = residuals->node(index);
+        for (uint32_t k = node.first; k < residuals->node(index + 1).first; ++k) {
+          const std::string_view text = texts[tokens[residuals->string_at(k)]];
+          words[residuals->string_at(k)] = text.substr(0, text.size() - node.depth);
+        }
+      }
+      for (uint32_t token : closing) words.push_back(texts[token]);
+      for (std::string_view& word : words) word.remove_prefix(top);
+      std::vector<uint32_t> order(words.size());
+      std::iota(order.begin(), order.end(), 0);
+      words_left_ = std::make_unique<Trie>(words, std::move(order));
+    }
+    return *words_left_;
+  }
+
   size_t memory() const {
-    return row.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 +
+    return row.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 + closing.capacity() * 4 +
            (residuals ? residuals->memory() : 0) + sizeof(Fragment);
   }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<const Trie> words_left_;
 };
 
 // Whether two fragments that do not count allow the same tokens and are left by the same ones at the same places.

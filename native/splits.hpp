@@ -32,6 +32,7 @@ struct Split {
   NodeId rest = kEmpty;
   NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
   NodeId part = kEmpty, whole = kEmpty;
+  NodeId excluded = kEmpty;  // where known: the finitely many words that `part` lacks of `whole`, which has any number behind each beginning
   NodeId least = kEmpty;  // where inner counters are left out: the fragment with few iterations of them
   uint32_t low = 0, high = kUnbounded;
   uint32_t widened = kUnbounded;
@@ -55,6 +56,13 @@ inline NodeId take_set(const Arena& arena, NodeId& rest) {
   const NodeId set = node.a;
   rest = node.b;
   return set;
+}
+
+// Whether an expression ends in a loop of any length and one byte behind it.
+inline bool ends_behind_loop(const Arena& arena, NodeId id) {
+  NodeId before = kEmpty;
+  for (; arena[id].kind == Kind::Concat; id = arena[id].b) before = arena[id].a;
+  return arena[id].kind == Kind::Set && arena[before].kind == Kind::Repeat && arena[before].has(kEndless);
 }
 
 // An expression whose inner counters have room for few iterations (`few`), and without their upper bounds (`any`). What
@@ -266,19 +274,20 @@ inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId res
 // An intersection, with a terminating byte set where one follows. What excludes single words is left out of the whole; an
 // intersection that remains is a fragment itself, unless it counts: then each count would be one, and none met twice.
 inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
-  std::vector<NodeId> members;
+  std::vector<NodeId> members, words;
   for (NodeId member : arena.list(element)) {
     const Node& node = arena[member];
     if (node.kind != Kind::Not || arena[node.a].has(kHasLoop)) members.push_back(member);
+    else words.push_back(node.a);
   }
   if (members.size() == arena.list(element).size()) {
     if (Split found = split_widened(arena, members, rest)) return found;
   }
-  NodeId part = element, whole = arena.all_of(members);
+  NodeId part = element, whole = arena.all_of(members), terminator = kEpsilon;
   Split found;
   if (members.size() == 1) found = split(arena, whole, true);
   if (!found || arena[found.loop].kind == Kind::Repeat) {  // no terminator yet
-    const NodeId terminator = take_set(arena, rest);
+    terminator = take_set(arena, rest);
     part = arena.concat(part, terminator);
     whole = arena.concat(whole, terminator);
     if (members.size() == 1) found = split(arena, whole, true);
@@ -289,6 +298,8 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
   if (whole != part) {
     found.part = part;
     found.whole = whole;
+    // Behind whatever begins a word of an unbounded loop and its terminator, there are more words than are excluded.
+    if (members.size() == 1 && !found.counted && ends_behind_loop(arena, found.fragment)) found.excluded = arena.concat(arena.any_of(words), terminator);
   }
   return found;
 }
