@@ -24,7 +24,7 @@ class ExcludedTokens {
   bool remove(Config config, uint32_t* mask) {
     bool some = false;
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
-    // With nothing finished, two strings have to end in one token; else one that begins in it, or, if thin, one begins.
+    // Two strings have to end in one token, or one that begins in it where others are finished; or, if thin, one begins.
     const Reading& at = exclusion_.reading();
     const Room& room = bytes_.marks().room;
     const Vocabulary& vocabulary = automaton_.vocabulary();
@@ -33,7 +33,7 @@ class ExcludedTokens {
         if (has(mask, token) && !may_take(config, token)) some = true, take(mask, token);
       }
     };
-    try_each(vocabulary.quoting(!at.finished ? (room.thin ? 2 : 3) : at.inside || !room.thin ? 2 : 1));
+    try_each(vocabulary.quoting((at.inside || !at.finished ? 3 : 2) - (room.thin ? 1 : 0)));
     if (room.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= room.fewest) try_each(vocabulary.separating(at.inside));
     return some;
   }
@@ -44,6 +44,7 @@ class ExcludedTokens {
  private:
   // What a walk of the vocabulary carries: until the string ends, or can be none of those known.
   struct Place {
+    uint32_t node;  // of the vocabulary's trie
     Config config;
     Reading reading;
   };
@@ -55,7 +56,6 @@ class ExcludedTokens {
   bool remove_endings(Config start, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     const Trie& trie = automaton_.vocabulary().trie();
-    std::vector<Place> path{{start, exclusion_.reading()}};
     bool some = false;
     auto each = [&](uint32_t first, uint32_t last, auto&& stays) {
       for (uint32_t k = trie.node(first).first; k < trie.node(last).first; ++k) {
@@ -63,31 +63,31 @@ class ExcludedTokens {
         if (has(mask, token) && !stays(token)) some = true, take(mask, token);
       }
     };
-    for (uint32_t i = 1; i < trie.node(0).end;) {
-      const TrieNode& node = trie.node(i);
-      path.resize(node.depth);
-      Place at = path.back();
-      const Ending ending = exclusion_.follow(at.reading, node.byte);
-      if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) {
-        i = node.end;
-        continue;
-      }
-      const State raw = bytes_.step(at.config.state, node.byte);
-      if (ending == Ending::Known) {
-        const bool over = raw == kDead || (bytes_.is_marked(raw) && bytes_.passed(raw, false) == kDead);
-        if (over) each(i, node.end, [](uint32_t) { return false; });
-        else if (bytes_.is_marked(raw)) each(i, node.end, [&](uint32_t token) { return may_take(start, token); });
-        i = node.end;
-        continue;
-      }
-      at.config = raw == kDead ? Config{} : walker_.arrive(at.config, raw);
-      if (is_dead(at.config)) {
-        i = node.end;
-        continue;
-      }
-      each(i, i + 1, [&](uint32_t) { return escapes(at.config, at.reading); });
-      path.push_back(at);
-      ++i;
+    std::vector<Place> pending{{0, start, exclusion_.reading()}};
+    while (!pending.empty()) {
+      const Place from = pending.back();
+      pending.pop_back();
+      const std::span<const uint8_t> bytes = trie.child_bytes(from.node);
+      exclusion_.each_onward(from.reading, [&](uint8_t byte) {
+        const auto child = std::ranges::lower_bound(bytes, byte);
+        if (child == bytes.end() || *child != byte) return;
+        Place at = from;
+        at.node = trie.children(from.node)[child - bytes.begin()];
+        const Ending ending = exclusion_.follow(at.reading, byte);
+        if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) return;
+        const State raw = bytes_.step(at.config.state, byte);
+        if (ending == Ending::Known) {
+          const bool over = raw == kDead || (bytes_.is_marked(raw) && bytes_.passed(raw, false) == kDead);
+          const uint32_t behind = trie.node(at.node).end;
+          if (over) each(at.node, behind, [](uint32_t) { return false; });
+          else if (bytes_.is_marked(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
+          return;
+        }
+        at.config = raw == kDead ? Config{} : walker_.arrive(at.config, raw);
+        if (is_dead(at.config)) return;
+        each(at.node, at.node + 1, [&](uint32_t) { return escapes(at.config, at.reading); });
+        pending.push_back(at);
+      });
     }
     return some;
   }

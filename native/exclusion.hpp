@@ -97,6 +97,19 @@ class Exclusion {
   const Reading& reading() const { return now_; }
   // Whether a known string that matches goes on with a byte.
   bool goes_on(uint8_t byte) const { return matches(now_) && child(now_.match, byte) != 0; }
+  // Calls f(byte) for each byte behind which a string that matches a known one ends, or still may match one.
+  template <class F>
+  void each_onward(const Reading& at, F&& f) const {
+    if (at.letters.phase != Unescaper::kPlain || at.letters.high) {
+      for (int byte = 0; byte < 256; ++byte) f(static_cast<uint8_t>(byte));
+      return;
+    }
+    f('"');
+    f('\\');
+    for (uint32_t known = nodes_[at.match].child; known; known = nodes_[known].next) {
+      if (nodes_[known].byte != '"' && nodes_[known].byte != '\\') f(nodes_[known].byte);
+    }
+  }
   // What is read of the name or item that is being read.
   std::string value_so_far() const {
     std::string value;
