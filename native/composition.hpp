@@ -459,10 +459,10 @@ class Composition {
     return slot;
   }
   std::shared_ptr<const Fragment> build_fragment(Split at, uint32_t top) {
-    auto built = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+    auto built = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
     if (at.least == kEmpty || !built->usable) return built;
     at.fragment = at.loop = at.least;
-    auto least = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+    auto least = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
     return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
   }
   using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
