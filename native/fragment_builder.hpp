@@ -40,7 +40,12 @@ class FragmentBuilder {
     path_.resize(depths), counts_.resize(depths), exits_.resize(depths);
     const auto [level, top] = coarsest_top();
     walk(level, top, start_);
-    if (overflow_ || broken_ || !finish(*fragment)) return std::make_shared<Fragment>();
+    fragment->crowded = overflow_ || suffixes_.size() > Fragment::kManyExits;
+    if (overflow_ || broken_ || !finish(*fragment)) {
+      auto none = std::make_shared<Fragment>();
+      none->crowded = fragment->crowded;
+      return none;
+    }
     fragment->usable = true;
     return fragment;
   }
@@ -91,9 +96,9 @@ class FragmentBuilder {
       go_apart(level, index, path_[depth - 1]);
     };
     auto leave = [&](uint32_t index) { miss(level, index); };
-    auto stays = [&](uint32_t index, State state) { return state == GroupRows::kApart || stays_below(level, index, state); };
+    auto stays = [&](uint32_t index, State state) { return state == GroupRows::kApart || overflow_ || stays_below(level, index, state); };
     auto whole = [&](uint32_t index, State state) {
-      if (state != GroupRows::kApart) take_below(level, index, state);
+      if (state != GroupRows::kApart && !overflow_) take_below(level, index, state);
     };
     tries_[level]->walk(automaton, start, path_, enter, leave, top, stays, whole);
   }
@@ -104,6 +109,7 @@ class FragmentBuilder {
     const State* row = finer == kFinest ? automaton_.row(from) : rows_[finer].row(from);
     const uint8_t* classes = finer == kFinest ? automaton_.classes() : rows_[finer].classes();
     for (uint32_t member : vocabulary_.coarse_tries()[level].members(index)) {
+      if (overflow_) return;
       const TrieNode& node = trie.node(member);
       const State state = row[classes[node.byte]];
       if (is_dead(state)) {
@@ -184,7 +190,7 @@ class FragmentBuilder {
   }
 
   void add_entries(const Strings& strings, uint32_t depth) {
-    if (suffixes_.size() + strings.size() > kMaxEntries) {
+    if (suffixes_.size() + strings.size() > (split_.open ? Fragment::kManyExits : kMaxEntries)) {
       overflow_ = true;
       return;
     }
