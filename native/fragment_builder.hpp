@@ -37,7 +37,7 @@ class FragmentBuilder {
     // Where characters are counted only at the loop, one each: then they are as many iterations.
     if (split_.counted) one_each_ = loops_.once(loop_);
     const size_t depths = tries_[kFinest]->max_depth() + 1;
-    path_.resize(depths), counts_.resize(depths), exits_.resize(depths);
+    path_.resize(depths), step_.resize(depths), counts_.resize(depths), exits_.resize(depths);
     const auto [level, top] = coarsest_top();
     walk(level, top, start_);
     fragment->crowded = overflow_ || suffixes_.size() > Fragment::kManyExits;
@@ -84,45 +84,56 @@ class FragmentBuilder {
   }
 
   // Walks what is below a node that is reached in a state.
-  void walk(size_t level, uint32_t top, State state) {
-    if (level == kFinest) walk(automaton_, level, top, state);
-    else walk(rows_[level], level, top, state);
+  void walk(size_t level, uint32_t top, State start) {
+    const Trie& trie = *tries_[level];
+    const uint8_t* classes = level == kFinest ? automaton_.classes() : rows_[level].classes();
+    path_[trie.node(top).depth] = start;
+    step_[trie.node(top).depth] = row(level, start);
+    for (uint32_t index = top + 1; index < trie.node(top).end && !overflow_;) {
+      const TrieNode& node = trie.node(index);
+      const State state = step_[node.depth - 1][classes[node.byte]];
+      if (state == kDead) {
+        miss(level, index);
+        index = node.end;
+      } else if (state == GroupRows::kApart) {
+        go_apart(level, index, path_[node.depth - 1]);
+        index = node.end;
+      } else {
+        reach(level, index, state);
+        if (node.end == index + 1) {
+          ++index;
+        } else if (stays_below(level, index, state)) {
+          take_below(level, index, state);
+          index = node.end;
+        } else {
+          path_[node.depth] = state;
+          step_[node.depth] = row(level, state);
+          ++index;
+        }
+      }
+    }
   }
-  template <class Automaton>
-  void walk(Automaton& automaton, size_t level, uint32_t top, State start) {
-    auto enter = [&](uint32_t index, State state) {
-      if (state != GroupRows::kApart) return reach(level, index, state);
-      const uint16_t depth = tries_[level]->node(index).depth;
-      go_apart(level, index, path_[depth - 1]);
-    };
-    auto leave = [&](uint32_t index) { miss(level, index); };
-    auto stays = [&](uint32_t index, State state) { return state == GroupRows::kApart || overflow_ || stays_below(level, index, state); };
-    auto whole = [&](uint32_t index, State state) {
-      if (state != GroupRows::kApart && !overflow_) take_below(level, index, state);
-    };
-    tries_[level]->walk(automaton, start, path_, enter, leave, top, stays, whole);
-  }
+  const State* row(size_t level, State state) { return level == kFinest ? automaton_.row(state) : rows_[level].row(state); }
+
   // Below a node whose members a state goes apart at.
   void go_apart(size_t level, uint32_t index, State from) {
     const size_t finer = level + 1;
     const Trie& trie = *tries_[finer];
-    const State* row = finer == kFinest ? automaton_.row(from) : rows_[finer].row(from);
+    const State* steps = row(finer, from);
     const uint8_t* classes = finer == kFinest ? automaton_.classes() : rows_[finer].classes();
     for (uint32_t member : vocabulary_.coarse_tries()[level].members(index)) {
-      if (overflow_) return;
-      const TrieNode& node = trie.node(member);
-      const State state = row[classes[node.byte]];
-      if (is_dead(state)) {
+      const State state = steps[classes[trie.node(member).byte]];
+      if (state == kDead) {
         miss(finer, member);
       } else if (state == GroupRows::kApart) {
         go_apart(finer, member, from);
       } else {
-        path_[node.depth] = state;
         reach(finer, member, state);
         if (trie.below(member) == 0) continue;
         if (stays_below(finer, member, state)) take_below(finer, member, state);
         else walk(finer, member, state);
       }
+      if (overflow_) return;
     }
   }
 
@@ -335,8 +346,9 @@ class FragmentBuilder {
   const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
   ByteGroups one_each_ = 0;
-  // By depth, on the way that is walked: states, iterations begun, and at how many places it could be left.
+  // By depth, on the way that is walked: states and their rows, iterations begun, and at how many places it could be left.
   std::vector<State> path_;
+  std::vector<const State*> step_;
   std::vector<uint16_t> counts_;
   std::vector<uint8_t> exits_;
   std::vector<Inside> inside_;
