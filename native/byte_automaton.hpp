@@ -15,6 +15,7 @@
 #include <string>
 
 #include "blame.hpp"
+#include "least_lengths.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
@@ -405,7 +406,8 @@ class ByteAutomaton {
         [&](State q, auto&& visit) {
           if (++looked_at % 64 == 0) check_budget();
           each_target(q, [&](State target, const ByteSet&) { visit(target); });
-        });
+        },
+        [&](State q) { return least_lengths_.of(states_[q].node); });
   }
 
   // Of a concatenation whose parts' words do not depend on each other: it has a word if they have. What is found out about a
@@ -438,7 +440,7 @@ class ByteAutomaton {
     }
   }
 
-  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + least_lengths_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
 
   // Exclusive use of the arena for one call, whose clock starts here.
   std::unique_lock<std::mutex> enter() {
@@ -461,6 +463,7 @@ class ByteAutomaton {
   Budget budget_;
   Arena arena_;
   Derivatives derivatives_;
+  LeastLengths least_lengths_{arena_};
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
   Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;

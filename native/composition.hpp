@@ -156,7 +156,6 @@ class Composition {
   using Place = std::pair<Config, uint32_t>;
 
   static constexpr uint32_t kUnsplit = 3;
-  static constexpr size_t kManyExits = 1'024;  // tokens
   static constexpr ptrdiff_t kNarrowRow = 64;  // words of a row in which few walks of the vocabulary find tokens
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
@@ -377,12 +376,11 @@ class Composition {
     return found.widened < Vocabulary::kLong ? Split{} : found;
   }
   // Whether so many tokens leave a fragment that a longer one is better.
-  static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
-    return at.open && fragment && fragment->tokens.size() > kManyExits;
-  }
-  // Whether the split can be put off to the next single byte; then it is.
+  static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) { return at.open && fragment && fragment->crowded; }
+  // Whether the split can be put off to the next single byte; then it is. Else the fragment is wanted with all its exits.
   bool go_on(NodeId node, Split& at) {
     const Split further = bytes_.with_arena([&](Arena& arena) { return split_before_byte(arena, node); });
+    at.open = false;
     if (further) at = further;
     return static_cast<bool>(further);
   }
@@ -472,7 +470,7 @@ class Composition {
   }
   std::shared_ptr<const Fragment> make_fragment(const Split& at, uint32_t top) {
     auto& slot = fragments_[slot_of(at, top)];
-    if (!slot) {
+    if (!slot || (slot->crowded && !slot->usable && !at.open)) {
       slot = build_fragment(at, top);
       fragment_bytes_ += slot->memory();
       if (std::string key = fragment_key(at, top); !key.empty()) vocabulary_.fragments().insert(key, slot);
@@ -480,10 +478,10 @@ class Composition {
     return slot;
   }
   std::shared_ptr<const Fragment> build_fragment(Split at, uint32_t top) {
-    auto built = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+    auto built = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
     if (at.least == kEmpty || !built->usable) return built;
     at.fragment = at.loop = at.least;
-    auto least = FragmentBuilder(bytes_, vocabulary_, at, top).build();
+    auto least = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
     return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
   }
   using Slot = std::tuple<uint64_t, NodeId, uint32_t>;

@@ -1,4 +1,8 @@
 // Builds a fragment: one walk of the vocabulary's trie from the fragment's own state.
+//
+// The walk begins in the coarsest trie (coarse_trie.hpp), a step for all tokens whose bytes are of the same groups, and goes on in
+// a finer one below the nodes where a state tells bytes of a group apart. Tokens are noted as ranges of a trie's strings, and put
+// into the row at the end: those that stay inside, or taken out of all those that do not, whichever are fewer.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +22,11 @@ class FragmentBuilder {
   static constexpr size_t kMaxNested = 256;       // rows for counts
 
   // `top`: the node of the vocabulary's trie behind which the fragment begins.
-  FragmentBuilder(ByteAutomaton& automaton, const Vocabulary& vocabulary, const Split& split, uint32_t top)
-      : automaton_(automaton), vocabulary_(vocabulary), trie_(vocabulary.trie()), split_(split), top_(top) {}
+  FragmentBuilder(ByteAutomaton& automaton, SelfLoops& loops, const Vocabulary& vocabulary, const Split& split, uint32_t top)
+      : automaton_(automaton), loops_(loops), vocabulary_(vocabulary), rows_{{{automaton, kCoarse}, {automaton, kHexadecimal}}}, split_(split), top_(top) {
+    tries_ = {&vocabulary.coarse_tries()[0].trie(), &vocabulary.coarse_tries()[1].trie(), &vocabulary.trie()};
+    groups_ = {&vocabulary.coarse_tries()[0].groups(), &vocabulary.coarse_tries()[1].groups(), &vocabulary.groups()};
+  }
 
   std::shared_ptr<const Fragment> build() {
     auto fragment = std::make_shared<Fragment>();
@@ -27,134 +34,266 @@ class FragmentBuilder {
     loop_ = automaton_.intern(split_.loop);
     end_ = automaton_.intern(kEpsilon);
     if (start_ == kDead || (split_.counted && !counts_are_unique())) return fragment;
-    fragment->row.assign((vocabulary_.size() + 31) / 32, 0);
-    walk(*fragment);
-    if (overflow_ || broken_ || !finish(*fragment)) return std::make_shared<Fragment>();
+    // Where characters are counted only at the loop, one each: then they are as many iterations.
+    if (split_.counted) one_each_ = loops_.once(loop_);
+    const size_t depths = tries_[kFinest]->max_depth() + 1;
+    path_.resize(depths), step_.resize(depths), counts_.resize(depths), exits_.resize(depths);
+    const auto [level, top] = coarsest_top();
+    walk(level, top, start_);
+    fragment->crowded = overflow_ || suffixes_.size() > Fragment::kManyExits;
+    if (overflow_ || broken_ || !finish(*fragment)) {
+      auto none = std::make_shared<Fragment>();
+      none->crowded = fragment->crowded;
+      return none;
+    }
     fragment->usable = true;
     return fragment;
   }
 
  private:
+  static constexpr size_t kFinest = Vocabulary::kCoarseTries;
+  // Strings of one of the tries.
+  struct Strings {
+    size_t level;
+    uint32_t first, last;
+    uint32_t size() const { return last - first; }
+  };
   struct Inside {
-    uint32_t token;
+    Strings strings;
     State state;
     uint16_t iterations;
   };
 
-  void walk(Fragment& fragment) {
-    std::vector<State> path;
-    std::vector<uint16_t> counts(trie_.max_depth() + 1, 0);
-    std::vector<uint8_t> exits(trie_.max_depth() + 1, 0);  // exits[d]: how many places to leave at depth 1..d
-    const bool closes = !split_.counted && automaton_.with_arena([&](const Arena& arena) { return ends_behind_loop(arena, split_.fragment); });
-    auto enter = [&](uint32_t index, State state) {
-      const TrieNode& node = trie_.node(index);
-      State from = path[node.depth - 1];
-      if (split_.counted && !broken_) {
-        counts[node.depth] = static_cast<uint16_t>(counts[node.depth - 1] + (from == loop_ && state != end_));
-        if (state != end_ && state != loop_ && !inside_iteration(state)) broken_ = true;
+  // The coarsest trie that has a node for `top_` alone, and the node.
+  std::pair<size_t, uint32_t> coarsest_top() const {
+    uint32_t index = top_;
+    for (size_t level = kFinest; level > 0; --level) {
+      const CoarseTrie& coarser = vocabulary_.coarse_tries()[level - 1];
+      const Trie& trie = *tries_[level];
+      uint32_t found = 0;
+      for (uint32_t at = 0; at != index;) {
+        const auto children = trie.children(at);
+        at = *std::ranges::find_if(children, [&](uint32_t child) { return index < trie.node(child).end; });
+        const uint8_t byte = coarser.grouping().least[coarser.grouping().group[trie.node(at).byte]];
+        found = *std::ranges::find_if(coarser.trie().children(found), [&](uint32_t child) { return coarser.trie().node(child).byte == byte; });
       }
-      exits[node.depth] = static_cast<uint8_t>(std::min(255, exits[node.depth - 1] + automaton_.accepting(state)));
-      uint32_t last = trie_.node(index + 1).first;
-      if (node.first == last) return;
-      if (split_.counted && state == end_) {
-        for (uint32_t k = node.first; k < last; ++k) add_entry(trie_.string_at(k), node.depth, counts[node.depth]);
-        return;
-      }
-      if (exits[node.depth - 1]) fragment.ambiguous = true;
-      if (closes && state == end_) {
-        for (uint32_t k = node.first; k < last; ++k) fragment.closing.push_back(trie_.string_at(k));
-      }
-      if (!split_.counted) return stay(fragment, node.first, last, state);
-      for (uint32_t k = node.first; k < last; ++k) inside_.push_back({trie_.string_at(k), state, counts[node.depth]});
-    };
-    auto leave = [&](uint32_t index) {
-      const TrieNode& node = trie_.node(index);
-      if (exits[node.depth - 1] == 0 || overflow_) return;
-      for (uint32_t depth = trie_.node(top_).depth + 1; depth < node.depth; ++depth) {
-        if (!automaton_.accepting(path[depth])) continue;
-        for (uint32_t k = node.first; k < trie_.node(node.end).first; ++k) add_entry(trie_.string_at(k), depth, counts[depth]);
-      }
-    };
-    SelfLoops loops(automaton_);
-    // Where characters are counted only at the loop, one each: then they are as many iterations.
-    const ByteGroups one_each = split_.counted ? loops.once(loop_) : 0;
-    auto stays = [&](uint32_t index, State state) {
-      if (split_.counted) return state == loop_ && (vocabulary_.groups()[index] & ~one_each) == 0;
-      return (vocabulary_.groups()[index] & ~loops.of(state)) == 0;
-    };
-    auto whole = [&](uint32_t index, State state) {
-      if (split_.counted) return count_whole(index, counts[trie_.node(index).depth]);
-      if (exits[trie_.node(index).depth]) fragment.ambiguous = true;
-      stay(fragment, trie_.node(index + 1).first, trie_.node(trie_.node(index).end).first, state);
-    };
-    trie_.walk(automaton_, start_, path, enter, leave, top_, stays, whole);
+      if (coarser.members(found).size() > 1) return {level, index};
+      index = found;
+    }
+    return {0, index};
   }
 
-  // The strings below a node, whose characters are an iteration each.
-  void count_whole(uint32_t index, uint16_t before) {
-    const uint32_t depth = trie_.node(index).depth;
-    for (uint32_t k = trie_.node(index + 1).first; k < trie_.node(trie_.node(index).end).first; ++k) {
-      const uint32_t token = trie_.string_at(k);
-      const std::string_view rest = vocabulary_.tokens()[token].substr(depth);
-      const auto characters = std::ranges::count_if(rest, [](char byte) { return (byte & 0xc0) != 0x80; });
-      inside_.push_back({token, loop_, static_cast<uint16_t>(before + characters)});
+  // Walks what is below a node that is reached in a state.
+  void walk(size_t level, uint32_t top, State start) {
+    const Trie& trie = *tries_[level];
+    const uint8_t* classes = level == kFinest ? automaton_.classes() : rows_[level].classes();
+    path_[trie.node(top).depth] = start;
+    step_[trie.node(top).depth] = row(level, start);
+    for (uint32_t index = top + 1; index < trie.node(top).end && !overflow_;) {
+      const TrieNode& node = trie.node(index);
+      const State state = step_[node.depth - 1][classes[node.byte]];
+      if (state == kDead) {
+        miss(level, index);
+        index = node.end;
+      } else if (state == GroupRows::kApart) {
+        go_apart(level, index, path_[node.depth - 1]);
+        index = node.end;
+      } else {
+        reach(level, index, state);
+        if (node.end == index + 1) {
+          ++index;
+        } else if (stays_below(level, index, state)) {
+          take_below(level, index, state);
+          index = node.end;
+        } else {
+          path_[node.depth] = state;
+          step_[node.depth] = row(level, state);
+          ++index;
+        }
+      }
     }
   }
-  // The strings of the trie from `first` to `last`, which all lead to a state inside.
-  void stay(Fragment& fragment, uint32_t first, uint32_t last, State state) {
-    for (uint32_t k = first; k < last; ++k) allow(fragment, trie_.string_at(k));
-    represent(fragment, trie_.string_at(first), {state, uint16_t{0}});
-  }
-  static void allow(Fragment& fragment, uint32_t token) { fragment.row[token >> 5] |= 1u << (token & 31); }
-  void represent(Fragment& fragment, uint32_t token, std::pair<State, uint16_t> place) {
-    auto& recent = recent_[(place.first * 31 + place.second) % recent_.size()];
-    if (place == std::exchange(recent, place) || !met_.insert(place).second) return;
-    fragment.representatives.push_back(token);
-    fragment.representative_iterations.push_back(place.second);
+  const State* row(size_t level, State state) { return level == kFinest ? automaton_.row(state) : rows_[level].row(state); }
+
+  // Below a node whose members a state goes apart at.
+  void go_apart(size_t level, uint32_t index, State from) {
+    const size_t finer = level + 1;
+    const Trie& trie = *tries_[finer];
+    const State* steps = row(finer, from);
+    const uint8_t* classes = finer == kFinest ? automaton_.classes() : rows_[finer].classes();
+    for (uint32_t member : vocabulary_.coarse_tries()[level].members(index)) {
+      const State state = steps[classes[trie.node(member).byte]];
+      if (state == kDead) {
+        miss(finer, member);
+      } else if (state == GroupRows::kApart) {
+        go_apart(finer, member, from);
+      } else {
+        reach(finer, member, state);
+        if (trie.below(member) == 0) continue;
+        if (stays_below(finer, member, state)) take_below(finer, member, state);
+        else walk(finer, member, state);
+      }
+      if (overflow_) return;
+    }
   }
 
-  void add_entry(uint32_t token, uint32_t depth, uint16_t completed) {
-    if (suffixes_.size() >= kMaxEntries) {
+  // A node is reached, by a step to a state.
+  void reach(size_t level, uint32_t index, State state) {
+    const Trie& trie = *tries_[level];
+    const TrieNode& node = trie.node(index);
+    const State from = path_[node.depth - 1];
+    if (split_.counted && !broken_) {
+      counts_[node.depth] = static_cast<uint16_t>(counts_[node.depth - 1] + (from == loop_ && state != end_));
+      if (state != end_ && state != loop_ && !inside_iteration(state)) broken_ = true;
+    }
+    exits_[node.depth] = static_cast<uint8_t>(std::min(255, exits_[node.depth - 1] + automaton_.accepting(state)));
+    const Strings strings{level, node.first, trie.node(index + 1).first};
+    if (strings.size() == 0) return;
+    if (split_.counted && state == end_) {
+      outside(strings);
+      return add_entries(strings, node.depth);
+    }
+    stay(strings, state, counts_[node.depth], exits_[node.depth - 1] > 0);
+  }
+  // A step leads nowhere: all that begins so is left where it could be left before.
+  void miss(size_t level, uint32_t index) {
+    const TrieNode& node = tries_[level]->node(index);
+    const Strings strings{level, node.first, tries_[level]->node(node.end).first};
+    outside(strings);
+    if (exits_[node.depth - 1] == 0 || overflow_) return;
+    for (uint32_t depth = tries_[kFinest]->node(top_).depth + 1; depth < node.depth; ++depth) {
+      if (automaton_.accepting(path_[depth])) add_entries(strings, depth);
+    }
+  }
+  bool stays_below(size_t level, uint32_t index, State state) {
+    const ByteGroups below = (*groups_[level])[index];
+    if (split_.counted) return state == loop_ && (below & ~one_each_) == 0;
+    return (below & ~loops_.of(state)) == 0;
+  }
+  // All strings below a node stay inside; of counted fragments, each character is an iteration.
+  void take_below(size_t level, uint32_t index, State state) {
+    const Trie& trie = *tries_[level];
+    const uint32_t end = trie.node(index).end, depth = trie.node(index).depth;
+    if (!split_.counted) return stay({level, trie.node(index + 1).first, trie.node(end).first}, state, 0, exits_[depth] > 0);
+    for (uint32_t at = index + 1; at < end; ++at) {
+      const TrieNode& node = trie.node(at);
+      counts_[node.depth] = static_cast<uint16_t>(counts_[node.depth - 1] + ((node.byte & 0xc0) != 0x80));
+      stay({level, node.first, trie.node(at + 1).first}, loop_, counts_[node.depth], false);
+    }
+  }
+  void stay(Strings strings, State state, uint16_t iterations, bool could_leave) {
+    if (strings.size() == 0) return;
+    ambiguous_ |= could_leave;
+    const uint16_t counted = split_.counted ? iterations : uint16_t{0};
+    if (!inside_.empty()) {
+      Inside& last = inside_.back();
+      if (last.state == state && last.iterations == counted && joins(last.strings, strings)) return;
+    }
+    inside_.push_back({strings, state, counted});
+  }
+  void outside(Strings strings) {
+    if (outside_.empty() || !joins(outside_.back(), strings)) outside_.push_back(strings);
+  }
+  static bool joins(Strings& before, const Strings& strings) {
+    if (before.level != strings.level || before.last != strings.first) return false;
+    before.last = strings.last;
+    return true;
+  }
+
+  void add_entries(const Strings& strings, uint32_t depth) {
+    if (suffixes_.size() + strings.size() > (split_.open ? Fragment::kManyExits : kMaxEntries)) {
       overflow_ = true;
       return;
     }
-    suffixes_.push_back(vocabulary_.tokens()[token].substr(depth));
-    entry_tokens_.push_back(token);
-    if (split_.counted) completed_.push_back(completed);
+    each_token(strings, [&](uint32_t token) {
+      suffixes_.push_back(vocabulary_.tokens()[token].substr(depth));
+      entry_tokens_.push_back(token);
+      if (split_.counted) completed_.push_back(counts_[depth]);
+    });
+  }
+  template <class F>
+  void each_token(const Strings& strings, F&& f) const {
+    for (uint32_t k = strings.first; k < strings.last; ++k) f(tries_[strings.level]->string_at(k));
   }
 
   // Whether the fragment is worth its memory.
   bool finish(Fragment& fragment) {
-    for (const Inside& inside : inside_) allow(fragment, inside.token);
+    fragment.ambiguous = ambiguous_;
+    fill_row(fragment);
     std::vector<uint32_t> order(suffixes_.size());
     std::iota(order.begin(), order.end(), 0);
     fragment.residuals = std::make_unique<Trie>(suffixes_, std::move(order));
     fragment.tokens = std::move(entry_tokens_);
     fragment.completed = std::move(completed_);
-    for (const Inside& inside : inside_) represent(fragment, inside.token, {inside.state, inside.iterations});
-    if (split_.widened != kUnbounded) fragment.completion = longest_completion(met_);
-    if (!split_.counted) return true;
-    sort_by_iterations();
-    size_t exceptions = std::min(inside_.size(), MaskPool::kMaxFlips);
-    while (exceptions > 0 && exceptions < inside_.size() && inside_[exceptions - 1].iterations == inside_[exceptions].iterations) --exceptions;
-    for (size_t i = 0; i < exceptions; ++i) {
-      fragment.longest.push_back(inside_[i].token);
-      fragment.iterations.push_back(inside_[i].iterations);
+    if (!split_.counted && automaton_.with_arena([&](const Arena& arena) { return ends_behind_loop(arena, split_.fragment); })) {
+      for (const Inside& inside : inside_) {
+        if (inside.state == end_) each_token(inside.strings, [&](uint32_t token) { fragment.closing.push_back(token); });
+      }
     }
-    // Below the exceptions, a row for each bound: what more iterations add to the row before.
+    const auto places = find_representatives(fragment);
+    if (split_.widened != kUnbounded) fragment.completion = longest_completion(places);
+    return !split_.counted || nest(fragment);
+  }
+  void fill_row(Fragment& fragment) {
+    auto total = [](size_t sum, const Strings& strings) { return sum + strings.size(); };
+    const size_t dropped = std::accumulate(outside_.begin(), outside_.end(), size_t{0}, total);
+    const bool few_outside = top_ == 0 && dropped < vocabulary_.size() / 2;
+    if (few_outside) fragment.row = vocabulary_.text_row();
+    else fragment.row.assign((vocabulary_.size() + 31) / 32, 0);
+    uint32_t* row = fragment.row.data();
+    if (few_outside) {
+      for (const Strings& strings : outside_) each_token(strings, [&](uint32_t token) { row[token >> 5] &= ~(1u << (token & 31)); });
+    } else {
+      for (const Inside& inside : inside_) allow(row, inside.strings);
+    }
+  }
+  void allow(uint32_t* row, const Strings& strings) const {
+    each_token(strings, [&](uint32_t token) { row[token >> 5] |= 1u << (token & 31); });
+  }
+  using Places = std::set<std::pair<State, uint16_t>>;
+  // One token for each place that tokens lead to, which are returned.
+  Places find_representatives(Fragment& fragment) const {
+    Places met;
+    std::array<std::pair<State, uint16_t>, 256> recent{};  // most lead to a place that another one led to before
+    for (const Inside& inside : inside_) {
+      const std::pair<State, uint16_t> place{inside.state, inside.iterations};
+      auto& before = recent[(place.first * 31 + place.second) % recent.size()];
+      if (place == std::exchange(before, place) || !met.insert(place).second) continue;
+      fragment.representatives.push_back(tries_[inside.strings.level]->string_at(inside.strings.first));
+      fragment.representative_iterations.push_back(place.second);
+    }
+    return met;
+  }
+  // The tokens with most iterations, and below them a row for each bound: what more iterations add to the row before. False
+  // where there would be very many.
+  bool nest(Fragment& fragment) {
+    std::ranges::stable_sort(inside_, std::greater(), &Inside::iterations);
+    size_t exceptions = 0, tokens = 0;  // ranges of those, and how many they are
+    for (size_t k = 0; k < inside_.size();) {
+      size_t end = k;
+      for (; end < inside_.size() && inside_[end].iterations == inside_[k].iterations; ++end) tokens += inside_[end].strings.size();
+      if (tokens > MaskPool::kMaxFlips) break;
+      exceptions = k = end;
+    }
+    for (size_t k = 0; k < exceptions; ++k) {
+      each_token(inside_[k].strings, [&](uint32_t token) {
+        fragment.longest.push_back(token);
+        fragment.iterations.push_back(inside_[k].iterations);
+      });
+    }
     std::vector<uint32_t> row((vocabulary_.size() + 31) / 32, 0);
     size_t last = inside_.size();
     const uint16_t most = exceptions < inside_.size() ? inside_[exceptions].iterations : 0;
     if (most > kMaxNested) return false;
     for (uint16_t bound = 0; bound < most; ++bound) {
-      for (; last > exceptions && inside_[last - 1].iterations <= bound; --last) row[inside_[last - 1].token >> 5] |= 1u << (inside_[last - 1].token & 31);
+      for (; last > exceptions && inside_[last - 1].iterations <= bound; --last) allow(row.data(), inside_[last - 1].strings);
       fragment.nested.push_back(row);
     }
     return true;
   }
 
   // The most bytes that a shortest way from one of these places to acceptance has; UINT32_MAX if that takes a long search.
-  uint32_t longest_completion(const std::set<std::pair<State, uint16_t>>& places) {
+  uint32_t longest_completion(const Places& places) {
     constexpr size_t kMostStates = 1'000;
     uint32_t longest = 0;
     std::vector<std::pair<State, uint32_t>> queue;
@@ -175,16 +314,6 @@ class FragmentBuilder {
       longest = std::max(longest, queue[at].second);
     }
     return longest;
-  }
-
-  // Most iterations first, and as before among equals: a counting sort.
-  void sort_by_iterations() {
-    std::vector<uint32_t> begins(size_t{UINT16_MAX} + 2, 0);  // by how many fewer than the most possible
-    for (const Inside& inside : inside_) ++begins[UINT16_MAX - inside.iterations + 1];
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
-    std::vector<Inside> sorted(inside_.size());
-    for (const Inside& inside : inside_) sorted[begins[UINT16_MAX - inside.iterations]++] = inside;
-    inside_ = std::move(sorted);
   }
 
   // The terminator cannot begin an iteration. That each text is cut into iterations in one way only is checked state
@@ -213,19 +342,27 @@ class FragmentBuilder {
   }
 
   ByteAutomaton& automaton_;
+  SelfLoops& loops_;
   const Vocabulary& vocabulary_;
-  const Trie& trie_;
+  std::array<const Trie*, kFinest + 1> tries_;  // the coarsest first
+  std::array<const std::vector<ByteGroups>*, kFinest + 1> groups_;
+  std::array<GroupRows, kFinest> rows_;
   Split split_;
   const uint32_t top_;
   State start_ = kDead, loop_ = kDead, end_ = kDead;
-  std::vector<Inside> inside_;  // counted: tokens of the row
-  std::set<std::pair<State, uint16_t>> met_;
-  std::array<std::pair<State, uint16_t>, 256> recent_{};  // most tokens lead to a place that another one led to before
+  ByteGroups one_each_ = 0;
+  // By depth, on the way that is walked: states and their rows, iterations begun, and at how many places it could be left.
+  std::vector<State> path_;
+  std::vector<const State*> step_;
+  std::vector<uint16_t> counts_;
+  std::vector<uint8_t> exits_;
+  std::vector<Inside> inside_;
+  std::vector<Strings> outside_;
   std::vector<std::string_view> suffixes_;
   std::vector<uint32_t> entry_tokens_;
   std::vector<uint16_t> completed_;
   std::vector<uint8_t> checked_;
-  bool overflow_ = false, broken_ = false;
+  bool ambiguous_ = false, overflow_ = false, broken_ = false;
 };
 
 }  // namespace tokenfst

@@ -26,7 +26,10 @@
 namespace tokenfst {
 
 struct Fragment {
+  static constexpr size_t kManyExits = 1'024;  // tokens
+
   bool usable = false;
+  bool crowded = false;  // more tokens leave it than that; of a split that is open, it is not built then
   bool ambiguous = false;  // a token that stays inside could also have left before its end
   std::vector<uint32_t> row;           // dense: tokens that stay inside
   std::vector<std::vector<uint32_t>> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
@@ -163,7 +166,13 @@ class FragmentCache {
       known_.clear();
       bytes_ = 0;
     }
-    if (known_.emplace(key, fragment).second) bytes_ += fragment->memory() + key.size();
+    auto [it, fresh] = known_.emplace(key, fragment);
+    if (fresh) {
+      bytes_ += fragment->memory() + key.size();
+    } else if (fragment->usable && !it->second->usable) {  // one that is no longer left out
+      bytes_ += fragment->memory() - it->second->memory();
+      it->second = std::move(fragment);
+    }
   }
   size_t memory() const {
     std::lock_guard lock(mutex_);

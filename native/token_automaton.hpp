@@ -306,7 +306,8 @@ class TokenAutomaton : protected TokenDistances {
           Onward onward = composition_.onward(walk, {q});
           for (Config config : onward.next) visit(config.state);
           for (Config config : onward.same) visit(config.state);
-        });
+        },
+        [](State) { return 0u; });
   }
 
   MaskPool masks_;

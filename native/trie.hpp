@@ -26,6 +26,7 @@ struct TrieNode {
 
 class Trie {
  public:
+  Trie() = default;
   // Builds the trie of strings[k] for the k in `order`, which is sorted here. O(total length).
   template <class Strings>
   Trie(const Strings& strings, std::vector<uint32_t> order) : order_(std::move(order)) {
@@ -47,8 +48,18 @@ class Trie {
       previous = text;
     }
     for (uint32_t index : path) nodes_[index].end = static_cast<uint32_t>(nodes_.size());
-    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0});
-    list_children();
+    finish();
+  }
+  // Of nodes in preorder, whose ends are found here, and the strings that end in them.
+  Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order) : order_(std::move(order)), nodes_(std::move(nodes)) {
+    std::vector<uint32_t> path;
+    for (uint32_t index = 0; index <= nodes_.size(); ++index) {
+      const size_t depth = index == nodes_.size() ? 0 : nodes_[index].depth;
+      for (; path.size() > depth; path.pop_back()) nodes_[path.back()].end = index;
+      path.push_back(index);
+      max_depth_ = std::max(max_depth_, depth);
+    }
+    finish();
   }
 
   size_t num_nodes() const { return nodes_.size() - 1; }
@@ -174,6 +185,10 @@ class Trie {
     }
   };
 
+  void finish() {
+    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0});
+    list_children();
+  }
   void list_children() {
     const uint32_t count = static_cast<uint32_t>(num_nodes());
     child_first_.reserve(count + 1);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,9 +16,8 @@
 #include <vector>
 
 #include "budget.hpp"
+#include "coarse_trie.hpp"
 #include "fragments.hpp"
-#include "self_loops.hpp"
-#include "trie.hpp"
 
 namespace tokenfst {
 
@@ -81,6 +81,25 @@ class Vocabulary {
   }
   // Of each node of trie().
   const std::vector<ByteGroups>& groups() const { return trie(), groups_; }
+  // trie() by groups of bytes, the coarsest first: each stands for nodes of the next, the last for trie()'s. O(its nodes) the
+  // first time.
+  static constexpr size_t kCoarseTries = 2;
+  std::span<const CoarseTrie> coarse_tries() const {
+    std::call_once(coarse_made_, [this] {
+      auto finer = std::make_unique<CoarseTrie>(trie(), groups(), kHexadecimal);
+      coarse_.reserve(kCoarseTries);
+      coarse_.emplace_back(finer->trie(), finer->groups(), kCoarse);
+      coarse_.push_back(std::move(*finer));
+      text_row_.assign((size() + 31) / 32, 0);
+      for (uint32_t token = 0; token < size(); ++token) {
+        if (!tokens_[token].empty()) text_row_[token >> 5] |= 1u << (token & 31);
+      }
+      coarse_bytes_ = coarse_[0].memory() + coarse_[1].memory() + text_row_.capacity() * 4;
+    });
+    return coarse_;
+  }
+  // The tokens that have bytes, as bits.
+  const std::vector<uint32_t>& text_row() const { return coarse_tries(), text_row_; }
   const Trie& initial_trie() const {
     if (!initial_) return trie();
     std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
@@ -133,7 +152,7 @@ class Vocabulary {
   }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
-    return tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
+    return coarse_bytes_ + tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
            fragments_.memory();
   }
 
@@ -142,13 +161,16 @@ class Vocabulary {
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable std::once_flag built_, initial_built_, quoting_found_, separating_found_, long_found_;
+  mutable std::once_flag built_, initial_built_, quoting_found_, separating_found_, long_found_, coarse_made_;
   mutable std::vector<uint32_t> quoting_, long_;
   mutable std::array<size_t, 3> quoting_ends_{};
   mutable std::vector<uint32_t> separating_;
   mutable size_t separating_quoting_ = 0, most_quotes_ = 0;
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
   mutable std::vector<ByteGroups> groups_;
+  mutable std::vector<CoarseTrie> coarse_;
+  mutable std::atomic<size_t> coarse_bytes_ = 0;
+  mutable std::vector<uint32_t> text_row_;
   mutable FragmentCache fragments_;
 };
 
