@@ -1,34 +1,32 @@
 // The deterministic byte automaton of an expression, made state by state when first asked for (as OpenFst's delayed
 // operations are), or given as finished tables.
 //
-// A state is a distinct derivative. State 0 is DEAD; every other state is live: before a row is published, targets
-// whose language is empty are replaced by DEAD (convention 3), for certain expressions by construction, for others
-// by a search that remembers its outcome. Rows are indexed by byte class. Readers take no lock: a row is published
-// once, by one release store, and never changes; states are appended under the mutex.
+// A state is a distinct derivative. State 0 is DEAD; every other state is live: before an entry of a row is made, a target
+// whose language is empty is replaced by DEAD (convention 3), for certain expressions by construction, for others
+// by a search that remembers its outcome. Rows are indexed by byte class, and made entry by entry (rows.hpp). Readers take
+// no lock; states are appended under the mutex.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "blame.hpp"
+#include "byte_derivatives.hpp"
 #include "least_lengths.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
+#include "rows.hpp"
 
 namespace tokenfst {
-
-using State = uint32_t;
-constexpr State kDead = 0;
 
 class ByteAutomaton {
  public:
   // Of a program. With `own_start`, the start state is one that no transition enters again.
-  ByteAutomaton(Program program, Budget budget, bool own_start = false) : budget_(budget), derivatives_(arena_) {
+  ByteAutomaton(Program program, Budget budget, bool own_start = false) : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
     auto lock = enter();
     arena_.watch([this] { check_budget(); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
@@ -57,12 +55,13 @@ class ByteAutomaton {
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
                 uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
-      : derivatives_(arena_), classes_(classes), num_classes_(num_classes), symbols_(symbols), boundary_(boundary), start_(start), inner_start_(inner_start) {
+      : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), classes_(classes), num_classes_(num_classes), symbols_(symbols), boundary_(boundary), start_(start), inner_start_(inner_start) {
     for (uint32_t q = 0; q < num_states; ++q) {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
       info.life.store(q == 0 ? Life::Dead : Life::Alive, std::memory_order_relaxed);
-      info.row.store(rows + size_t{q} * num_classes, std::memory_order_release);
+      info.row.store(const_cast<State*>(rows + size_t{q} * num_classes), std::memory_order_release);  // nothing is pending in it
+      info.whole.store(true, std::memory_order_release);
     }
   }
 
@@ -91,11 +90,20 @@ class ByteAutomaton {
 
   // The next state for each byte class. O(1) once made.
   const State* row(State state) {
+    StateInfo& info = states_[state];
+    return info.whole.load(std::memory_order_acquire) ? info.row.load(std::memory_order_relaxed) : make_whole(state);
+  }
+  // The same, but for entries that are pending: for one that is walked, see entry().
+  const State* entries(State state) {
     const State* known = states_[state].row.load(std::memory_order_acquire);
     return known ? known : make_row(state);
   }
-  State next(State state, uint32_t byte_class) { return row(state)[byte_class]; }
-  State step(State state, uint8_t byte) { return row(state)[classes_[byte]]; }
+  State entry(State state, const State* entries, uint32_t byte_class) {
+    const State known = load_entry(entries, byte_class);
+    return known & kPending ? make_entry(state, byte_class) : known;
+  }
+  State next(State state, uint32_t byte_class) { return entry(state, entries(state), byte_class); }
+  State step(State state, uint8_t byte) { return next(state, classes_[byte]); }
   State run(State state, std::string_view bytes) {
     for (unsigned char byte : bytes) {
       if ((state = step(state, byte)) == kDead) break;
@@ -197,8 +205,7 @@ class ByteAutomaton {
   // The live state of an expression, or DEAD.
   State intern(NodeId node) {
     auto lock = enter();
-    State state = state_of(node);
-    return state != kDead && alive(state) ? state : kDead;
+    return live_state(node);
   }
 
   // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
@@ -233,11 +240,12 @@ class ByteAutomaton {
 
  private:
   struct StateInfo {
-    std::atomic<const State*> row{nullptr};
+    std::atomic<State*> row{nullptr};
     NodeId node = kEmpty;
     uint8_t accepting = 0;
     bool marked = false;
     std::atomic<Life> life{Life::Unknown};
+    std::atomic<bool> whole{false};  // nothing in the row is pending
     // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
     // and its effect. As a shape: its stacks.
     std::atomic<uint8_t> arrival{PushDown::kUnknown};
@@ -272,6 +280,8 @@ class ByteAutomaton {
       classes_[byte] = static_cast<uint8_t>(current[byte]);
       classes_of_byte_[current[byte]] = static_cast<uint8_t>(byte);
     }
+    one_of_each_ = arena_.everything() - ByteSet::all();
+    for (uint8_t byte : classes_of_byte_) one_of_each_.add(byte);
   }
 
   State new_state(NodeId node) {
@@ -282,7 +292,8 @@ class ByteAutomaton {
     info.marked = arena_[node].has(kMarkAhead);
     if (node == kEmpty) {
       info.life.store(Life::Dead);
-      info.row.store(fresh_row(), std::memory_order_release);
+      info.row.store(rows_.add(num_classes_), std::memory_order_release);
+      info.whole.store(true, std::memory_order_release);
     } else if (arena_[node].certain) {
       info.life.store(Life::Alive);
     }
@@ -301,14 +312,9 @@ class ByteAutomaton {
     return state_index_[node];
   }
 
-  State* fresh_row() {
-    size_t per_block = std::max<size_t>(1, 65536 / (num_classes_ * sizeof(State)));
-    if (rows_.empty() || rows_used_ == per_block) {
-      rows_.emplace_back(new State[per_block * num_classes_]());
-      rows_bytes_ += per_block * num_classes_ * sizeof(State);
-      rows_used_ = 0;
-    }
-    return rows_.back().get() + num_classes_ * rows_used_++;
+  State live_state(NodeId node) {
+    const State state = state_of(node);
+    return state != kDead && alive(state) ? state : kDead;
   }
 
   // Calls f(target, set) for what leads on from a state, before emptiness is known; with an empty set for the boundary of
@@ -327,31 +333,62 @@ class ByteAutomaton {
     if (boundary_ != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
   }
 
-  const State* make_row(State state) {
+  // Calls f(column) for each column of a set's bytes and symbols.
+  template <class F>
+  void each_column(const ByteSet& set, F&& f) const {
+    const ByteSet first = set & one_of_each_;
+    for (uint32_t k = 0; k < 4; ++k) {
+      for (uint64_t word = first.words[k]; word; word &= word - 1) f(uint32_t{classes_[k * 64 + std::countr_zero(word)]});
+    }
+    for (uint64_t word = first.words[4]; word; word &= word - 1) f(first_symbol_ + std::countr_zero(word));
+  }
+
+  // The row of a state, of which is known what may lead on.
+  [[gnu::noinline]] const State* make_row(State state) {
     auto lock = enter();
-    if (const State* known = states_[state].row.load(std::memory_order_acquire)) return known;
-    State* row = fresh_row();
-    try {
-      if (!fill_words_row(state, row)) each_target(state, [&](State target, const ByteSet& set) {
-        if (!alive(target)) return;
-        if (set.size() == 1 && !set.has_symbols()) {
-          row[classes_[set.first()]] = target;
-          return;
-        }
-        for (uint32_t c = 0; c < classes_of_byte_.size(); ++c) {
-          if (set.has(classes_of_byte_[c])) row[c] = target;
-        }
-        for (uint32_t k = 0; k < symbols_; ++k) {
-          if (set.has_symbol(k)) row[first_symbol_ + k] = target;
-        }
-        if (set.empty()) row[boundary_] = target;
-      });
-    } catch (...) {
-      std::fill_n(row, num_classes_, kDead);
-      --rows_used_;
-      throw;
+    if (State* known = states_[state].row.load(std::memory_order_acquire)) return known;
+    const NodeId node = states_[state].node;
+    const ByteSet readable = byte_derivatives_.readable(node);
+    State* row = rows_.add(num_classes_);
+    if (fill_words_row(state, row)) {
+      states_[state].whole.store(true, std::memory_order_release);
+    } else {
+      each_column(readable, [&](uint32_t column) { row[column] = kPending; });
+      if (boundary_ != kNone) row[boundary_] = kPending;
     }
     states_[state].row.store(row, std::memory_order_release);
+    return row;
+  }
+  // What a pending column leads to.
+  [[gnu::noinline]] State make_entry(State state, uint32_t column) {
+    auto lock = enter();
+    State* const row = states_[state].row.load(std::memory_order_relaxed);
+    return row[column] & kPending ? fill_entry(state, row, column) : row[column];
+  }
+  State fill_entry(State state, State* row, uint32_t column) {
+    const NodeId node = states_[state].node;
+    if (column == boundary_) {
+      const State made = live_state(derivatives_.at_boundary(node));
+      store_entry(row, column, made);
+      return made;
+    }
+    const auto letter = column < first_symbol_ ? ByteDerivatives::Letter::byte(classes_of_byte_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
+    const auto [left, same] = byte_derivatives_.after(node, letter);
+    const State made = live_state(left);
+    each_column(same, [&](uint32_t other) {
+      if (row[other] & kPending) store_entry(row, other, made);
+    });
+    return made;
+  }
+  [[gnu::noinline]] const State* make_whole(State state) {
+    entries(state);
+    auto lock = enter();
+    StateInfo& info = states_[state];
+    State* const row = info.row.load(std::memory_order_relaxed);
+    for (uint32_t column = 0; column < num_classes_; ++column) {
+      if (row[column] & kPending) fill_entry(state, row, column);
+    }
+    info.whole.store(true, std::memory_order_release);
     return row;
   }
 
@@ -440,17 +477,18 @@ class ByteAutomaton {
     }
   }
 
-  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + least_lengths_.memory() + rows_bytes_ + states_.size() * sizeof(StateInfo); }
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + least_lengths_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
 
-  // Exclusive use of the arena for one call, whose clock starts here.
+  // Exclusive use of the arena for one call, whose clock starts where its budget is first checked: most calls end before.
   std::unique_lock<std::mutex> enter() {
     std::unique_lock lock(mutex_);
-    deadline_ = Deadline(budget_.seconds);
+    deadline_.reset();
     return lock;
   }
   void check_budget() {
     if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
-    if (deadline_.expired()) exceed("seconds", budget_.seconds);
+    if (!deadline_) deadline_.emplace(budget_.seconds);
+    if (deadline_->expired()) exceed("seconds", budget_.seconds);
   }
 
   // Names the counted repetition, or other labelled part, that most of the newest states are inside of.
@@ -463,6 +501,7 @@ class ByteAutomaton {
   Budget budget_;
   Arena arena_;
   Derivatives derivatives_;
+  ByteDerivatives byte_derivatives_;
   LeastLengths least_lengths_{arena_};
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
   Marks marks_;
@@ -470,14 +509,14 @@ class ByteAutomaton {
   std::array<uint8_t, 256> classes_{};
   uint32_t num_classes_ = 0, symbols_ = 0, first_symbol_ = 0, boundary_ = kNone;
   std::vector<uint8_t> classes_of_byte_;  // one byte of each class
+  ByteSet one_of_each_;                   // those bytes, and all symbols
   StableVector<StateInfo> states_;
   std::vector<State> state_index_;  // by expression
-  std::deque<std::unique_ptr<State[]>> rows_;
-  size_t rows_used_ = 0, rows_bytes_ = 0;
+  Rows rows_;
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
   std::mutex mutex_;
-  Deadline deadline_{0};
+  std::optional<Deadline> deadline_;  // of the call
 };
 
 }  // namespace tokenfst

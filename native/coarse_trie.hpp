@@ -69,7 +69,7 @@ class CoarseTrie {
     while (!pending.empty()) {
       const Pending at = std::move(pending.back());
       pending.pop_back();
-      nodes.push_back({0, static_cast<uint32_t>(strings.size()), at.depth, at.byte});
+      nodes.push_back({0, static_cast<uint32_t>(strings.size()), 0, at.depth, at.byte});
       member_first_.push_back(static_cast<uint32_t>(members_.size()));
       groups_.push_back(0);
       for (uint32_t member : at.members) {

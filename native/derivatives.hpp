@@ -36,6 +36,9 @@ class Derivatives {
     return {pool_.data() + memo_[id].first, memo_[id].second};
   }
 
+  // Whether the moves of an expression were found before.
+  bool known(NodeId id) const { return id < memo_.size() && memo_[id].first != kNone; }
+
   // What is left of an expression once the marks ahead are passed: those that say Fresh only if that `holds`.
   NodeId passed(NodeId id, bool holds) {
     check_stack();
@@ -150,8 +153,6 @@ class Derivatives {
         return node.nullable;
     }
   }
-
-  bool known(NodeId id) const { return id < memo_.size() && memo_[id].first != kNone; }
 
   Moves get(NodeId id, const Pasts* pasts) {
     if (arena_[id].has(kHasBehind)) return compute(id, pasts);

@@ -73,9 +73,11 @@ class Vocabulary {
   const TokenBytes& tokens() const { return tokens_; }
   const TokenBytes& initial() const { return initial_ ? *initial_ : tokens_; }
   const Trie& trie() const {
+    if (const Trie* known = known_trie_.load(std::memory_order_acquire)) return *known;
     std::call_once(built_, [this] {
       trie_ = std::make_unique<Trie>(tokens_.make_trie());
       groups_ = find_groups(*trie_);
+      known_trie_.store(trie_.get(), std::memory_order_release);
     });
     return *trie_;
   }
@@ -167,6 +169,7 @@ class Vocabulary {
   mutable std::vector<uint32_t> separating_;
   mutable size_t separating_quoting_ = 0, most_quotes_ = 0;
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
+  mutable std::atomic<const Trie*> known_trie_{nullptr};  // asked for at every step of some walks
   mutable std::vector<ByteGroups> groups_;
   mutable std::vector<CoarseTrie> coarse_;
   mutable std::atomic<size_t> coarse_bytes_ = 0;

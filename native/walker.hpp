@@ -48,8 +48,9 @@ class Walker {
   const uint8_t* classes() const { return bytes_.classes(); }
   Config start() const { return {bytes_.start(), kBottom}; }
 
-  const State* row(Config at) { return bytes_.row(at.state); }
-  Config next(Config from, uint32_t byte_class) { return arrive(from, row(from)[byte_class]); }
+  const State* entries(Config at) { return bytes_.entries(at.state); }
+  State entry(Config at, const State* entries, uint32_t byte_class) { return bytes_.entry(at.state, entries, byte_class); }
+  Config next(Config from, uint32_t byte_class) { return arrive(from, bytes_.next(from.state, byte_class)); }
   Config step(Config from, uint8_t byte) { return next(from, bytes_.classes()[byte]); }
   Config run(Config config, std::string_view bytes) {
     for (unsigned char byte : bytes) {

@@ -10,8 +10,9 @@ class PlainWalk {
  public:
   explicit PlainWalk(ByteAutomaton& bytes) : bytes_(bytes) {}
   const uint8_t* classes() const { return bytes_.classes(); }
-  const State* row(Config at) { return bytes_.row(at.state); }
-  Config next(Config from, uint32_t byte_class) { return {row(from)[byte_class]}; }
+  const State* entries(Config at) { return bytes_.entries(at.state); }
+  State entry(Config at, const State* entries, uint32_t byte_class) { return bytes_.entry(at.state, entries, byte_class); }
+  Config next(Config from, uint32_t byte_class) { return {bytes_.next(from.state, byte_class)}; }
   Config arrive(Config, State raw) { return {raw}; }
   // Where a token ends.
   Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
@@ -27,7 +28,8 @@ class Leading {
  public:
   Leading(Walk& walk, const ByteAutomaton& bytes) : walk_(walk), bytes_ends_(bytes.boundary() == kNone) {}
   const uint8_t* classes() const { return walk_.classes(); }
-  const State* row(Config at) { return walk_.row(at); }
+  const State* entries(Config at) { return walk_.entries(at); }
+  State entry(Config at, const State* entries, uint32_t byte_class) { return walk_.entry(at, entries, byte_class); }
   Config arrive(Config from, State raw) { return walk_.arrive(from, raw); }
   Config arrive_last(Config from, State raw) { return bytes_ends_ ? Config{raw} : walk_.arrive(from, raw); }
 
@@ -51,7 +53,7 @@ struct Difference {
 
   const uint8_t* classes() const { return bytes.classes(); }
   Position next(const Position& from, uint32_t byte_class) {
-    Position to{{}, from.part == kDead ? kDead : bytes.row(from.part)[byte_class], from.whole == kDead ? kDead : bytes.row(from.whole)[byte_class], from.left};
+    Position to{{}, from.part == kDead ? kDead : bytes.next(from.part, byte_class), from.whole == kDead ? kDead : bytes.next(from.whole, byte_class), from.left};
     to.left |= bytes.accepting(to.part) != bytes.accepting(to.whole);
     if (!is_dead(to) && !is_dead(from.config)) to.config = walk.next(from.config, byte_class);
     return to;

@@ -1,0 +1,146 @@
+// The derivative of an expression by one byte, without those by others: what is walked is paid for.
+//
+// Brzozowski's recursion ("Derivatives of regular expressions", JACM 1964), with the set of all bytes that leave the same: the
+// bytes that nothing on the way tells apart from this one. What it leaves is the same expression as the target of the move that
+// holds the byte (derivatives.hpp). Moves are taken where they are known, and found where one part serves many places: of
+// loops, as a string's interior, which stands before hundreds of rests; of rules, machines and sets of words; of wide unions,
+// through which each byte would be a way of its own.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "derivatives.hpp"
+
+namespace tokenfst {
+
+class ByteDerivatives {
+ public:
+  // A byte, or a symbol that is none.
+  struct Letter {
+    uint32_t word;
+    uint64_t bit;
+    static Letter byte(uint8_t byte) { return {uint32_t{byte} >> 6, 1ull << (byte & 63)}; }
+    static Letter symbol(uint32_t symbol) { return {4, 1ull << symbol}; }
+    bool in(const ByteSet& set) const { return (set.words[word] & bit) != 0; }
+  };
+  struct Left {
+    NodeId node;
+    ByteSet same;  // the letters behind which it is left
+  };
+
+  ByteDerivatives(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
+
+  // What is left of a closed expression behind a letter.
+  Left after(NodeId id, Letter letter) {
+    check_stack();
+    arena_.tick();
+    const Node node = arena_[id];
+    if (by_moves(id, node)) return after_move(id, letter);
+    switch (node.kind) {
+      case Kind::Set:
+        return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
+      case Kind::Concat: {
+        const size_t base = lefts_.size();
+        ByteSet same = arena_.everything();
+        for (bool more = true; more;) {
+          const Node link = arena_[id];
+          const bool last = link.kind != Kind::Concat;
+          const Left left = after(last ? id : link.a, letter);
+          same = same & left.same;
+          if (left.node != kEmpty) lefts_.push_back(last ? left.node : arena_.concat(left.node, link.b));
+          more = !last && arena_[link.a].nullable;
+          id = link.b;
+        }
+        return {take_union(base), same};
+      }
+      case Kind::Or: {
+        const size_t base = lefts_.size();
+        ByteSet same = arena_.everything();
+        for (uint32_t k = 0; k < node.b; ++k) {
+          const Left left = after(arena_.list(id)[k], letter);
+          same = same & left.same;
+          if (left.node != kEmpty) lefts_.push_back(left.node);
+        }
+        return {take_union(base), same};
+      }
+      case Kind::And: {
+        Left all = after(arena_.list(id)[0], letter);
+        for (uint32_t k = 1; k < node.b && all.node != kEmpty; ++k) {
+          const Left left = after(arena_.list(id)[k], letter);
+          if (left.node == kEmpty) return left;
+          const NodeId parts[] = {all.node, left.node};
+          all = {arena_.all_of(parts), all.same & left.same};
+        }
+        return all;
+      }
+      default: {  // Not
+        const Left left = after(node.a, letter);
+        return {arena_.negate(left.node), left.same};
+      }
+    }
+  }
+
+  // The letters behind which anything is left; more, where nothing but a derivative can tell.
+  ByteSet readable(NodeId id) {
+    check_stack();
+    const Node node = arena_[id];
+    ByteSet found;
+    if (by_moves(id, node)) {
+      for (const Move& move : derivatives_.moves(id)) found = found | move.set;
+      return found;
+    }
+    switch (node.kind) {
+      case Kind::Set: return arena_.set(id);
+      case Kind::Concat:
+        for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
+          found = found | readable(arena_[id].a);
+          if (!arena_[arena_[id].a].nullable) return found;
+        }
+        return found | readable(id);
+      case Kind::Or:
+        for (uint32_t k = 0; k < node.b; ++k) found = found | readable(arena_.list(id)[k]);
+        return found;
+      case Kind::And:
+        found = readable(arena_.list(id)[0]);
+        for (uint32_t k = 1; k < node.b; ++k) found = found & readable(arena_.list(id)[k]);
+        return found;
+      default: return arena_.everything();  // Not
+    }
+  }
+
+ private:
+  static constexpr uint32_t kWide = 16;  // members of a union
+
+  bool by_moves(NodeId id, const Node& node) const {
+    if (node.kind == Kind::Set) return false;
+    if (derivatives_.known(id) || node.has(kHasBehind | kHasVar)) return true;
+    switch (node.kind) {
+      case Kind::Concat:
+      case Kind::And:
+      case Kind::Not: return false;
+      case Kind::Or: return node.b > kWide;
+      default: return true;
+    }
+  }
+  Left after_move(NodeId id, Letter letter) {
+    ByteSet others = arena_.everything();
+    for (const Move& move : derivatives_.moves(id)) {
+      if (letter.in(move.set)) return {move.target, move.set};
+      others = others - move.set;
+    }
+    return {kEmpty, others};
+  }
+  // The union of what was put on `lefts_` from `base` on.
+  NodeId take_union(size_t base) {
+    const NodeId made = lefts_.size() == base + 1 ? lefts_[base] : arena_.any_of(std::span(lefts_).subspan(base));
+    lefts_.resize(base);
+    return made;
+  }
+
+  Arena& arena_;
+  Derivatives& derivatives_;
+  std::vector<NodeId> lefts_;
+};
+
+}  // namespace tokenfst
