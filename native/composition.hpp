@@ -84,6 +84,7 @@ class Composition {
     }
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
+    splits_.clear();
     while (!pending.empty()) {
       const Place place = pending.back();
       pending.pop_back();
@@ -183,6 +184,7 @@ class Composition {
   void onward_by_bytes(Walk& walk, Config config, Onward& out) {
     // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
     NodeId node = bytes_.node(config.state);
+    splits_.clear();
     if (auto [text, rest] = begun(node); text != kEmpty) {
       out.next.push_back(walk.boundary(walk.arrive(config, bytes_.intern(rest))));
       return;
@@ -372,8 +374,14 @@ class Composition {
   }
 
   Split split_of(NodeId node) {
-    Split found = bytes_.with_arena([&](Arena& arena) { return split(arena, node); });
+    const Split found = bytes_.with_arena([&](Arena& arena) { return known_split(arena, node); });
     return found.widened < Vocabulary::kLong ? Split{} : found;
+  }
+  // Kept for one mask, which asks for it as a part of a union, and as a place.
+  const Split& known_split(Arena& arena, NodeId node) {
+    const auto [it, fresh] = splits_.try_emplace(node);
+    if (fresh) it->second = split(arena, node);
+    return it->second;
   }
   // Whether so many tokens leave a fragment that a longer one is better.
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) { return at.open && fragment && fragment->crowded; }
@@ -445,7 +453,7 @@ class Composition {
         const bool begins = arena[id].kind == Kind::Concat;
         const NodeId choice = begins ? arena[id].a : id;
         if (arena[choice].kind != Kind::Or) {
-          (split(arena, id) ? members : others).push_back(id);
+          (known_split(arena, id) ? members : others).push_back(id);
           continue;
         }
         const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
@@ -507,6 +515,7 @@ class Composition {
   std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
   std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
   size_t fragment_bytes_ = 0;
+  std::unordered_map<NodeId, Split> splits_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // nodes of the vocabulary, and states of a lexicon there

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -75,20 +76,18 @@ class MaskPool {
       uint32_t base_index = k == 0 ? 0 : static_cast<uint32_t>(rows_.size() + 1 - k);
       if (difference(base_index ? rows_[base_index - 1] : nullptr, row, flips)) return add(base_index, flips);
     }
-    return add(add_row(row), {});
-  }
-
-  // Registers a dense row as a base. Equal rows are kept once.
-  uint32_t add_row(const uint32_t* row) {
-    uint64_t hash = 0;
-    for (size_t i = 0; i < words_; ++i) hash = mix(hash, row[i]);
-    auto [first, last] = row_index_.equal_range(hash);
-    for (; first != last; ++first) {
-      if (std::memcmp(rows_[first->second - 1], row, words_ * 4) == 0) return first->second;
-    }
+    const uint64_t hash = hash_of(row);
+    if (const uint32_t known = known_row(row, hash)) return add(known, {});
     uint32_t* own = allocate(words_);
     std::memcpy(own, row, words_ * 4);
-    return adopt_row(own, hash);
+    return add(adopt_row(own, hash), {});
+  }
+
+  // Registers a dense row, which stays owned by the caller, as a base. Of equal rows the first serves.
+  uint32_t add_row(const uint32_t* row) {
+    const uint64_t hash = hash_of(row);
+    const uint32_t known = known_row(row, hash);
+    return known ? known : adopt_row(row, hash);
   }
 
   // For finished artifacts: rows and flips stay owned by the caller.
@@ -102,6 +101,23 @@ class MaskPool {
 
  private:
   static constexpr size_t kBasesTried = 8;
+
+  // Four at a time, which do not wait for each other.
+  uint64_t hash_of(const uint32_t* row) const {
+    std::array<uint64_t, 4> lanes{};
+    size_t i = 0;
+    for (; i + 4 <= words_; i += 4) {
+      for (size_t k = 0; k < 4; ++k) lanes[k] = mix(lanes[k], row[i + k]);
+    }
+    for (; i < words_; ++i) lanes[0] = mix(lanes[0], row[i]);
+    return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+  }
+  // 0: none.
+  uint32_t known_row(const uint32_t* row, uint64_t hash) const {
+    auto [first, last] = row_index_.equal_range(hash);
+    while (first != last && std::memcmp(rows_[first->second - 1], row, words_ * 4) != 0) ++first;
+    return first == last ? 0 : first->second;
+  }
 
   // In steps that any x86-64 has as vector instructions: std::popcount would be a library call for each word.
   uint32_t count_bits(const uint32_t* row) const {
