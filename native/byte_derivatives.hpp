@@ -33,14 +33,17 @@ class ByteDerivatives {
 
   // What is left of a closed expression behind a letter.
   Left after(NodeId id, Letter letter) {
+    const Node node = arena_[id];
+    if (node.kind == Kind::Set) return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
+    if (by_moves(id, node)) return after_move(id, letter);
     check_stack();
     arena_.tick();
-    const Node node = arena_[id];
-    if (by_moves(id, node)) return after_move(id, letter);
     switch (node.kind) {
-      case Kind::Set:
-        return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
       case Kind::Concat: {
+        if (!arena_[node.a].nullable) {
+          const Left left = after(node.a, letter);
+          return {arena_.concat(left.node, node.b), left.same};
+        }
         const size_t base = lefts_.size();
         ByteSet same = arena_.everything();
         for (bool more = true; more;) {
@@ -83,15 +86,15 @@ class ByteDerivatives {
 
   // The letters behind which anything is left; more, where nothing but a derivative can tell.
   ByteSet readable(NodeId id) {
-    check_stack();
     const Node node = arena_[id];
+    if (node.kind == Kind::Set) return arena_.set(id);
     ByteSet found;
     if (by_moves(id, node)) {
       for (const Move& move : derivatives_.moves(id)) found = found | move.set;
       return found;
     }
+    check_stack();
     switch (node.kind) {
-      case Kind::Set: return arena_.set(id);
       case Kind::Concat:
         for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
           found = found | readable(arena_[id].a);
@@ -113,7 +116,6 @@ class ByteDerivatives {
   static constexpr uint32_t kWide = 16;  // members of a union
 
   bool by_moves(NodeId id, const Node& node) const {
-    if (node.kind == Kind::Set) return false;
     if (derivatives_.known(id) || node.has(kHasBehind | kHasVar)) return true;
     switch (node.kind) {
       case Kind::Concat:

@@ -133,14 +133,27 @@ class Settler {
  private:
   enum Form : int { kClosed, kHole, kOpen };
 
-  // The same for what most expressions are: one list, with nothing below it, or with its stack behind what it reads.
+  // The same for what most expressions are: one list, with nothing below it, or with its stack behind what it reads; or a
+  // union of such lists on one stack.
   std::optional<Settled> settle_one(NodeId id) {
     if (id == kEmpty) return std::nullopt;
     if (!marked(id)) return Settled{id, {{id}}, {}, {}};
-    const auto [body, border] = cut(id);
-    if (arena_[border].kind != Kind::Hole) return std::nullopt;
-    const uint32_t stack = arena_[border].a;
-    return Settled{arena_.concat(body, arena_.hole(0)), {{body, 0}}, {}, {stack}};
+    NodeId border = kEmpty, top;
+    if (arena_[id].kind == Kind::Or) {
+      tops_.clear();
+      for (uint32_t k = 0; k < arena_[id].b; ++k) {
+        const Segment here = cut(arena_.list(id)[k]);
+        if (arena_[here.rest].kind != Kind::Hole || (k > 0 && here.rest != border)) return std::nullopt;
+        border = here.rest;
+        tops_.push_back(here.body);
+      }
+      top = arena_.any_of(tops_);
+    } else {
+      const Segment here = cut(id);
+      top = here.body, border = here.rest;
+      if (arena_[border].kind != Kind::Hole) return std::nullopt;
+    }
+    return Settled{arena_.concat(top, arena_.hole(0)), {{top, 0}}, {}, {arena_[border].a}};
   }
 
   void begin() {
@@ -322,7 +335,7 @@ class Settler {
   StableVector<Frame> frames_;
   std::unordered_map<NodeId, uint32_t> frame_index_;
   std::vector<Segment> cuts_;  // by list; body kNone: not cut yet
-  std::vector<NodeId> spine_;
+  std::vector<NodeId> spine_, tops_;
   // Of one call:
   std::vector<StackOp> ops_;
   std::map<NodeId, std::vector<uint32_t>> known_;

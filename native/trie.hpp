@@ -25,6 +25,7 @@ struct TrieNode {
   uint32_t child;  // first of its children among those of all nodes
   uint16_t depth;
   uint8_t byte;
+  uint8_t by_letters = 0;  // how many nodes a to z alone lead to from here; at most 255 is said
 };
 
 class Trie {
@@ -123,7 +124,7 @@ class Trie {
   }
 
   // The same where few nodes are reached: dead steps look at lists of children only. Stops early, returning false, after
-  // `limit` nodes.
+  // `limit` nodes, or where letters alone are seen to lead to more: in the middle of a text.
   template <class Automaton, class Position, class Enter>
   bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
@@ -139,6 +140,7 @@ class Trie {
     std::vector<Open> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
     Open* const open = many.empty() ? few.data() : many.data();
     Steps<Automaton, Position> steps{};
+    if (nodes_[top].by_letters > limit && stays_on_letters(automaton, start)) return false;
     for (;;) {
       if constexpr (requires { automaton.entries(start); }) {
         for (const uint32_t* const row = steps.from(automaton, stack[depth]); at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;) ++at;
@@ -160,6 +162,7 @@ class Trie {
         enter(node, state);
         continue;
       }
+      if (nodes_[node].by_letters > limit && stays_on_letters(automaton, state)) return false;
       open[depth] = {at, end, steps};
       steps = {};
       stack[++depth] = state;
@@ -171,6 +174,20 @@ class Trie {
 
  private:
   static constexpr uint32_t kWorthAsking = 1;  // nodes
+
+  // Whether every letter from a to z leads back to a position.
+  template <class Automaton, class Position>
+  static bool stays_on_letters(Automaton& automaton, const Position& at) {
+    if constexpr (requires { automaton.entries(at); }) {
+      Steps<Automaton, Position> steps{};
+      for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {
+        if (!(steps.next(automaton, at, automaton.classes()[letter], false) == at)) return false;
+      }
+      return true;
+    } else {
+      return false;
+    }
+  }
 
   // The steps from one position. Where the automaton has rows, the row is looked up once, and dead steps are seen in it;
   // `last`: the string goes no further, which some automata make use of.
@@ -211,6 +228,13 @@ class Trie {
       }
     }
     nodes_[count].child = static_cast<uint32_t>(children_.size());
+    for (uint32_t index = count; index-- > 0;) {
+      uint32_t found = 0;
+      for (uint32_t child : children(index)) {
+        if (nodes_[child].byte >= 'a' && nodes_[child].byte <= 'z') found += 1 + nodes_[child].by_letters;
+      }
+      nodes_[index].by_letters = static_cast<uint8_t>(std::min(found, 255u));
+    }
   }
 
   std::vector<uint32_t> order_;
