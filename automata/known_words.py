@@ -9,8 +9,6 @@ Invariant: what is remembered is true of the expression alone; a search that exc
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
 from tokenfst.automata.lazy import make_automaton
 from tokenfst.budget import Budget
@@ -18,7 +16,8 @@ from tokenfst.budget import Budget
 SEARCHED = frozenset((Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.BEHIND, Op.SCOPE))
 """Operators whose words are found by a search."""
 
-_known: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
+_WORD, _NO_WORD = 1, 2
+"""What ``Expr.known`` says."""
 
 
 def has_word(root: Expr, budget: Budget | None) -> bool:
@@ -30,8 +29,11 @@ def has_word(root: Expr, budget: Budget | None) -> bool:
     if by_form is not None:
         return by_form
     found = make_automaton(root, budget or Budget()).viable_prefix(b"") >= 0
-    _known[root] = found
-    return has_a_word(root) if found else False
+    if not found:
+        root.known = _NO_WORD
+        return False
+    root.known = _WORD
+    return has_a_word(root)
 
 
 def has_a_word(root: Expr) -> bool:
@@ -42,13 +44,13 @@ def has_a_word(root: Expr) -> bool:
         if node.op is Op.CONCAT:
             needed += node.args
         elif node.op in SEARCHED:
-            _known[node] = True
+            node.known = _WORD
     return True
 
 
 def is_known_to_have_word(node: Expr) -> bool:
     """Whether it was found that an expression has a word."""
-    return _known.get(node, False)
+    return node.known == _WORD
 
 
 def _by_form(root: Expr) -> bool | None:
@@ -68,7 +70,7 @@ def _by_form(root: Expr) -> bool | None:
         elif isinstance(node.value, Unordered):
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
         elif node.op in SEARCHED:
-            found = _known.get(node)
+            found = node.known == _WORD if node.known else None
         elif node.op in (Op.OPENED, Op.FRESH):
             found = facts.get(id(node.args[0]))
         elif isinstance(node.value, Dfa):

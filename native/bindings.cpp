@@ -232,6 +232,7 @@ std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), byt
 
 void bind_automata(nb::module_& m) {
   bind_lexicon(m);
+  bind_nodes(m);
   bind_program_code(m);
   bind_schema(m);
   bind_spelling(m);

@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "expression_node.hpp"
 #include "numpy_arrays.hpp"
 #include "program.hpp"
 #include "stable_map.hpp"
@@ -28,7 +29,7 @@ namespace nb = nanobind;
 
 class ProgramCode {
  public:
-  static constexpr int64_t kMostPositions = int64_t{1} << 62;  // sizes stop there
+  static constexpr int64_t kMostPositions = ExprNode::kMostPositions;
   static constexpr int32_t kNoWord = -1;
 
   nb::list labels;   // pairs (instruction, text)
@@ -62,7 +63,7 @@ class ProgramCode {
   int32_t add(nb::handle node, std::vector<int32_t> operands, int64_t size) {
     const int32_t number = static_cast<int32_t>(length());
     const Op op = op_of(node);
-    const nb::object value = attribute(node, &Names::value), source = attribute(node, &Names::source);
+    const nb::object value = nb::borrow(node_of(node).value), source = nb::borrow(node_of(node).source);
     if (!value.is_none()) own_operands(op, value, operands);
     speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens;
     if (!source.is_none()) labels.append(nb::make_tuple(number, source));
@@ -101,7 +102,7 @@ class ProgramCode {
       const Op op = op_of(node);
       if (op == Op::Call || op == Op::Variable || op == Op::Unordered) return node;
       if (!gather(node)) continue;
-      int64_t size = size_attribute(node);
+      int64_t size = node_of(node).size;
       if (size == 0) {
         const bool searched = op != Op::Concat && op != Op::Union && op != Op::Repeat;
         if (careful || searched || std::ranges::find(operands_, kNoWord) != operands_.end()) return node;
@@ -119,32 +120,21 @@ class ProgramCode {
   }
 
  private:
-  struct Names {
-    PyObject *op = PyUnicode_InternFromString("op"), *args = PyUnicode_InternFromString("args"), *value = PyUnicode_InternFromString("value"),
-             *source = PyUnicode_InternFromString("source"), *size = PyUnicode_InternFromString("size");
-  };
-  static nb::object attribute(nb::handle node, PyObject* Names::*name) {
-    static const Names names;
-    PyObject* found = PyObject_GetAttr(node.ptr(), names.*name);
-    if (!found) throw nb::python_error();
-    return nb::steal(found);
-  }
   static uint64_t key(nb::handle node) { return reinterpret_cast<uintptr_t>(node.ptr()); }
   static int64_t integer(nb::handle value) {
     const int64_t found = PyLong_AsLongLong(value.ptr());
     if (found == -1 && PyErr_Occurred()) throw nb::python_error();
     return found;
   }
-  static Op op_of(nb::handle node) { return static_cast<Op>(integer(attribute(node, &Names::op))); }
-  static int64_t size_attribute(nb::handle node) { return integer(attribute(node, &Names::size)); }
+  static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
 
   // Takes down the instructions of a node's operands; false if some are not written yet, and were pushed.
   bool gather(nb::handle node) {
-    const nb::object args = attribute(node, &Names::args);
+    PyObject* const args = node_of(node).args;
     operands_.clear();
     bool missing = false;
-    for (Py_ssize_t k = 0, count = PyTuple_Size(args.ptr()); k < count; ++k) {
-      const nb::handle arg = PyTuple_GetItem(args.ptr(), k);
+    for (Py_ssize_t k = 0, count = PyTuple_Size(args); k < count; ++k) {
+      const nb::handle arg = PyTuple_GetItem(args, k);
       uint32_t value = numbers_.find(key(arg));
       if (value == 0) value = written_leaf(arg);
       if (value == 0) {
@@ -159,8 +149,8 @@ class ProgramCode {
 
   // Writes a plain node without operands; 0 if it is none.
   uint32_t written_leaf(nb::handle node) {
-    if (PyTuple_Size(attribute(node, &Names::args).ptr()) != 0) return 0;
-    const int64_t size = size_attribute(node);
+    if (PyTuple_Size(node_of(node).args) != 0) return 0;
+    const int64_t size = node_of(node).size;
     if (size == 0) return 0;
     const int32_t number = add(node, {}, size);
     give(node, number);
@@ -171,8 +161,8 @@ class ProgramCode {
     if (operands_.empty()) return 1;
     int64_t copies = 1, sum = 0;
     if (op == Op::Repeat) {
-      const nb::object bounds = attribute(node, &Names::value);
-      const int64_t low = integer(PyTuple_GetItem(bounds.ptr(), 0)), high = integer(PyTuple_GetItem(bounds.ptr(), 1));
+      PyObject* const bounds = node_of(node).value;
+      const int64_t low = integer(PyTuple_GetItem(bounds, 0)), high = integer(PyTuple_GetItem(bounds, 1));
       copies = high < 0 ? std::max<int64_t>(low, 1) : high;
     }
     for (int32_t operand : operands_) sum = std::min(sum + sizes_[operand], kMostPositions);

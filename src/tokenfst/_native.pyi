@@ -1,10 +1,12 @@
 """Types of the native core (native/bindings.cpp). Semantics stand with the Python faces that use it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from tokenfst.automata.expression import Dfa, Differing, Expr, Op, TokenName, Unordered
 
 class Machine:
     def __init__(
@@ -46,6 +48,40 @@ class Speller:
     def spell(
         self, steps: Sequence[Sequence[tuple[int, int, int]]], limit: int
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None: ...
+
+class Node:
+    op: Final[Op]
+    args: Final[tuple[Expr, ...]]
+    value: Final[
+        int | bytes | str | tuple[int, int] | Unordered | Differing | Dfa | Lexicon | TokenName | None
+    ]
+    source: Final[str | None]
+    size: Final[int]
+    nullable: Final[bool]
+    known: int
+    def __init__(
+        self,
+        op: Op,
+        args: tuple[Expr, ...] = ...,
+        value: int
+        | bytes
+        | str
+        | tuple[int, int]
+        | Unordered
+        | Differing
+        | Dfa
+        | Lexicon
+        | TokenName
+        | None = ...,
+        source: str | None = ...,
+        size: int = ...,
+        nullable: bool = ...,
+    ) -> None: ...
+
+def begin_nodes(type: type[Node], ops: tuple[Op, ...], empty: Node, epsilon: Node) -> None: ...
+def concat(*parts: Expr) -> Expr: ...
+def union(*parts: Expr) -> Expr: ...
+def literal(data: bytes) -> Expr: ...
 
 class ProgramCode:
     def __init__(self) -> None: ...
