@@ -81,6 +81,8 @@ class Op(enum.IntEnum):
     OPENED = 19
     FRESH = 20
 
+    __hash__ = int.__hash__  # an enumeration's own is a function of Python
+
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Dfa:

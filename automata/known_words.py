@@ -9,7 +9,7 @@ Invariant: what is remembered is true of the expression alone; a search that exc
 
 from __future__ import annotations
 
-from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
+from tokenfst.automata.expression import Dfa, Expr, Op, Unordered, below
 from tokenfst.automata.lazy import make_automaton
 from tokenfst.budget import Budget
 
@@ -18,6 +18,7 @@ SEARCHED = frozenset((Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.BEHIND, Op.SC
 
 _WORD, _NO_WORD = 1, 2
 """What ``Expr.known`` says."""
+_CONCAT, _UNION, _REPEAT, _EMPTY = Op.CONCAT, Op.UNION, Op.REPEAT, Op.EMPTY
 
 
 def has_word(root: Expr, budget: Budget | None) -> bool:
@@ -55,28 +56,33 @@ def is_known_to_have_word(node: Expr) -> bool:
 
 def _by_form(root: Expr) -> bool | None:
     """Whether there is a word, if form and memory decide it."""
+    if root.size:
+        return True
     facts: dict[int, bool | None] = {}
-    for node in root.walk():
+    for node in below(root, inner=lambda node: not node.size):
         found: bool | None
-        if node.op is Op.UNION:
+        op = node.op
+        if node.size:
+            found = True
+        elif op is _UNION:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = True if True in inner else None if None in inner else False
-        elif node.op is Op.CONCAT:
+        elif op is _CONCAT:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = False if False in inner else None if None in inner else True
-        elif node.op is Op.REPEAT:
+        elif op is _REPEAT:
             assert isinstance(node.value, tuple)
             found = True if node.value[0] == 0 else facts.get(id(node.args[0]))
         elif isinstance(node.value, Unordered):
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
-        elif node.op in SEARCHED:
+        elif op in SEARCHED:
             found = node.known == _WORD if node.known else None
-        elif node.op in (Op.OPENED, Op.FRESH):
+        elif op is Op.OPENED or op is Op.FRESH:
             found = facts.get(id(node.args[0]))
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0
         else:
-            found = node.op is not Op.EMPTY
+            found = op is not _EMPTY
         facts[id(node)] = found
     return facts[id(root)]
 

@@ -17,7 +17,7 @@ from tokenfst.automata.expression import Expr, union
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_items import Items
-from tokenfst.automata.schema_keywords import KEYWORDS, bounds
+from tokenfst.automata.schema_keywords import KEYWORDS, bounds, scalar_types
 from tokenfst.automata.schema_leaves import LONGEST_CONSTANTS, typed
 from tokenfst.automata.schema_members import Members
 from tokenfst.automata.schema_objects import Object
@@ -44,7 +44,7 @@ class PlainSchemas:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._scalars: dict[str, Formula] = {}
+        self._scalars: dict[str | tuple[str, ...], Formula] = {}
 
     def text(self, place: Place) -> Plain | None:
         """What a sub-schema allows; ``None`` if it is not plain."""
@@ -152,8 +152,8 @@ class PlainSchemas:
         if schema.__class__ is bool:
             return ANY if schema else NONE
         if schema.__class__ is dict and len(KEYWORDS.keys() & schema.keys()) == 1:
-            named = schema.get("type")
-            if named.__class__ is str and named in SCALARS:
+            named = scalar_types(schema.get("type"))
+            if named is not None:
                 known = self._scalars.get(named)
                 if known is None:
                     known = self._scalars[named] = meaning.entered(place.below(schema, *tokens))
