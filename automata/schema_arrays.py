@@ -86,8 +86,8 @@ def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
     highs = [high for high in (left.high, right.high) if high is not None]
     return cell(
         Array(
-            tuple(formulas.all_of((left.at(place), right.at(place))) for place in range(length)),
-            formulas.all_of((left.rest, right.rest)),
+            tuple(formulas.both(left.at(place), right.at(place)) for place in range(length)),
+            formulas.both(left.rest, right.rest),
             max(left.low, right.low),
             min(highs, default=None),
             tuple(dict.fromkeys((*left.contains, *right.contains))),

@@ -307,7 +307,7 @@ class Meaning:
 
     def _disjoint(self, left: Shape, right: Shape) -> bool:
         try:
-            return self.algebra.meet(left, right, "").is_plainly_empty()
+            return self.algebra.are_disjoint(left, right)
         except UnsupportedSchemaError:
             return False
 
@@ -371,8 +371,11 @@ class Meaning:
             listed = dict(cell.listed)
             needed = []
             for name in sorted(cell.required):
-                held = (demand.formula for demand in cell.demands if demand.names.holds(name))
-                needed.append(self.formulas.all_of((listed.get(name, ANY), *held)))
+                formula = listed.get(name, ANY)
+                for demand in cell.demands:
+                    if demand.names.holds(name):
+                        formula = self.formulas.both(formula, demand.formula)
+                needed.append(formula)
         return not any(self._surely_empty(formula) for formula in needed)
 
     def _surely_empty(self, formula: Formula) -> bool:

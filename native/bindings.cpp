@@ -29,6 +29,7 @@
 #include "shortest_distinct.hpp"
 #include "spelling_bindings.hpp"
 #include "suffix_bindings.hpp"
+#include "word_room.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -237,6 +238,7 @@ void bind_automata(nb::module_& m) {
   bind_schema(m);
   bind_spelling(m);
   bind_live_states(m);
+  bind_word_room(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(

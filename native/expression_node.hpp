@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <vector>
 
 #include "program.hpp"
 
@@ -21,12 +21,13 @@ namespace nb = nanobind;
 
 struct ExprNode {
   static constexpr int64_t kMostPositions = int64_t{1} << 62;  // sizes stop there
+  static constexpr char kHasWord = 1;
 
   PyObject_HEAD
   PyObject *op, *args, *value, *source;
   long long size;  // positions of a plain node; 0: it is not plain
   char nullable;   // of a plain node
-  char known;      // whether it was found to have a word: 0 not yet, 1 yes, 2 it has none
+  char known;      // whether it was found to have a word: 0 not yet, kHasWord, or 2: it has none
   int8_t code;     // of `op`
 };
 
@@ -98,6 +99,26 @@ inline PyObject* concat(PyObject*, PyObject* const* parts, Py_ssize_t count) {
 }
 
 inline PyObject* union_of(PyObject*, PyObject* const* parts, Py_ssize_t count) { return joined(Op::Union, parts, count, Op::Empty, nullptr); }
+
+// The parts from `begin` to `end`, at least one, none before the last of which is needed; `later` are all of them as they stand
+// behind another, or nothing if they need not be there. By halves: either the first half has a part, and those of the
+// second follow it, or it has none.
+inline PyObject* first_of(PyObject* parts, PyObject* later, Py_ssize_t begin, Py_ssize_t end) {
+  if (end - begin == 1) return Py_NewRef(PyList_GetItem(parts, begin));
+  const Py_ssize_t middle = begin + (end - begin) / 2;
+  PyObject* sides[2] = {first_of(parts, later, begin, middle), nullptr};
+  if (!sides[0]) return nullptr;
+  std::vector<PyObject*> joint{sides[0]};
+  for (Py_ssize_t k = middle; k < end; ++k) joint.push_back(PyList_GetItem(later, k));
+  PyObject* const behind = concat(nullptr, joint.data(), static_cast<Py_ssize_t>(joint.size()));
+  Py_DECREF(sides[0]);
+  sides[0] = behind;
+  sides[1] = behind ? first_of(parts, later, middle, end) : nullptr;
+  PyObject* const made = sides[1] ? union_of(nullptr, sides, 2) : nullptr;
+  Py_XDECREF(sides[0]);
+  Py_XDECREF(sides[1]);
+  return made;
+}
 
 inline PyObject* literal(PyObject*, PyObject* data) {
   if (!PyBytes_Check(data)) {
@@ -219,6 +240,15 @@ inline void bind_nodes(nb::module_& m) {
   own::nothing = PyTuple_New(0);
   m.attr("Node") = nb::steal(PyType_FromSpec(&spec));
   for (PyMethodDef* each = own::functions; each->ml_name; ++each) m.attr(each->ml_name) = nb::steal(PyCFunction_New(each, nullptr));
+  m.def(
+      "first_of",
+      [](nb::list parts, nb::list later, Py_ssize_t end) {
+        if (end < 1 || end > static_cast<Py_ssize_t>(parts.size()) || parts.size() != later.size()) throw nb::value_error("there are no such parts");
+        PyObject* const made = own::first_of(parts.ptr(), later.ptr(), 0, end);
+        if (!made) throw nb::python_error();
+        return nb::steal(made);
+      },
+      "parts"_a, "later"_a, "end"_a);
   m.def(
       "begin_nodes",
       [](nb::handle type, nb::tuple ops, nb::handle empty, nb::handle epsilon) {

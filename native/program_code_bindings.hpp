@@ -33,6 +33,7 @@ class ProgramCode {
   static constexpr int32_t kNoWord = -1;
 
   nb::list labels;   // pairs (instruction, text)
+  nb::list assured;  // instructions of searched nodes that have a word
   nb::dict sets;     // bits to number
   nb::dict token_names;  // to number
   nb::list machines, lexicons;
@@ -40,6 +41,7 @@ class ProgramCode {
   std::unique_ptr<ProgramCode> copy() const {
     auto made = std::make_unique<ProgramCode>();
     made->labels.extend(labels);
+    made->assured.extend(assured);
     made->sets.update(sets);
     made->token_names.update(token_names);
     made->speaks_of_tokens_ = speaks_of_tokens_;
@@ -87,7 +89,8 @@ class ProgramCode {
   bool pending() const { return !stack_.empty(); }
 
   // Writes what is on the stack, and all below it, down to the node that is returned: one that the caller has to see to.
-  // None: what was pushed as None, and is taken away. With `careful`, only plain nodes are written.
+  // None: what was pushed as None, and is taken away. With `careful`, only plain nodes are written. What is known to have a
+  // word is `assured`.
   nb::handle advance(bool careful) {
     while (!stack_.empty()) {
       const nb::handle node = stack_.back();
@@ -100,13 +103,14 @@ class ProgramCode {
         continue;
       }
       const Op op = op_of(node);
-      if (op == Op::Call || op == Op::Variable || op == Op::Unordered) return node;
+      if (op == Op::Call || op == Op::Variable || op == Op::Empty) return node;
       if (!gather(node)) continue;
       int64_t size = node_of(node).size;
       if (size == 0) {
-        const bool searched = op != Op::Concat && op != Op::Union && op != Op::Repeat;
-        if (careful || searched || std::ranges::find(operands_, kNoWord) != operands_.end()) return node;
+        if (careful || std::ranges::find(operands_, kNoWord) != operands_.end()) return node;
         size = total(node, op);
+        const bool searched = op == Op::Intersect || op == Op::Complement || op == Op::Behind || op == Op::Scope;
+        if (searched && node_of(node).known == ExprNode::kHasWord) assured.append(length());
       }
       stack_.pop_back();
       give(node, add(node, operands_, size));
@@ -183,9 +187,14 @@ class ProgramCode {
       case Op::Machine: return table(value, machines, operands);
       case Op::Words: return table(value, lexicons, operands);
       case Op::Call: return;
+      case Op::Unordered: return fields(value, {"low", "high", "required", "repeats"}, operands);
+      case Op::Fresh: return fields(value, {"thin", "fewest", "near", "far"}, operands);
       default:
         for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
     }
+  }
+  static void fields(const nb::object& value, std::initializer_list<const char*> names, std::vector<int32_t>& operands) {
+    for (const char* name : names) operands.push_back(static_cast<int32_t>(integer(value.attr(name))));
   }
   void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
     const nb::object index = nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
@@ -225,6 +234,7 @@ inline void bind_program_code(nb::module_& m) {
       .def_prop_ro("code", &ProgramCode::code, nb::rv_policy::automatic)
       .def_prop_ro("blob", &ProgramCode::blob)
       .def_ro("labels", &ProgramCode::labels)
+      .def_ro("assured", &ProgramCode::assured)
       .def_prop_ro("speaks_of_tokens", &ProgramCode::speaks_of_tokens)
       .def_ro("sets", &ProgramCode::sets)
       .def_ro("token_names", &ProgramCode::token_names)
