@@ -20,6 +20,8 @@ from typing import Final
 class Kind(enum.Enum):
     """What a formula is."""
 
+    __hash__ = object.__hash__  # an enumeration's own is a function of Python
+
     ANY = enum.auto()
     NONE = enum.auto()
     ATOM = enum.auto()

@@ -19,12 +19,12 @@ from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas
 from tokenfst.automata.schema_strings import Strings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Named:
     """What a formula says of the members whose name is in ``names``."""
 
-    names: Strings
-    formula: Formula
+    names: Final[Strings]
+    formula: Final[Formula]
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -123,7 +123,8 @@ class Place:
     def _pointer(self, tokens: tuple[str | int, ...]) -> str:
         pointer = self.pointer
         for token in tokens:
-            pointer += "/" + escape(token)
+            part = token if token.__class__ is str else str(token)
+            pointer += f"/{escape(part) if '~' in part or '/' in part else part}"
         return pointer
 
 
