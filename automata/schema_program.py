@@ -101,7 +101,7 @@ class _Walk:
         self.begun.add(start)
         self.enter(start)
         while code.pending:
-            node = code.advance(bool(self.unsure))
+            node = code.advance()
             if node is None:
                 self.finish(open_rules.pop())
             elif node.op is _CALL:
@@ -190,7 +190,11 @@ class _Walk:
     def note_unsure(self, node: Expr, operands: list[int]) -> None:
         """Whether the next instruction, which is for ``node``, has a word only if recursions have one."""
         if self.depends(node, operands):
-            self.unsure[self.code.length] = node, list(operands)
+            self.doubt(self.code.length, node, operands)
+
+    def doubt(self, number: int, node: Expr, operands: list[int]) -> None:
+        self.unsure[number] = node, list(operands)
+        self.code.doubt(number, True)
 
     def depends(self, node: Expr, operands: list[int]) -> bool:
         """Whether a node has a word only if some of ``unsure`` have."""
@@ -215,6 +219,7 @@ class _Walk:
             for number, (node, operands) in list(self.unsure.items()):
                 if not self.depends(node, operands):
                     del self.unsure[number]
+                    self.code.doubt(number, False)
 
     def epsilon(self) -> int:
         if self.code.number_of(EPSILON) is None:
@@ -236,7 +241,7 @@ class _Walk:
             node = call(name)
             number = self.calls[name] = self.code.add(node, [rule])
             if self.depends(node, []):
-                self.unsure[number] = node, []
+                self.doubt(number, node, [])
         return self.calls[name]
 
     def finish(self, name: str) -> None:

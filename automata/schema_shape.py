@@ -99,7 +99,6 @@ class Algebra:
             or (left.true and right.true)
             or (left.false and right.false)
             or not _meet_numbers(left.numbers, right.numbers).is_empty()
-            or schema_strings.meet(left.strings, right.strings)
         ):
             return False
         if left.arrays and right.arrays:
@@ -114,7 +113,7 @@ class Algebra:
             for made, against in product(left.objects, right.objects):
                 if any(map(self.alive, schema_objects.meet_cells(made, against, self.formulas))):
                     return False
-        return True
+        return not schema_strings.meet(left.strings, right.strings)  # the last: it may search
 
     def join(self, shapes: list[Shape], where: str) -> Shape:
         """Values in any of them."""

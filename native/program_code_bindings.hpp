@@ -45,6 +45,7 @@ class ProgramCode {
     made->sets.update(sets);
     made->token_names.update(token_names);
     made->speaks_of_tokens_ = speaks_of_tokens_;
+    made->doubted_ = doubted_;
     made->machines.extend(machines);
     made->lexicons.extend(lexicons);
     made->code_ = code_;
@@ -84,14 +85,20 @@ class ProgramCode {
   // Says which instruction a node is that has none yet; kNoWord: it has no word.
   void give(nb::handle node, int32_t number) { numbers_.insert(key(node), static_cast<uint32_t>(number + 2)); }
 
+  // Whether it is uncertain that an instruction has a word.
+  void doubt(size_t number, bool doubted) {
+    if (number >= doubted_.size()) doubted_.resize(number + 1);
+    doubted_[number] = doubted;
+  }
+
   void push(nb::handle node) { stack_.push_back(node); }
   void pop() { stack_.pop_back(); }
   bool pending() const { return !stack_.empty(); }
 
   // Writes what is on the stack, and all below it, down to the node that is returned: one that the caller has to see to.
-  // None: what was pushed as None, and is taken away. With `careful`, only plain nodes are written. What is known to have a
-  // word is `assured`.
-  nb::handle advance(bool careful) {
+  // None: what was pushed as None, and is taken away. What has an operand in doubt is the caller's, too. What is known to
+  // have a word is `assured`.
+  nb::handle advance() {
     while (!stack_.empty()) {
       const nb::handle node = stack_.back();
       if (node.is_none()) {
@@ -107,7 +114,7 @@ class ProgramCode {
       if (!gather(node)) continue;
       int64_t size = node_of(node).size;
       if (size == 0) {
-        if (careful || std::ranges::find(operands_, kNoWord) != operands_.end()) return node;
+        if (std::ranges::any_of(operands_, [&](int32_t operand) { return operand == kNoWord || in_doubt(operand); })) return node;
         size = total(node, op);
         const bool searched = op == Op::Intersect || op == Op::Complement || op == Op::Behind || op == Op::Scope;
         if (searched && node_of(node).known == ExprNode::kHasWord) assured.append(length());
@@ -124,6 +131,7 @@ class ProgramCode {
   }
 
  private:
+  bool in_doubt(int32_t number) const { return static_cast<size_t>(number) < doubted_.size() && doubted_[number]; }
   static uint64_t key(nb::handle node) { return reinterpret_cast<uintptr_t>(node.ptr()); }
   static int64_t integer(nb::handle value) {
     const int64_t found = PyLong_AsLongLong(value.ptr());
@@ -210,6 +218,7 @@ class ProgramCode {
   std::vector<int32_t> code_, operands_;
   std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
   std::string blob_;
+  std::vector<bool> doubted_;
   bool speaks_of_tokens_ = false;
   std::unordered_map<PyObject*, int32_t> tables_;
   StableMap numbers_;  // of each node its instruction and two more
@@ -226,7 +235,8 @@ inline void bind_program_code(nb::module_& m) {
       .def("give", &ProgramCode::give, "node"_a, "number"_a)
       .def("push", &ProgramCode::push, "node"_a.none())
       .def("pop", &ProgramCode::pop)
-      .def("advance", &ProgramCode::advance, "careful"_a)
+      .def("doubt", &ProgramCode::doubt, "number"_a, "doubted"_a)
+      .def("advance", &ProgramCode::advance)
       .def("operands", &ProgramCode::operands, "node"_a)
       .def("size_of", &ProgramCode::size_of, "number"_a)
       .def_prop_ro("pending", &ProgramCode::pending)
