@@ -43,12 +43,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst._native import Lexicon
+from tokenfst._native import Lexicon, Node, begin_nodes
+from tokenfst._native import concat as concat
+from tokenfst._native import literal as literal
+from tokenfst._native import union as union
 
 ALL_BYTES = (1 << 256) - 1
 _DENSE = np.empty(0, np.uint32)
@@ -78,6 +80,8 @@ class Op(enum.IntEnum):
     TOKENS = 18
     OPENED = 19
     FRESH = 20
+
+    __hash__ = int.__hash__  # an enumeration's own is a function of Python
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -141,26 +145,29 @@ class TokenName:
         return f"the special token {self.name!r}" if self.special else f"the token class {self.name!r}"
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class Expr:
+class Expr(Node):
     """One node. ``args`` are its operands; ``value`` its own data (bits, bytes, a name, bounds, a table or words).
+    ``source``: what the user wrote for this node, so that errors can name it.
 
     A node is *plain* if it is made of sets, words and automata by concatenation, union and repetition alone, and has
-    a word. Then it is known what such a node is asked for again and again; nothing is said of others.
+    a word. Then it is known what such a node is asked for again and again; nothing is said of others. ``size``: the
+    positions of a plain node with its counted repetitions written out, at most 2**62; 0 if it is not plain.
+    ``nullable``: whether a plain node has the empty word. ``known``: whether it was found to have a word, for
+    ``known_words``.
     """
 
-    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
-    op: Final[Op]
-    args: Final[tuple[Expr, ...]] = ()
-    value: Final[
-        int | bytes | str | tuple[int, int] | Unordered | Differing | Dfa | Lexicon | TokenName | None
-    ] = None
-    source: Final[str | None] = None
-    """What the user wrote for this node, so that errors can name it."""
-    size: Final[int] = 0
-    """The positions of a plain node with its counted repetitions written out, at most 2**62; 0 if it is not plain."""
-    nullable: Final[bool] = False
-    """Whether a plain node has the empty word."""
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Expr, (self.op,), (self.args, self.value, self.source, self.size, self.nullable)
+
+    def __setstate__(self, state: tuple[object, ...]) -> None:
+        for name, value in zip(("args", "value", "source", "size", "nullable"), state, strict=True):
+            object.__setattr__(self, name, value)
+
+    def named(self, source: str) -> Expr:
+        """The same with another ``source``."""
+        return Expr(self.op, self.args, self.value, source, self.size, self.nullable)
 
     def walk(self) -> list[Expr]:
         """Every node of the graph once, operands first."""
@@ -196,6 +203,7 @@ MOST_POSITIONS = 1 << 62
 EMPTY = Expr(Op.EMPTY)
 EPSILON = Expr(Op.EPSILON, size=1, nullable=True)
 ANY_BYTE = Expr(Op.BYTES, value=ALL_BYTES, size=1)
+begin_nodes(Expr, tuple(Op), EMPTY, EPSILON)
 
 
 def byte_set(bits: int) -> Expr:
@@ -206,43 +214,6 @@ def byte_set(bits: int) -> Expr:
 def byte_range(first: int, last: int) -> Expr:
     """One byte from ``first`` to ``last``, both included."""
     return byte_set((1 << (last + 1)) - (1 << first))
-
-
-def literal(data: bytes) -> Expr:
-    """The word ``data``."""
-    return Expr(Op.LITERAL, (), bytes(data), None, 1) if data else EPSILON
-
-
-def concat(*parts: Expr) -> Expr:
-    """The parts one after the other."""
-    if EMPTY in parts:
-        return EMPTY
-    if EPSILON in parts:
-        parts = tuple([part for part in parts if part is not EPSILON])
-    if len(parts) < 2:
-        return parts[0] if parts else EPSILON
-    size, nullable = 0, True
-    for part in parts:
-        if not part.size:
-            return Expr(Op.CONCAT, parts)
-        size += part.size
-        nullable = nullable and part.nullable
-    return Expr(Op.CONCAT, parts, None, None, size if size < MOST_POSITIONS else MOST_POSITIONS, nullable)
-
-
-def union(*parts: Expr) -> Expr:
-    """Any of the parts."""
-    if EMPTY in parts:
-        parts = tuple([part for part in parts if part is not EMPTY])
-    if len(parts) < 2:
-        return parts[0] if parts else EMPTY
-    size, nullable = 0, False
-    for part in parts:
-        if not part.size:
-            return Expr(Op.UNION, parts)
-        size += part.size
-        nullable = nullable or part.nullable
-    return Expr(Op.UNION, parts, None, None, size if size < MOST_POSITIONS else MOST_POSITIONS, nullable)
 
 
 def intersect(*parts: Expr) -> Expr:

@@ -16,7 +16,6 @@ hard calls every member of a family has the calls of all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 from tokenfst.automata.expression import Expr, Op
 from tokenfst.automata.left_recursion import Rewritten, rewrite_left_recursion
@@ -164,4 +163,4 @@ def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
 
 def _named(expr: Expr, name: str) -> Expr:
     """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
-    return replace(expr, source=f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr
+    return expr.named(f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr

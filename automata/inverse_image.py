@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
 from operator import eq
+from typing import Final
 
 import numpy as np
 
@@ -180,26 +181,36 @@ def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
     return _Mapper(expr, code, budget).mapped()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Facts:
     """What is known of a node. All of it errs on the safe side."""
 
-    whole: bool
+    whole: Final[bool]
     """All words are valid UTF-8."""
-    empty: bool
+    empty: Final[bool]
     """The empty word may be among them."""
-    exact: bool
+    exact: Final[bool]
     """The inverse image goes through the node's operator, and that of its operands through theirs."""
-    free: frozenset[int]
+    free: Final[frozenset[int]]
     """Variables (and 0 for look-behind) whose meaning is given further out."""
 
 
+_NONE = frozenset[int]()
 _UNKNOWN = frozenset((0,))
+_UNBOUND = (_NONE, _UNKNOWN)
+_LETTER, _EMPTY_WORD, _BROKEN = (
+    _Facts(True, False, True, _NONE),
+    _Facts(True, True, True, _NONE),
+    _Facts(False, False, True, _NONE),
+)
+# Looked up once: a member of an enumeration costs more than all else that is asked of most nodes.
+_CONCAT, _UNION, _REPEAT, _VARIABLE = Op.CONCAT, Op.UNION, Op.REPEAT, Op.VARIABLE
+_OPEN = frozenset((_CONCAT, _UNION, _REPEAT))
 
 
 def _is_universal(node: Expr) -> bool:
     """Any bytes, or any but none."""
-    return node.op is Op.REPEAT and node.args[0].value == ALL_BYTES and node.value in ((0, -1), (1, -1))
+    return node.op is _REPEAT and node.args[0].value == ALL_BYTES and node.value in ((0, -1), (1, -1))
 
 
 class _Mapper:
@@ -219,8 +230,8 @@ class _Mapper:
             found = len(self.partial)
             for node in self.root.walk():
                 operands = [facts.get(id(arg)) or self._variable(arg) for arg in node.args]
-                facts[id(node)] = self._facts_of(node, operands)
-                if node.op is Op.VARIABLE and not facts[id(node)].whole:
+                facts[id(node)] = self._facts_of(node, operands) if operands else self._facts_of_leaf(node)
+                if node.op is _VARIABLE and not facts[id(node)].whole:
                     self.partial.add(id(node))
             if len(self.partial) == found:
                 return facts
@@ -229,54 +240,66 @@ class _Mapper:
         """A variable inside of its own body."""
         return _Facts(id(node) not in self.partial, True, True, frozenset((id(node),)))
 
-    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:
-        free = frozenset[int]().union(*(each.free for each in operands))
-        exact = all(each.exact or not each.free for each in operands)
-        wholes = [each.whole for each in operands]
-        empties = [each.empty for each in operands]
+    def _facts_of_leaf(self, node: Expr) -> _Facts:
+        value = node.value
         match node.op:
-            case Op.EMPTY | Op.EPSILON:
-                return _Facts(True, node.op is Op.EPSILON, True, free)
-            case Op.BYTES:
-                assert isinstance(node.value, int)
-                return _Facts(node.value <= _ASCII, False, True, free)
             case Op.LITERAL:
-                return _Facts(_decoded(node) is not None, False, True, free)
+                return _BROKEN if _decoded(node) is None else _LETTER
             case Op.MACHINE:
-                assert isinstance(node.value, Dfa)
-                if single_characters(node.value) is not None:
-                    return _Facts(True, False, True, free)
+                assert isinstance(value, Dfa)
+                if single_characters(value) is not None:
+                    return _LETTER
                 read = self._reading(node)
-                return _Facts(read.whole, read.accepting[0], True, free)
+                return _Facts(read.whole, read.accepting[0], True, _NONE)
+            case Op.BYTES:
+                assert isinstance(value, int)
+                return _LETTER if value <= _ASCII else _BROKEN
+            case Op.EPSILON:
+                return _EMPTY_WORD
+            case Op.EMPTY:
+                return _LETTER
             case Op.WORDS:
-                assert isinstance(node.value, Lexicon)
-                return _Facts(None not in map(_text, node.value.words()), False, True, free)
+                assert isinstance(value, Lexicon)
+                return _BROKEN if None in map(_text, value.words()) else _LETTER
+        raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
+
+    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:
+        free = _NONE
+        exact, every, some, empty, any_empty = True, True, False, True, False
+        for each in operands:
+            if each.free:
+                free |= each.free
+                exact = exact and each.exact
+            every, some = every and each.whole, some or each.whole
+            empty, any_empty = empty and each.empty, any_empty or each.empty
+        op, value = node.op, node.value
+        if op is _CONCAT:
+            exact = exact and (every or self._cuts_between_characters(node.args, operands))
+            return _Facts(every, empty, exact, free)
+        if op is _UNION:
+            return _Facts(every, any_empty, exact, free)
+        if op is _REPEAT:
+            assert isinstance(value, tuple)
+            low, high = value
+            exact = exact and (every or high in (0, 1) or _is_universal(node))
+            return _Facts(every, low == 0 or empty, exact, free)
+        match op:
             case Op.SELECTION:
-                return _Facts(all(wholes), False, False, free)
-            case Op.CONCAT:
-                exact = exact and self._cuts_between_characters(node.args, operands)
-                return _Facts(all(wholes), all(empties), exact, free)
-            case Op.UNION:
-                return _Facts(all(wholes), any(empties), exact, free)
+                return _Facts(every, False, False, free)
             case Op.INTERSECT:
-                return _Facts(any(wholes), all(empties), exact and self.code.functional, free)
+                return _Facts(some, empty, exact and self.code.functional, free)
             case Op.COMPLEMENT:
                 return _Facts(False, True, exact and self.code.functional, free)
-            case Op.REPEAT:
-                assert isinstance(node.value, tuple)
-                low, high = node.value
-                exact = exact and (wholes[0] or high in (0, 1) or _is_universal(node))
-                return _Facts(wholes[0], low == 0 or empties[0], exact, free)
             case Op.UNORDERED:
-                assert isinstance(node.value, Unordered)
-                return _Facts(all(wholes), node.value.low == 0, exact and all(wholes), free)
+                assert isinstance(value, Unordered)
+                return _Facts(every, value.low == 0, exact and every, free)
             case Op.VARIABLE:
-                return _Facts(wholes[0], empties[0], exact, free - {id(node)})
+                return _Facts(every, empty, exact, free - {id(node)})
             case Op.BEHIND:
                 return _Facts(True, True, exact and self.code.functional, free | _UNKNOWN)
             case Op.SCOPE:
-                return _Facts(wholes[0], empties[0], exact, free - _UNKNOWN)
-        raise ConstraintError(f"the rule {node.value!r} is called outside of a Grammar")
+                return _Facts(every, empty, exact, free - _UNKNOWN)
+        raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
 
     @staticmethod
     def _cuts_between_characters(parts: Sequence[Expr], facts: Sequence[_Facts]) -> bool:
@@ -317,7 +340,7 @@ class _Mapper:
             key = id(node), strict
             if ready:
                 args = [done[id(arg), how] for arg, how in self._operands(node, strict)]
-                if node.op is Op.VARIABLE:
+                if node.op is _VARIABLE:
                     # As in `expression.recursive`: finished after the nodes that it holds.
                     object.__setattr__(done[key], "args", tuple(args))
                 else:
@@ -328,7 +351,7 @@ class _Mapper:
                 elif not node.args or _is_universal(node):
                     done[key] = self._leaf(node, strict)
                 else:
-                    if node.op is Op.VARIABLE:
+                    if node.op is _VARIABLE:
                         done[key] = Expr(Op.VARIABLE, source=node.source)
                     stack.append((node, strict, True))
                     stack.extend((arg, how, False) for arg, how in self._operands(node, strict))
@@ -337,8 +360,11 @@ class _Mapper:
     def _operands(self, node: Expr, strict: bool) -> list[tuple[Expr, bool]]:
         """The operands, and which of them must be strict. Those of a recursion all are: each variable has one
         mapping, inside of which the others around it stand."""
+        op = node.op
+        if strict and op in _OPEN:
+            return [(arg, True) for arg in node.args]
         last = len(node.args) - 1
-        match node.op:
+        match op:
             case Op.CONCAT:
                 modes = [strict or k < last for k in range(last + 1)]
             case Op.REPEAT | Op.UNORDERED:
@@ -350,14 +376,14 @@ class _Mapper:
             case _:
                 modes = [strict] * (last + 1)
         return [
-            (arg, mode or arg.op is Op.VARIABLE or bool(self.facts[id(arg)].free - _UNKNOWN))
+            (arg, mode or arg.op is _VARIABLE or self.facts[id(arg)].free not in _UNBOUND)
             for arg, mode in zip(node.args, modes, strict=True)
         ]
 
     def _composed(self, node: Expr, args: list[Expr], strict: bool) -> Expr:
+        if node.op is _CONCAT:
+            return concat(*args)
         match node.op:
-            case Op.CONCAT:
-                return concat(*args)
             case Op.UNION:
                 return self._united(node, args)
             case Op.INTERSECT:

@@ -9,16 +9,16 @@ Invariant: what is remembered is true of the expression alone; a search that exc
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
-from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
+from tokenfst.automata.expression import Dfa, Expr, Op, Unordered, below
 from tokenfst.automata.lazy import make_automaton
 from tokenfst.budget import Budget
 
 SEARCHED = frozenset((Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.BEHIND, Op.SCOPE))
 """Operators whose words are found by a search."""
 
-_known: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
+_WORD, _NO_WORD = 1, 2
+"""What ``Expr.known`` says."""
+_CONCAT, _UNION, _REPEAT, _EMPTY = Op.CONCAT, Op.UNION, Op.REPEAT, Op.EMPTY
 
 
 def has_word(root: Expr, budget: Budget | None) -> bool:
@@ -30,8 +30,11 @@ def has_word(root: Expr, budget: Budget | None) -> bool:
     if by_form is not None:
         return by_form
     found = make_automaton(root, budget or Budget()).viable_prefix(b"") >= 0
-    _known[root] = found
-    return has_a_word(root) if found else False
+    if not found:
+        root.known = _NO_WORD
+        return False
+    root.known = _WORD
+    return has_a_word(root)
 
 
 def has_a_word(root: Expr) -> bool:
@@ -42,39 +45,44 @@ def has_a_word(root: Expr) -> bool:
         if node.op is Op.CONCAT:
             needed += node.args
         elif node.op in SEARCHED:
-            _known[node] = True
+            node.known = _WORD
     return True
 
 
 def is_known_to_have_word(node: Expr) -> bool:
     """Whether it was found that an expression has a word."""
-    return _known.get(node, False)
+    return node.known == _WORD
 
 
 def _by_form(root: Expr) -> bool | None:
     """Whether there is a word, if form and memory decide it."""
+    if root.size:
+        return True
     facts: dict[int, bool | None] = {}
-    for node in root.walk():
+    for node in below(root, inner=lambda node: not node.size):
         found: bool | None
-        if node.op is Op.UNION:
+        op = node.op
+        if node.size:
+            found = True
+        elif op is _UNION:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = True if True in inner else None if None in inner else False
-        elif node.op is Op.CONCAT:
+        elif op is _CONCAT:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = False if False in inner else None if None in inner else True
-        elif node.op is Op.REPEAT:
+        elif op is _REPEAT:
             assert isinstance(node.value, tuple)
             found = True if node.value[0] == 0 else facts.get(id(node.args[0]))
         elif isinstance(node.value, Unordered):
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
-        elif node.op in SEARCHED:
-            found = _known.get(node)
-        elif node.op in (Op.OPENED, Op.FRESH):
+        elif op in SEARCHED:
+            found = node.known == _WORD if node.known else None
+        elif op is Op.OPENED or op is Op.FRESH:
             found = facts.get(id(node.args[0]))
         elif isinstance(node.value, Dfa):
             found = node.value.start != 0
         else:
-            found = node.op is not Op.EMPTY
+            found = op is not _EMPTY
         facts[id(node)] = found
     return facts[id(root)]
 

@@ -198,7 +198,7 @@ class _Words:
             high = None if node.value[1] < 0 else node.value[1]
             return EMPTY if args[0] is EMPTY else repeat(args[0], 1, high, node.source)
         if isinstance(node.value, Unordered):
-            return rebuilt(replace(node, value=replace(node.value, low=1)), list(node.args))
+            return rebuilt(Expr(node.op, node.args, replace(node.value, low=1), node.source), list(node.args))
         return intersect(node, _NONEMPTY)
 
     def add_companions(self, made: dict[str, Expr]) -> None:

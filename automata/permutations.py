@@ -8,7 +8,6 @@ is refused: it is one that would need them all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, Unordered, concat, repeat, union
 from tokenfst.automata.rule_graph import inner_nodes, rebuilt
@@ -83,4 +82,4 @@ def _orders(node: Expr, purpose: str) -> Expr:
         return union(*parts)
 
     whole = union(EPSILON if low == 0 else EMPTY, member(0, 0))
-    return replace(whole, source=node.source) if node.source and whole.args else whole
+    return whole.named(node.source) if node.source and whole.args else whole

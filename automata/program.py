@@ -18,6 +18,7 @@ from tokenfst._native import Lexicon, Machine, ProgramCode
 from tokenfst.automata.expression import Dfa, Expr, Op, TokenName, below
 from tokenfst.errors import ConstraintError
 
+_CALL = Op.CALL
 _machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
 """Of each automaton, how the native core holds it: front ends share theirs among many programs."""
 
@@ -118,7 +119,7 @@ def linearize(
     code = ProgramCode()
     for node in nodes:
         operands = [order[id(arg)] for arg in node.args]
-        if node.op is Op.CALL:
+        if node.op is _CALL:
             value = node.value
             if value not in rule_numbers:
                 raise ConstraintError(

@@ -11,6 +11,7 @@ differs from ``rest``; ``low <= high``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas
 from tokenfst.errors import UnsupportedSchemaError
@@ -28,16 +29,17 @@ class Contains:
     where: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Array:
     """One cell. ``unique`` is the place of the uniqueItems that asks for it; empty if none does."""
 
-    prefix: tuple[Formula, ...] = ()
-    rest: Formula = ANY
-    low: int = 0
-    high: int | None = None
-    contains: tuple[Contains, ...] = ()
-    unique: str = ""
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    prefix: Final[tuple[Formula, ...]] = ()
+    rest: Final[Formula] = ANY
+    low: Final[int] = 0
+    high: Final[int | None] = None
+    contains: Final[tuple[Contains, ...]] = ()
+    unique: Final[str] = ""
 
     def at(self, place: int) -> Formula:
         """What must hold of the item at ``place``."""
@@ -86,8 +88,8 @@ def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
     highs = [high for high in (left.high, right.high) if high is not None]
     return cell(
         Array(
-            tuple(formulas.all_of((left.at(place), right.at(place))) for place in range(length)),
-            formulas.all_of((left.rest, right.rest)),
+            tuple(formulas.both(left.at(place), right.at(place)) for place in range(length)),
+            formulas.both(left.rest, right.rest),
             max(left.low, right.low),
             min(highs, default=None),
             tuple(dict.fromkeys((*left.contains, *right.contains))),

@@ -46,9 +46,14 @@ class Closing:
         return self.limit if alternatives or self.step == (name, place) else NESTED
 
 
+_NOTHING = Closing(None)
+
+
 def closing(place: Place, target: _Target) -> Closing:
     """What to forbid at ``place``; ``target`` says where references lead."""
     outer = place.closed
+    if outer is None:
+        return _NOTHING
     if not isinstance(outer, Evaluated):
         return Closing(None, outer)
     steps = [step for step, _ in zip(_alternatives(place, target, set()), range(2), strict=False)]

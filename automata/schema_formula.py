@@ -20,6 +20,8 @@ from typing import Final
 class Kind(enum.Enum):
     """What a formula is."""
 
+    __hash__ = object.__hash__  # an enumeration's own is a function of Python
+
     ANY = enum.auto()
     NONE = enum.auto()
     ATOM = enum.auto()
@@ -32,7 +34,7 @@ class Kind(enum.Enum):
 class Formula:
     """One formula; compare with ``is``. ``atom`` is what an ATOM was made for."""
 
-    # Final and not frozen: see `expression.Expr`.
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     kind: Final[Kind]
     parts: Final[tuple[Formula, ...]] = ()
     atom: Final[object] = None
@@ -51,6 +53,7 @@ class Formulas:
         self._atoms: dict[Hashable, Formula] = {}
         self._negations: dict[Formula, Formula] = {ANY: NONE, NONE: ANY}
         self._combined: dict[tuple[Kind, frozenset[Formula]], Formula] = {}
+        self._both: dict[tuple[Formula, Formula], Formula] = {}
 
     def atom(self, key: Hashable, content: object) -> Formula:
         """The atom with this key; ``content`` is kept if it is new."""
@@ -74,6 +77,18 @@ class Formulas:
     def all_of(self, formulas: Iterable[Formula]) -> Formula:
         """All of them at once; of none, ``ANY``."""
         return self._combine(Kind.AND, formulas, ANY, NONE)
+
+    def both(self, left: Formula, right: Formula) -> Formula:
+        """``all_of`` these two, as it is asked for most often."""
+        if left is right or right is ANY:
+            return left
+        if left is ANY:
+            return right
+        key = left, right
+        found = self._both.get(key)
+        if found is None:
+            found = self._both[key] = self.all_of(key)
+        return found
 
     def any_of(self, formulas: Iterable[Formula]) -> Formula:
         """At least one of them; of none, ``NONE``."""

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from json import dumps
 
-import numpy as np
-
+from tokenfst._native import word_room
 from tokenfst.automata.distinct import FAR, NEAR, fresh
 from tokenfst.automata.expression import Dfa, Expr, union
 from tokenfst.automata.language import Language
@@ -35,6 +34,7 @@ _GLANCE = Budget(states=5_000, seconds=2.0)
 _PLAIN = 93
 """Letters of one byte that JSON spells as they are, but for two."""
 _LONGEST = 128
+"""Bytes up to which it is found out how long words are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,9 @@ def _searched(content: Callable[[], Language], excluded: frozenset[str]) -> Room
         return Room(None)
     if dfa.start == 0:
         return Room(0, words=frozenset())
-    counts = _counts(dfa)
-    count = counts[dfa.start] - len(excluded)
-    thin = count < MANY or min(counts.values()) < MANY
-    near, far = _lengths(dfa, counts, len(excluded), only_start=thin)
+    count, thin, (near, far) = word_room(
+        dfa.classes, dfa.table, dfa.accepting, dfa.start, len(excluded), MANY, [NEAR, FAR], _LONGEST
+    )
     if count >= MANY:
         return Room(MANY, thin, near=near, far=far)
     words = frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None
@@ -129,52 +128,6 @@ def _least_length(low: int, high: int | None, excluded: int, number: int) -> int
     while _PLAIN**letters <= number + excluded:
         letters += 1
     return low + letters if high is None or low + letters <= high else 4 * high
-
-
-def _lengths(dfa: Dfa, counts: dict[int, int], excluded: int, *, only_start: bool) -> tuple[int, int]:
-    """The same for ``NEAR`` and ``FAR``, by counting words that JSON spells as they are, byte by byte; 0 if they are
-    longer than ``_LONGEST``."""
-    plain = [byte for byte in range(0x20, 256) if byte not in b'"\\']
-    sizes = np.bincount(dfa.classes[plain], minlength=dfa.table.shape[1]).astype(float)
-    states = [dfa.start] if only_start else list(counts)
-    totals = np.array([counts[state] for state in states], float)
-    accepting = dfa.accepting.astype(float)
-    words, length, found = accepting, 0, []
-    for number in (NEAR, FAR):
-        wanted = np.minimum(totals, number + 1.0 + excluded)
-        while length < _LONGEST and (words[states] < wanted).any():
-            words = np.minimum(accepting + words[dfa.table] @ sizes, 1e15)
-            words[0] = 0
-            length += 1
-        found.append(0 if (words[states] < wanted).any() else max(length, 1))
-    return found[0], found[1]
-
-
-def _counts(dfa: Dfa) -> dict[int, int]:
-    """Of each state, the number of words that lead to acceptance; ``MANY`` squared if there are infinitely many, or so
-    many. By taking away states all of whose successors are counted: cycles stay."""
-    endless = MANY * MANY
-    sizes = np.bincount(dfa.classes, minlength=dfa.table.shape[1]).tolist()
-    counts: dict[int, int] = {0: 0}
-    before: dict[int, set[int]] = {}
-    missing: dict[int, int] = {}
-    for state, row in enumerate(dfa.table.tolist()):
-        following = set(row) - {0}
-        missing[state] = len(following)
-        for target in following:
-            before.setdefault(target, set()).add(state)
-    ready = [state for state, left in missing.items() if state and not left]
-    while ready:
-        state = ready.pop()
-        onward = zip(dfa.table[state].tolist(), sizes, strict=True)
-        total = int(dfa.accepting[state]) + sum(counts[target] * size for target, size in onward)
-        counts[state] = min(total, endless)
-        for source in before.get(state, ()):
-            missing[source] -= 1
-            if not missing[source]:
-                ready.append(source)
-    del counts[0]
-    return {state: counts.get(state, endless) for state in range(1, dfa.num_states)}
 
 
 def _words(dfa: Dfa) -> list[str]:

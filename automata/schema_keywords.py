@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tokenfst.automata.schema_source import MAPPINGS, Place
+from tokenfst.automata.schema_source import MAPPINGS, SCALARS, Place
 from tokenfst.automata.text_lengths import MAX_LENGTH
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
@@ -194,6 +194,15 @@ _APPLICATORS = {
     *("additionalProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
 }
 _UNEVALUATED = {"unevaluatedItems", "unevaluatedProperties"}
+
+
+def scalar_types(named: Any) -> str | tuple[str, ...] | None:
+    """The value of a ``type`` that names types without parts only, hashable; ``None`` for all others."""
+    if named.__class__ is str:
+        return named if named in SCALARS else None
+    if named.__class__ is list and all(each.__class__ is str and each in SCALARS for each in named):
+        return tuple(named)
+    return None
 
 
 def vocabulary(keyword: str, draft: int) -> str:

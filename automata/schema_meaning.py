@@ -25,12 +25,12 @@ from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_arrays import cell as array_cell
 from tokenfst.automata.schema_closing import Closing, closing
 from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas, Kind
-from tokenfst.automata.schema_keywords import KEYWORDS, known
+from tokenfst.automata.schema_keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
-from tokenfst.automata.schema_source import MAPPINGS, SCALARS, Place, Resource, Source, json_type
+from tokenfst.automata.schema_source import MAPPINGS, Place, Resource, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_unevaluated import Evaluated, Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
@@ -137,11 +137,11 @@ class Meaning:
     def _atom(self, place: Place, keywords: Set[str]) -> Formula:
         """The atom of a schema with these constraining keywords."""
         if keywords == _TYPE and place.resource.dialect.vocabularies is None:
-            named = place.value["type"]
-            if isinstance(named, str) and named in SCALARS:  # whatever else is said of it
+            named = scalar_types(place.value["type"])
+            if named is not None:  # whatever else is said of it
                 return self.formulas.atom((_TYPE, named), place)
         place = self._source.scoped(place)
-        key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place))
+        key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
         return self.formulas.atom(key, place)
 
     def entered(self, place: Place) -> Formula:
@@ -307,7 +307,7 @@ class Meaning:
 
     def _disjoint(self, left: Shape, right: Shape) -> bool:
         try:
-            return self.algebra.meet(left, right, "").is_plainly_empty()
+            return self.algebra.are_disjoint(left, right)
         except UnsupportedSchemaError:
             return False
 
@@ -371,8 +371,11 @@ class Meaning:
             listed = dict(cell.listed)
             needed = []
             for name in sorted(cell.required):
-                held = (demand.formula for demand in cell.demands if demand.names.holds(name))
-                needed.append(self.formulas.all_of((listed.get(name, ANY), *held)))
+                formula = listed.get(name, ANY)
+                for demand in cell.demands:
+                    if demand.names.holds(name):
+                        formula = self.formulas.both(formula, demand.formula)
+                needed.append(formula)
         return not any(self._surely_empty(formula) for formula in needed)
 
     def _surely_empty(self, formula: Formula) -> bool:
@@ -399,19 +402,20 @@ def _where(formula: Formula) -> str:
     return formula.atom.where() if isinstance(formula.atom, Place) else "#"
 
 
-def _key(place: Place) -> Hashable:
-    """A key that equal schemas share, far down in a document the same schema only: texts of all that is inside would
-    cost the square of the depth."""
+def _key(place: Place, keywords: Set[str]) -> Hashable:
+    """A key that schemas share whose ``keywords``, all that constrain, are equal; far down in a document the same
+    schema only: texts of all that is inside would cost the square of the depth."""
+    value = place.value
     if len(place.pointer) > _FAR_DOWN:
-        return id(place.value)
+        return id(value)
+    if len(keywords) < len(value):
+        value = {name: each for name, each in value.items() if name in keywords}
     try:
-        return marshal.dumps(
-            place.value, 0
-        )  # the version without references, which depend on more than the value
+        return marshal.dumps(value, 0)  # the version without references, which depend on more than the value
     except ValueError:  # a Decimal, or nested too deeply
         pass
     try:
-        return json.dumps(place.value, default=_decimal)
+        return json.dumps(value, default=_decimal)
     except RecursionError:
         return id(place.value)
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from tokenfst._native import first_of
 from tokenfst.automata import schema_strings
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, union, unordered
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
@@ -255,12 +256,14 @@ class Members:
 
         By halves: either the first half has a member, and those of the second follow after commas, or it has none.
         """
-        later = [self.writer.later(member, needed) for member, needed in ordered]
         if not ordered:
             return tail(0)
-        first = next((place for place, (_, needed) in enumerate(ordered, 1) if needed), len(ordered))
-        listed = concat(_first(ordered, later, 0, first), *later[first:], tail(1))
-        return listed if any(needed for _, needed in ordered) else union(listed, tail(0))
+        later = [self.writer.later(member, needed) for member, needed in ordered]
+        needs = [needed for _, needed in ordered]
+        some = True in needs
+        first = needs.index(True) + 1 if some else len(needs)
+        listed = concat(first_of([member for member, _ in ordered], later, first), *later[first:], tail(1))
+        return listed if some else union(listed, tail(0))
 
     def _counted(
         self, ordered: list[tuple[Expr, bool]], tail: Callable[[int], Expr], low: int, high: int | None
@@ -350,16 +353,6 @@ class Members:
             low=max(low, 1),
             high=high,
         )
-
-
-def _first(ordered: list[tuple[Expr, bool]], later: list[Expr], begin: int, end: int) -> Expr:
-    """The members from ``begin`` to ``end``, at least one, of which none before the last is needed; ``later`` are all,
-    after commas, or nothing if they need not be there."""
-    if end - begin == 1:
-        return ordered[begin][0]
-    middle = (begin + end) // 2
-    left = concat(_first(ordered, later, begin, middle), *later[middle:end])
-    return union(left, _first(ordered, later, middle, end))
 
 
 def _partitions(members: tuple[Named, ...]) -> list[_Groups]:

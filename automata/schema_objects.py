@@ -19,12 +19,12 @@ from tokenfst.automata.schema_formula import ANY, NONE, Formula, Formulas
 from tokenfst.automata.schema_strings import Strings
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Named:
     """What a formula says of the members whose name is in ``names``."""
 
-    names: Strings
-    formula: Formula
+    names: Final[Strings]
+    formula: Final[Formula]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -33,7 +33,7 @@ class Object:
     are there; ``demands``: what must hold of all members with such names (listed ones too); ``some``: there is a member
     with such a name and value; ``where`` the schema it comes from, for messages."""
 
-    # Final and not frozen: see `expression.Expr`.
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     listed: Final[tuple[tuple[str, Formula], ...]] = ()
     required: Final[frozenset[str]] = frozenset()
     demands: Final[tuple[Named, ...]] = ()
@@ -59,8 +59,10 @@ class Object:
         """What must hold of the value of each listed name, all demands counted; ``NONE`` if it cannot be there."""
         found: dict[str, Formula] = {}
         for name, formula in self.listed:
-            held = (demand.formula for demand in self.demands if demand.names.holds(name))
-            found[name] = formulas.all_of((formula, *held))
+            for demand in self.demands:
+                if demand.names.holds(name):
+                    formula = formulas.both(formula, demand.formula)
+            found[name] = formula
         return found
 
 
@@ -72,29 +74,31 @@ EVERY_OBJECT: ObjectSet = (Object(),)
 
 def cell(made: Object) -> ObjectSet:
     """The cell in normal form; none if it is plainly empty."""
-    some = tuple(dict.fromkeys(made.some))
-    if any(each.formula is NONE or each.names.is_empty() for each in some):
+    some = tuple(dict.fromkeys(made.some)) if made.some else ()
+    if some and any(each.formula is NONE or each.names.is_empty() for each in some):
         return ()
-    demands = dict.fromkeys(demand for demand in made.demands if demand.formula is not ANY)
+    demands, barred = made.demands, []
+    if demands:
+        demands = tuple(dict.fromkeys([demand for demand in demands if demand.formula is not ANY]))
+        barred = [demand.names for demand in demands if demand.formula is NONE]
     low = max(made.low, len(made.required), 1 if some else 0)
     high = made.high
-    if any(demand.formula is NONE and demand.names.is_universal() for demand in demands):
+    if barred and any(names.is_universal() for names in barred):
         high = 0
     if high is not None and low > high:
         return ()
     listed = dict(made.listed)
-    barred = [demand.names for demand in demands if demand.formula is NONE]
     for name in made.required:
-        if listed.get(name) is NONE or any(names.holds(name) for names in barred):
+        if listed.get(name) is NONE or (barred and any(names.holds(name) for names in barred)):
             return ()
-    return (Object(tuple(listed.items()), made.required, tuple(demands), some, low, high, made.where),)
+    return (Object(tuple(listed.items()), made.required, demands, some, low, high, made.where),)
 
 
 def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
     """Objects in both cells; names that only the right one lists come last."""
     listed = dict(left.listed)
     for name, formula in right.listed:
-        listed[name] = formulas.all_of((listed[name], formula)) if name in listed else formula
+        listed[name] = formulas.both(listed[name], formula) if name in listed else formula
     highs = [high for high in (left.high, right.high) if high is not None]
     return cell(
         Object(

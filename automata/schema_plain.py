@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tokenfst._native import are_members, only_keyword
 from tokenfst.automata.expression import Expr, union
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_items import Items
-from tokenfst.automata.schema_keywords import KEYWORDS, bounds
+from tokenfst.automata.schema_keywords import KEYWORDS, bounds, scalar_types
 from tokenfst.automata.schema_leaves import LONGEST_CONSTANTS, typed
 from tokenfst.automata.schema_members import Members
 from tokenfst.automata.schema_objects import Object
@@ -44,7 +45,7 @@ class PlainSchemas:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._scalars: dict[str, Formula] = {}
+        self._scalars: dict[str | tuple[str, ...], Formula] = {}
 
     def text(self, place: Place) -> Plain | None:
         """What a sub-schema allows; ``None`` if it is not plain."""
@@ -93,11 +94,7 @@ class PlainSchemas:
     def _object(self, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         properties, names = value.get("properties", {}), value.get("required", [])
         others = value.get("additionalProperties", True)
-        if properties.__class__ is not dict or names.__class__ is not list or others.__class__ not in _SCHEMA:
-            return None
-        if any(name.__class__ is not str for name in (*properties, *names)):
-            return None
-        if any(schema.__class__ not in _SCHEMA for schema in properties.values()):
+        if others.__class__ not in _SCHEMA or not are_members(properties, names):
             return None
         listed = {
             name: self._entered(place, schema, "properties", name) for name, schema in properties.items()
@@ -151,14 +148,16 @@ class PlainSchemas:
         meaning = self._writer.meaning
         if schema.__class__ is bool:
             return ANY if schema else NONE
-        if schema.__class__ is dict and len(KEYWORDS.keys() & schema.keys()) == 1:
-            named = schema.get("type")
-            if named.__class__ is str and named in SCALARS:
+        only = only_keyword(schema, KEYWORDS) if schema.__class__ is dict else None
+        if only == "type":
+            named = scalar_types(schema["type"])
+            if named is not None:
                 known = self._scalars.get(named)
                 if known is None:
                     known = self._scalars[named] = meaning.entered(place.below(schema, *tokens))
                 return known
-            reference = schema.get("$ref")
+        elif only == "$ref":
+            reference = schema["$ref"]
             if reference.__class__ is str and "$id" not in schema and "id" not in schema:
                 known = meaning.known_target(place, reference)
                 if known is not None:

@@ -77,7 +77,6 @@ class _Walk:
         """Of members in any order, by the id of their node, those that are left without members that have no word."""
         self.unsure: dict[int, tuple[Expr, list[int]]] = {}
         """Instructions that have a word if recursions have one; their nodes and operands."""
-        self.assured: list[int] = []
         self.rules: dict[str, int] = {}
         """Of each rule that is called, its number."""
         self.calls: dict[str, int] = {}
@@ -89,7 +88,7 @@ class _Walk:
         """Take over what a walk of the rule ``name`` has written; nothing may be written yet."""
         self.code = done.code.copy()
         self.unsure = dict(done.unsure)
-        self.assured, self.rules, self.calls = list(done.assured), dict(done.rules), dict(done.calls)
+        self.rules, self.calls = dict(done.rules), dict(done.calls)
         self.finished = dict(done.finished)
         self.begun.add(name)
 
@@ -102,7 +101,7 @@ class _Walk:
         self.begun.add(start)
         self.enter(start)
         while code.pending:
-            node = code.advance(bool(self.unsure))
+            node = code.advance()
             if node is None:
                 self.finish(open_rules.pop())
             elif node.op is _CALL:
@@ -170,7 +169,7 @@ class _Walk:
             assert isinstance(node.value, tuple)
             total *= copies(node.value)
         if op in SEARCHED and is_known_to_have_word(node):
-            self.assured.append(self.code.length)
+            self.code.assured.append(self.code.length)
         return self.code.add(node, operands, min(total, MOST_POSITIONS))
 
     def write_recursion(self, root: Expr) -> bool:
@@ -185,13 +184,17 @@ class _Walk:
                 return False
             self.code.add(node, operands)
         if is_known_to_have_word(root):
-            self.assured.append(self.number(root))
+            self.code.assured.append(self.number(root))
         return True
 
     def note_unsure(self, node: Expr, operands: list[int]) -> None:
         """Whether the next instruction, which is for ``node``, has a word only if recursions have one."""
         if self.depends(node, operands):
-            self.unsure[self.code.length] = node, list(operands)
+            self.doubt(self.code.length, node, operands)
+
+    def doubt(self, number: int, node: Expr, operands: list[int]) -> None:
+        self.unsure[number] = node, list(operands)
+        self.code.doubt(number, True)
 
     def depends(self, node: Expr, operands: list[int]) -> bool:
         """Whether a node has a word only if some of ``unsure`` have."""
@@ -216,6 +219,7 @@ class _Walk:
             for number, (node, operands) in list(self.unsure.items()):
                 if not self.depends(node, operands):
                     del self.unsure[number]
+                    self.code.doubt(number, False)
 
     def epsilon(self) -> int:
         if self.code.number_of(EPSILON) is None:
@@ -237,7 +241,7 @@ class _Walk:
             node = call(name)
             number = self.calls[name] = self.code.add(node, [rule])
             if self.depends(node, []):
-                self.unsure[number] = node, []
+                self.doubt(number, node, [])
         return self.calls[name]
 
     def finish(self, name: str) -> None:
@@ -272,4 +276,4 @@ class _Walk:
         if root != self.code.length - 1:
             self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root
         rules = tuple((self.finished[name], False) for name in self.rules)
-        return program_of(self.code, rules, tuple(self.rules), self.assured)
+        return program_of(self.code, rules, tuple(self.rules), self.code.assured)

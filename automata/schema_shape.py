@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final, TypeVar
 
 from tokenfst.automata import schema_arrays, schema_objects, schema_strings
@@ -35,7 +36,7 @@ NO_NUMBER = NumberSet.none()
 class Shape:
     """A set of JSON values."""
 
-    # Final and not frozen: see `expression.Expr`.
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     null: Final[bool] = True
     true: Final[bool] = True
     false: Final[bool] = True
@@ -90,6 +91,29 @@ class Algebra:
             self._meet_objects(left.objects, right.objects, where),
             left.exact and right.exact,
         )
+
+    def are_disjoint(self, left: Shape, right: Shape) -> bool:
+        """Whether no type has a cell in both. Looks no further than the first that has."""
+        if (
+            (left.null and right.null)
+            or (left.true and right.true)
+            or (left.false and right.false)
+            or not _meet_numbers(left.numbers, right.numbers).is_empty()
+        ):
+            return False
+        if left.arrays and right.arrays:
+            if EVERY_ARRAY in (left.arrays, right.arrays):
+                return False
+            for array, other in product(left.arrays, right.arrays):
+                if any(map(self.alive, schema_arrays.meet_cells(array, other, self.formulas))):
+                    return False
+        if left.objects and right.objects:
+            if EVERY_OBJECT in (left.objects, right.objects):
+                return False
+            for made, against in product(left.objects, right.objects):
+                if any(map(self.alive, schema_objects.meet_cells(made, against, self.formulas))):
+                    return False
+        return not schema_strings.meet(left.strings, right.strings)  # the last: it may search
 
     def join(self, shapes: list[Shape], where: str) -> Shape:
         """Values in any of them."""

@@ -92,7 +92,7 @@ class Place:
     there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
     """
 
-    # Final and not frozen: see `expression.Expr`.
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     value: Final[Any]
     pointer: Final[str]
     resource: Final[Resource]
@@ -123,8 +123,17 @@ class Place:
     def _pointer(self, tokens: tuple[str | int, ...]) -> str:
         pointer = self.pointer
         for token in tokens:
-            pointer += "/" + escape(token)
+            part = token if token.__class__ is str else str(token)
+            pointer += f"/{escape(part) if '~' in part or '/' in part else part}"
         return pointer
+
+
+def _come_from(place: Place, target: Place) -> Place:
+    """The target of a reference, evaluated in place."""
+    scope = _longer(place.scope, target, place.resource)
+    if scope == target.scope and place.closed is target.closed:
+        return target
+    return replace(target, scope=scope, closed=place.closed)
 
 
 def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:
@@ -160,7 +169,7 @@ class Source:
         """The sub-schema that a reference at ``place`` leads to. SchemaError if there is none."""
         target = self._static(place, reference, keyword)
         self._resources.setdefault(target.resource.uri, target.resource)
-        return replace(target, scope=_longer(place.scope, target, place.resource), closed=place.closed)
+        return _come_from(place, target)
 
     def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
         """Where a ``$dynamicRef`` or ``$recursiveRef`` leads on the way that ``place`` was reached: to the outermost
@@ -174,7 +183,7 @@ class Source:
                     resource = self._resources[uri]
                     target = Place(*self._anchors(resource)[name], resource)
                     break
-        return replace(target, scope=_longer(place.scope, target, place.resource), closed=place.closed)
+        return _come_from(place, target)
 
     def scoped(self, place: Place) -> Place:
         """The place, its scope without what no dynamic reference can ask for; equal scopes mean the same then."""
@@ -325,14 +334,14 @@ class Source:
         value = resource.root
         for token in fragment.split("/")[1:]:
             name = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(value, Mapping) and name in value:
+            if isinstance(value, MAPPINGS) and name in value:
                 value = value[name]
             elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
                 value = value[int(name)]
             else:
                 raise SchemaError(where, f"{reference!r} leads nowhere: there is no {name!r} on the way")
             place = place.below(value, name)
-        if not isinstance(value, Mapping | bool):
+        if not isinstance(value, MAPPINGS) and not isinstance(value, bool):
             raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is no schema")
         return place
 

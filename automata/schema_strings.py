@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from tokenfst.automata.expression import EMPTY, Expr, complement, intersect, union
 from tokenfst.automata.json_strings import json_literal, json_literals, json_string, json_string_of_length
@@ -28,26 +29,27 @@ _FEW = 64
 """Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Part:
     """A language, or all other texts. ``partial`` says what the language leaves out (``Format.missing``), if anything:
     such a part must not be complemented."""
 
-    language: Language
-    positive: bool = True
-    partial: str = ""
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    language: Final[Language]
+    positive: Final[bool] = True
+    partial: Final[str] = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Strings:
     """One cell. ``values``: exactly these; otherwise the texts in all ``parts``, of ``low`` to ``high`` code points,
     without ``excluded``."""
 
-    parts: tuple[Part, ...] = ()
-    low: int = 0
-    high: int | None = None
-    excluded: frozenset[str] = frozenset()
-    values: frozenset[str] | None = None
+    parts: Final[tuple[Part, ...]] = ()
+    low: Final[int] = 0
+    high: Final[int | None] = None
+    excluded: Final[frozenset[str]] = frozenset()
+    values: Final[frozenset[str] | None] = None
 
     def holds(self, text: str) -> bool:
         """Whether a text (without lone surrogates) is in the cell."""

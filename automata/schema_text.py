@@ -77,7 +77,8 @@ class Writer:
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
         self._members: dict[tuple[str, Formula], Expr] = {}
-        self._later: dict[tuple[Expr, bool], Expr] = {}
+        self._later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
+        """Of members, how they stand after a comma: where they need not be there, and where they must."""
         self._plain = None if meaning.relaxes or any_order else PlainSchemas(self)
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
@@ -113,10 +114,11 @@ class Writer:
 
     def later(self, member: Expr, needed: bool) -> Expr:
         """A member after a comma; or nothing, if it is not needed."""
-        found = self._later.get((member, needed))
+        known = self._later[needed]
+        found = known.get(member)
         if found is None:
             found = concat(self.layout.comma, member)
-            found = self._later[member, needed] = found if needed else optional(found)
+            found = known[member] = found if needed else optional(found)
         return found
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:

@@ -29,6 +29,7 @@
 #include "shortest_distinct.hpp"
 #include "spelling_bindings.hpp"
 #include "suffix_bindings.hpp"
+#include "word_room.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -232,10 +233,12 @@ std::string_view from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), byt
 
 void bind_automata(nb::module_& m) {
   bind_lexicon(m);
+  bind_nodes(m);
   bind_program_code(m);
   bind_schema(m);
   bind_spelling(m);
   bind_live_states(m);
+  bind_word_room(m);
   bind_machine(m);
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(

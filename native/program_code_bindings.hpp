@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "expression_node.hpp"
 #include "numpy_arrays.hpp"
 #include "program.hpp"
 #include "stable_map.hpp"
@@ -28,10 +29,11 @@ namespace nb = nanobind;
 
 class ProgramCode {
  public:
-  static constexpr int64_t kMostPositions = int64_t{1} << 62;  // sizes stop there
+  static constexpr int64_t kMostPositions = ExprNode::kMostPositions;
   static constexpr int32_t kNoWord = -1;
 
   nb::list labels;   // pairs (instruction, text)
+  nb::list assured;  // instructions of searched nodes that have a word
   nb::dict sets;     // bits to number
   nb::dict token_names;  // to number
   nb::list machines, lexicons;
@@ -39,9 +41,11 @@ class ProgramCode {
   std::unique_ptr<ProgramCode> copy() const {
     auto made = std::make_unique<ProgramCode>();
     made->labels.extend(labels);
+    made->assured.extend(assured);
     made->sets.update(sets);
     made->token_names.update(token_names);
     made->speaks_of_tokens_ = speaks_of_tokens_;
+    made->doubted_ = doubted_;
     made->machines.extend(machines);
     made->lexicons.extend(lexicons);
     made->code_ = code_;
@@ -62,7 +66,7 @@ class ProgramCode {
   int32_t add(nb::handle node, std::vector<int32_t> operands, int64_t size) {
     const int32_t number = static_cast<int32_t>(length());
     const Op op = op_of(node);
-    const nb::object value = attribute(node, &Names::value), source = attribute(node, &Names::source);
+    const nb::object value = nb::borrow(node_of(node).value), source = nb::borrow(node_of(node).source);
     if (!value.is_none()) own_operands(op, value, operands);
     speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens;
     if (!source.is_none()) labels.append(nb::make_tuple(number, source));
@@ -81,13 +85,20 @@ class ProgramCode {
   // Says which instruction a node is that has none yet; kNoWord: it has no word.
   void give(nb::handle node, int32_t number) { numbers_.insert(key(node), static_cast<uint32_t>(number + 2)); }
 
+  // Whether it is uncertain that an instruction has a word.
+  void doubt(size_t number, bool doubted) {
+    if (number >= doubted_.size()) doubted_.resize(number + 1);
+    doubted_[number] = doubted;
+  }
+
   void push(nb::handle node) { stack_.push_back(node); }
   void pop() { stack_.pop_back(); }
   bool pending() const { return !stack_.empty(); }
 
   // Writes what is on the stack, and all below it, down to the node that is returned: one that the caller has to see to.
-  // None: what was pushed as None, and is taken away. With `careful`, only plain nodes are written.
-  nb::handle advance(bool careful) {
+  // None: what was pushed as None, and is taken away. What has an operand in doubt is the caller's, too. What is known to
+  // have a word is `assured`.
+  nb::handle advance() {
     while (!stack_.empty()) {
       const nb::handle node = stack_.back();
       if (node.is_none()) {
@@ -99,13 +110,14 @@ class ProgramCode {
         continue;
       }
       const Op op = op_of(node);
-      if (op == Op::Call || op == Op::Variable || op == Op::Unordered) return node;
+      if (op == Op::Call || op == Op::Variable || op == Op::Empty) return node;
       if (!gather(node)) continue;
-      int64_t size = size_attribute(node);
+      int64_t size = node_of(node).size;
       if (size == 0) {
-        const bool searched = op != Op::Concat && op != Op::Union && op != Op::Repeat;
-        if (careful || searched || std::ranges::find(operands_, kNoWord) != operands_.end()) return node;
+        if (std::ranges::any_of(operands_, [&](int32_t operand) { return operand == kNoWord || in_doubt(operand); })) return node;
         size = total(node, op);
+        const bool searched = op == Op::Intersect || op == Op::Complement || op == Op::Behind || op == Op::Scope;
+        if (searched && node_of(node).known == ExprNode::kHasWord) assured.append(length());
       }
       stack_.pop_back();
       give(node, add(node, operands_, size));
@@ -119,32 +131,22 @@ class ProgramCode {
   }
 
  private:
-  struct Names {
-    PyObject *op = PyUnicode_InternFromString("op"), *args = PyUnicode_InternFromString("args"), *value = PyUnicode_InternFromString("value"),
-             *source = PyUnicode_InternFromString("source"), *size = PyUnicode_InternFromString("size");
-  };
-  static nb::object attribute(nb::handle node, PyObject* Names::*name) {
-    static const Names names;
-    PyObject* found = PyObject_GetAttr(node.ptr(), names.*name);
-    if (!found) throw nb::python_error();
-    return nb::steal(found);
-  }
+  bool in_doubt(int32_t number) const { return static_cast<size_t>(number) < doubted_.size() && doubted_[number]; }
   static uint64_t key(nb::handle node) { return reinterpret_cast<uintptr_t>(node.ptr()); }
   static int64_t integer(nb::handle value) {
     const int64_t found = PyLong_AsLongLong(value.ptr());
     if (found == -1 && PyErr_Occurred()) throw nb::python_error();
     return found;
   }
-  static Op op_of(nb::handle node) { return static_cast<Op>(integer(attribute(node, &Names::op))); }
-  static int64_t size_attribute(nb::handle node) { return integer(attribute(node, &Names::size)); }
+  static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
 
   // Takes down the instructions of a node's operands; false if some are not written yet, and were pushed.
   bool gather(nb::handle node) {
-    const nb::object args = attribute(node, &Names::args);
+    PyObject* const args = node_of(node).args;
     operands_.clear();
     bool missing = false;
-    for (Py_ssize_t k = 0, count = PyTuple_Size(args.ptr()); k < count; ++k) {
-      const nb::handle arg = PyTuple_GetItem(args.ptr(), k);
+    for (Py_ssize_t k = 0, count = PyTuple_Size(args); k < count; ++k) {
+      const nb::handle arg = PyTuple_GetItem(args, k);
       uint32_t value = numbers_.find(key(arg));
       if (value == 0) value = written_leaf(arg);
       if (value == 0) {
@@ -159,8 +161,8 @@ class ProgramCode {
 
   // Writes a plain node without operands; 0 if it is none.
   uint32_t written_leaf(nb::handle node) {
-    if (PyTuple_Size(attribute(node, &Names::args).ptr()) != 0) return 0;
-    const int64_t size = size_attribute(node);
+    if (PyTuple_Size(node_of(node).args) != 0) return 0;
+    const int64_t size = node_of(node).size;
     if (size == 0) return 0;
     const int32_t number = add(node, {}, size);
     give(node, number);
@@ -171,8 +173,8 @@ class ProgramCode {
     if (operands_.empty()) return 1;
     int64_t copies = 1, sum = 0;
     if (op == Op::Repeat) {
-      const nb::object bounds = attribute(node, &Names::value);
-      const int64_t low = integer(PyTuple_GetItem(bounds.ptr(), 0)), high = integer(PyTuple_GetItem(bounds.ptr(), 1));
+      PyObject* const bounds = node_of(node).value;
+      const int64_t low = integer(PyTuple_GetItem(bounds, 0)), high = integer(PyTuple_GetItem(bounds, 1));
       copies = high < 0 ? std::max<int64_t>(low, 1) : high;
     }
     for (int32_t operand : operands_) sum = std::min(sum + sizes_[operand], kMostPositions);
@@ -193,9 +195,14 @@ class ProgramCode {
       case Op::Machine: return table(value, machines, operands);
       case Op::Words: return table(value, lexicons, operands);
       case Op::Call: return;
+      case Op::Unordered: return fields(value, {"low", "high", "required", "repeats"}, operands);
+      case Op::Fresh: return fields(value, {"thin", "fewest", "near", "far"}, operands);
       default:
         for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
     }
+  }
+  static void fields(const nb::object& value, std::initializer_list<const char*> names, std::vector<int32_t>& operands) {
+    for (const char* name : names) operands.push_back(static_cast<int32_t>(integer(value.attr(name))));
   }
   void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
     const nb::object index = nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
@@ -211,6 +218,7 @@ class ProgramCode {
   std::vector<int32_t> code_, operands_;
   std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
   std::string blob_;
+  std::vector<bool> doubted_;
   bool speaks_of_tokens_ = false;
   std::unordered_map<PyObject*, int32_t> tables_;
   StableMap numbers_;  // of each node its instruction and two more
@@ -227,7 +235,8 @@ inline void bind_program_code(nb::module_& m) {
       .def("give", &ProgramCode::give, "node"_a, "number"_a)
       .def("push", &ProgramCode::push, "node"_a.none())
       .def("pop", &ProgramCode::pop)
-      .def("advance", &ProgramCode::advance, "careful"_a)
+      .def("doubt", &ProgramCode::doubt, "number"_a, "doubted"_a)
+      .def("advance", &ProgramCode::advance)
       .def("operands", &ProgramCode::operands, "node"_a)
       .def("size_of", &ProgramCode::size_of, "number"_a)
       .def_prop_ro("pending", &ProgramCode::pending)
@@ -235,6 +244,7 @@ inline void bind_program_code(nb::module_& m) {
       .def_prop_ro("code", &ProgramCode::code, nb::rv_policy::automatic)
       .def_prop_ro("blob", &ProgramCode::blob)
       .def_ro("labels", &ProgramCode::labels)
+      .def_ro("assured", &ProgramCode::assured)
       .def_prop_ro("speaks_of_tokens", &ProgramCode::speaks_of_tokens)
       .def_ro("sets", &ProgramCode::sets)
       .def_ro("token_names", &ProgramCode::token_names)

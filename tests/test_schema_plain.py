@@ -158,3 +158,18 @@ def test_equal_objects_share_a_rule() -> None:
     made = json_schema(CASES[-1][0])
     assert isinstance(made, SchemaGrammar)
     assert len([name for name in made.rules if name != "any"]) == 3  # the start, the root and "p"
+
+
+def test_annotations_make_no_other_rule() -> None:
+    def object_of(text: str, **more: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"a": {"type": ["string", "null"], "title": text}}, **more}
+
+    schema = {"properties": {"x": object_of("1", description="one"), "y": object_of("1", description="two")}}
+    made = json_schema({**schema, "additionalProperties": False})
+    assert isinstance(made, SchemaGrammar)
+    assert [name for name in made.rules if name.startswith("#/properties")] == ["#/properties/x"]
+    schema["properties"]["y"]["required"] = ["a"]
+    other = json_schema({**schema, "additionalProperties": False})
+    assert isinstance(other, SchemaGrammar)
+    assert len(other.rules) == len(made.rules) + 1
+    assert other.accepts('{"x": {}}') and not other.accepts('{"y": {}}')

@@ -1,10 +1,12 @@
 """Types of the native core (native/bindings.cpp). Semantics stand with the Python faces that use it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from tokenfst.automata.expression import Dfa, Differing, Expr, Op, TokenName, Unordered
 
 class Machine:
     def __init__(
@@ -28,6 +30,8 @@ class Lexicon:
     def memory(self) -> int: ...
 
 def is_plain_json(value: object) -> bool: ...
+def only_keyword(schema: dict[str, Any], keywords: dict[str, Any]) -> str | None: ...
+def are_members(properties: object, required: object) -> bool: ...
 def characters(
     classes: npt.NDArray[np.uint8],
     table: npt.NDArray[np.uint32],
@@ -35,6 +39,16 @@ def characters(
     start: int,
     limit: int,
 ) -> tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...], bool] | None: ...
+def word_room(
+    classes: npt.NDArray[np.uint8],
+    table: npt.NDArray[np.uint32],
+    accepting: npt.NDArray[np.bool_],
+    start: int,
+    excluded: int,
+    many: int,
+    numbers: list[int],
+    longest: int,
+) -> tuple[int, bool, list[int]]: ...
 def live_states(
     table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int
 ) -> npt.NDArray[np.uint8]: ...
@@ -47,6 +61,41 @@ class Speller:
         self, steps: Sequence[Sequence[tuple[int, int, int]]], limit: int
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None: ...
 
+class Node:
+    op: Final[Op]
+    args: Final[tuple[Expr, ...]]
+    value: Final[
+        int | bytes | str | tuple[int, int] | Unordered | Differing | Dfa | Lexicon | TokenName | None
+    ]
+    source: Final[str | None]
+    size: Final[int]
+    nullable: Final[bool]
+    known: int
+    def __init__(
+        self,
+        op: Op,
+        args: tuple[Expr, ...] = ...,
+        value: int
+        | bytes
+        | str
+        | tuple[int, int]
+        | Unordered
+        | Differing
+        | Dfa
+        | Lexicon
+        | TokenName
+        | None = ...,
+        source: str | None = ...,
+        size: int = ...,
+        nullable: bool = ...,
+    ) -> None: ...
+
+def begin_nodes(type: type[Node], ops: tuple[Op, ...], empty: Node, epsilon: Node) -> None: ...
+def concat(*parts: Expr) -> Expr: ...
+def union(*parts: Expr) -> Expr: ...
+def literal(data: bytes) -> Expr: ...
+def first_of(parts: list[Expr], later: list[Expr], end: int) -> Expr: ...
+
 class ProgramCode:
     def __init__(self) -> None: ...
     def copy(self) -> ProgramCode: ...
@@ -55,7 +104,8 @@ class ProgramCode:
     def give(self, node: object, number: int) -> None: ...
     def push(self, node: object) -> None: ...
     def pop(self) -> None: ...
-    def advance(self, careful: bool) -> Any: ...
+    def doubt(self, number: int, doubted: bool) -> None: ...
+    def advance(self) -> Any: ...
     def operands(self, node: object) -> list[int] | None: ...
     def size_of(self, number: int) -> int: ...
     @property
@@ -68,6 +118,8 @@ class ProgramCode:
     def blob(self) -> bytes: ...
     @property
     def labels(self) -> list[tuple[int, str]]: ...
+    @property
+    def assured(self) -> list[int]: ...
     @property
     def speaks_of_tokens(self) -> bool: ...
     @property
