@@ -44,6 +44,10 @@ SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 """The types whose values have no parts."""
 
 _LONG_INTEGER = 1000
+_DEEPEST = 4_000
+"""So many parts a JSON pointer may have: every sub-schema has its own, so that all of them cost the square of the depth."""
+_LONG_POINTER = 1_000
+"""Characters of a pointer whose parts are counted."""
 NESTED = "nested"
 """``Place.closed`` of a sub-schema that speaks of the same value."""
 
@@ -124,6 +128,8 @@ class Place:
         pointer = self.pointer
         for token in tokens:
             pointer += "/" + escape(token)
+        if len(pointer) > _LONG_POINTER and pointer.count("/") > _DEEPEST:
+            raise UnsupportedSchemaError(pointer, f"the schema is nested more than {_DEEPEST:,} parts deep")
         return pointer
 
 

@@ -96,6 +96,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("a pattern of 1 MB", {"pattern": "ab" * 500_000}, "#/pattern"),
     ("a deep constant", {"const": json.loads("[" * 900 + "]" * 900)}, "#/const"),
     ("deep not", nested(5000, "not"), "#" + "/not" * 31),
+    ("deep arrays", nested(20_000), "#" + "/items" * 4001),
     (
         "many counted names",
         {"properties": {name: {} for name in NAMES}, "maxProperties": 500, "additionalProperties": False},
@@ -111,6 +112,7 @@ def test_what_is_too_large_is_refused_by_its_pointer(schema: Any, pointer: str) 
     with pytest.raises(UnsupportedSchemaError) as caught:
         json_schema(schema)
     assert caught.value.pointer == pointer
+    assert len(str(caught.value)) < 600
 
 
 LARGE: list[tuple[str, Any, str, str]] = [
@@ -143,6 +145,7 @@ LARGE: list[tuple[str, Any, str, str]] = [
     ),
     ("10,000 strings", {"enum": [f"v{k}" for k in range(10_000)]}, '"v77"', '"v10000"'),
     ("10,000 integers", {"enum": list(range(0, 30_000, 3))}, "2997", "2998"),
+    ("3,900 levels", nested(3900), "[[[]]]", "[[["),
     ("700 levels", '{"type": "array", "items":' * 700 + "{}" + "}" * 700, "[[[]]]", "[[[1]]]"),
     (
         "5 MB of definitions",
