@@ -94,7 +94,8 @@ def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
     """Objects in both cells; names that only the right one lists come last."""
     listed = dict(left.listed)
     for name, formula in right.listed:
-        listed[name] = formulas.all_of((listed[name], formula)) if name in listed else formula
+        known = listed.get(name, ANY)
+        listed[name] = formula if known is ANY else formulas.all_of((known, formula))
     highs = [high for high in (left.high, right.high) if high is not None]
     return cell(
         Object(

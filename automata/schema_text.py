@@ -229,7 +229,7 @@ class Writer:
 @lru_cache(maxsize=256)
 def number(numbers: NumberSet, fractions: bool) -> Expr:
     """The texts of numbers; with ``fractions``, integers may have one of zeros. Without, those may that are among
-    numbers which are none: 7 of ``{"minimum": 0}``, not that of ``{"anyOf": [{"type": "integer"}, {"enum": [2.5]}]}``."""
+    numbers which are none: the 7 of ``{"minimum": 0}``, and not that of ``{"enum": [7, 2.5]}``."""
     integral = (numbers - NumberSet.integers()).is_empty()
     lone = NumberSet.none() if fractions or integral else numbers.lone_integers()
     if lone.is_empty():

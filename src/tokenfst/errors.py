@@ -139,8 +139,8 @@ class SchemaError(ConstraintError):
     """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
 
     ``pointer`` is the place of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``; with the
-    document's URI before it where it is not the first), ``reason`` what is wrong there. The message shows both, of a very
-    long pointer the two ends.
+    document's URI before it where it is not the first), ``reason`` what is wrong there. The message shows both; of a
+    very long pointer, the two ends.
     """
 
     def __init__(self, pointer: str, reason: str) -> None:

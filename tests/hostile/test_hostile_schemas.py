@@ -144,6 +144,17 @@ LARGE: list[tuple[str, Any, str, str]] = [
         json.dumps(dict.fromkeys(NAMES[:4])),
     ),
     ("10,000 strings", {"enum": [f"v{k}" for k in range(10_000)]}, '"v77"', '"v10000"'),
+    ("one of 10,000 constants", {"oneOf": [{"const": f"v{k}"} for k in range(10_000)]}, '"v77"', '"v10000"'),
+    (
+        "one of 600 kinds",
+        {
+            "oneOf": [
+                {"properties": {"k": {"const": k}}, "required": ["k"], "type": "object"} for k in range(600)
+            ]
+        },
+        '{"k": 77}',
+        '{"k": 600}',
+    ),
     ("10,000 integers", {"enum": list(range(0, 30_000, 3))}, "2997", "2998"),
     ("3,900 levels", nested(3900), "[[[]]]", "[[["),
     ("700 levels", '{"type": "array", "items":' * 700 + "{}" + "}" * 700, "[[[]]]", "[[[1]]]"),
