@@ -300,16 +300,10 @@ class Meaning:
         """For each shape the others that may share a value with it."""
         found: list[list[int]] = [[] for _ in shapes]
         for k, other in suspects(shapes, self._glance):
-            if not self._disjoint(shapes[k], shapes[other]):
+            if not self.algebra.disjoint(shapes[k], shapes[other]):
                 found[k].append(other)
                 found[other].append(k)
         return found
-
-    def _disjoint(self, left: Shape, right: Shape) -> bool:
-        try:
-            return self.algebra.meet(left, right, "").is_plainly_empty()
-        except UnsupportedSchemaError:
-            return False
 
     def _condition(self, place: Place, keywords: Mapping[str, Any]) -> Shape:
         condition = self.opened(place.below(keywords["if"], "if"))
