@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import time
 from typing import Any
 
@@ -187,6 +189,34 @@ def test_what_is_large_is_lazy(schema: Any, accepted: str, refused: str) -> None
         matcher.fill_next_token_bitmask(mask, 0)
         if not matcher.accept_token(byte):
             break
+
+
+COUNTLESS: list[tuple[str, Any]] = [
+    ("maxLength 1e9", {"type": "string", "maxLength": 10**9}),
+    (
+        "lengths around 1e6",
+        {"type": "string", "minLength": 20, "maxLength": 10**6, "pattern": "^[a-z]+( [a-z]+)*$"},
+    ),
+    (
+        "10,000 long strings",
+        {"enum": [hashlib.sha256(bytes((k & 255, k >> 8))).hexdigest()[:40] for k in range(10_000)]},
+    ),
+]
+
+
+@pytest.mark.parametrize("schema", [case[1] for case in COUNTLESS], ids=[case[0] for case in COUNTLESS])
+def test_a_token_budget_over_more_states_than_anyone_goes_through(schema: Any) -> None:
+    constraint = json_schema(schema)
+    vocabulary = Vocabulary([*(bytes((byte,)) for byte in range(256)), b"ab", b" a", b""], 258)
+    matcher = compile(constraint, vocabulary).matcher(80)
+    mask, rng, text = allocate_token_bitmask(1, len(vocabulary)), random.Random(7), b""
+    while not matcher.is_terminated() and matcher.max_tokens_left:
+        matcher.fill_next_token_bitmask(mask, 0)
+        allowed = [token for token in range(258) if mask[0, token >> 5] >> (token & 31) & 1]
+        token = rng.choice(allowed or [258])
+        assert matcher.accept_token(token)
+        text += vocabulary.tokens[token] if token < 258 else b""
+    assert constraint.accepts(text)
 
 
 def test_a_large_schema_as_text() -> None:
