@@ -12,7 +12,13 @@ import pytest
 
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema import json_schema
-from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+from tokenfst.errors import (
+    EmptyLanguageError,
+    SchemaError,
+    TokenBudgetError,
+    TokenfstError,
+    UnsupportedSchemaError,
+)
 
 LONGEST = 20.0
 """Seconds on a slow machine with others at work; each of these takes about one at most."""
@@ -217,6 +223,14 @@ def test_a_token_budget_over_more_states_than_anyone_goes_through(schema: Any) -
         assert matcher.accept_token(token)
         text += vocabulary.tokens[token] if token < 258 else b""
     assert constraint.accepts(text)
+
+
+def test_a_token_budget_that_is_far_too_small_is_an_error() -> None:
+    vocabulary = Vocabulary([*(bytes((byte,)) for byte in range(256)), b""], 256)
+    for schema in {"type": "object", "minProperties": 10**6}, {"type": "string", "minLength": 10**9}:
+        with pytest.raises(TokenBudgetError, match="fits into 30 tokens") as caught:
+            compile(json_schema(schema), vocabulary).matcher(30)
+        assert "4294967295" not in str(caught.value)
 
 
 def test_a_large_schema_as_text() -> None:
