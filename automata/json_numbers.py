@@ -186,6 +186,14 @@ class NumberSet:
             total += part.count(low, high)
         return total
 
+    def lone_integers(self) -> NumberSet:
+        """The integers that are no bound of, and in no, interval with a member that is none."""
+        only = [part.meet(INTEGERS, self.budget or Budget()) == part for part in self.inside]
+        around = zip(self.cuts, self.at, only, only[1:], strict=False)
+        at = [there and cut.denominator == 1 and low and high for cut, there, low, high in around]
+        inside = [part if integral else NONE for part, integral in zip(self.inside, only, strict=True)]
+        return _normal(self.cuts, at, inside, self.budget)
+
     def __str__(self) -> str:
         intervals, points = self._intervals(), self._points()
         shown = []

@@ -188,7 +188,9 @@ class Items:
             found = listed_values(self.writer.meaning.shape(formula))
             if found is None:
                 raise UnsupportedSchemaError(
-                    cell.unique, "items of infinitely many values cannot be remembered; list them in an enum"
+                    cell.unique,
+                    "items must differ that are neither strings nor out of a list: only strings are remembered while a "
+                    "text goes on. List the values in an enum, or leave this keyword out",
                 )
             values = [self.writer.meaning.constant(value) for value in found]
             places.append([known.setdefault(value, len(known)) for value in values])

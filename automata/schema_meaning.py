@@ -7,8 +7,8 @@ So ``$ref`` may recurse through parts as it likes, and one that leads back to it
 Invariant: a shape has exactly the values that the schema allows; where ``relax`` is asked for, keywords that are out
 of reach are left out, reported, and their shapes marked inexact.
 
-Cost: each formula once. A ``oneOf`` of n compares n² pairs, and complements only those that it cannot tell apart by
-what all keywords beside it leave of them.
+Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant tells apart (``schema_rivals``), n² at
+most, and complements only those that it cannot tell apart by what all keywords beside it leave of them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tokenfst.automata.schema_keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
+from tokenfst.automata.schema_rivals import suspects
 from tokenfst.automata.schema_shape import EVERY, NOTHING, Algebra, Shape
 from tokenfst.automata.schema_source import MAPPINGS, Place, Resource, Source, json_type
 from tokenfst.automata.schema_strings import Part, Strings
@@ -298,11 +299,10 @@ class Meaning:
     def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
         """For each shape the others that may share a value with it."""
         found: list[list[int]] = [[] for _ in shapes]
-        for k, left in enumerate(shapes):
-            for other in range(k):
-                if not self._disjoint(left, shapes[other]):
-                    found[k].append(other)
-                    found[other].append(k)
+        for k, other in suspects(shapes, self._glance):
+            if not self._disjoint(shapes[k], shapes[other]):
+                found[k].append(other)
+                found[other].append(k)
         return found
 
     def _disjoint(self, left: Shape, right: Shape) -> bool:
@@ -385,14 +385,17 @@ class Meaning:
         found = self._empty.get(key)
         if found is None:
             self._look -= 1
-            try:
-                found = self.shape(formula).is_plainly_empty()
-            except (UnsupportedSchemaError, _Circular):
-                found = False
-            finally:
-                self._look += 1
-            self._empty[key] = found
+            shape = self._glance(formula)
+            self._look += 1
+            found = self._empty[key] = shape is not None and shape.is_plainly_empty()
         return found
+
+    def _glance(self, formula: Formula) -> Shape | None:
+        """The shape of a part, unless it is out of reach."""
+        try:
+            return self.shape(formula)
+        except (UnsupportedSchemaError, _Circular):
+            return None
 
 
 def _where(formula: Formula) -> str:

@@ -158,11 +158,11 @@ class Members:
     def _choices(self, cell: Object, values: dict[str, Formula]) -> list[tuple[dict[str, Formula], _Groups]]:
         """The ways to satisfy ``some``: listed names that become required with a value, and what is left to others:
         groups of demands that one member meets."""
-        ways: list[list[tuple[str, Named]]] = []
+        ways: list[list[tuple[str | None, Named]]] = []
         for each in cell.some:
             names = [name for name in values if each.names.holds(name)]
             words = each.names.values
-            free = [] if words is not None and words <= values.keys() else [("", each)]
+            free = [] if words is not None and words <= values.keys() else [(None, each)]
             ways.append([*((name, each) for name in names), *free])
         found: list[tuple[dict[str, Formula], _Groups]] = []
         for choice in product(*ways):
@@ -170,9 +170,9 @@ class Members:
                 raise UnsupportedSchemaError(cell.where, "a complement of it has too many ways to hold")
             more: dict[str, Formula] = {}
             for name, each in choice:
-                if name:
+                if name is not None:
                     more[name] = self.formulas.all_of((more.get(name, values[name]), each.formula))
-            others = tuple(each for name, each in choice if not name)
+            others = tuple(each for name, each in choice if name is None)
             found += [(more, groups) for groups in _partitions(others)]
         return found
 

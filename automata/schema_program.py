@@ -34,6 +34,7 @@ from tokenfst.automata.expression import (
 )
 from tokenfst.automata.known_words import SEARCHED, is_known_to_have_word
 from tokenfst.automata.program import Program, program_of
+from tokenfst.automata.readable import shorten
 from tokenfst.automata.rule_graph import COMPOSED, Rules, name_of, rebuilt
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -44,6 +45,8 @@ _CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
 
 _LARGE = 4_000
 """Positions beyond which a rule stays a call."""
+_LABEL = 200
+"""Characters of a rule's name in messages."""
 
 
 def schema_program(
@@ -253,7 +256,7 @@ class _Walk:
         if name in self.calls and number not in self.unsure:
             self.settle()
         if body.source is None and body.op in COMPOSED:
-            self.code.labels.append((number, f"the rule {name!r}"))
+            self.code.labels.append((number, f"the rule {shorten(name, _LABEL)!r}"))
         if (
             self.code.size_of(number) > self.budget.positions
             and Rules({name: body}).size(name) > self.budget.positions

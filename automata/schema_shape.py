@@ -163,19 +163,31 @@ class Algebra:
             return right
         if right is EVERY_ARRAY or right == EVERY_ARRAY or not left:
             return left
-        made = [schema_arrays.meet_cells(one, other, self.formulas) for one in left for other in right]
-        return _union([self._living(cells) for cells in made], EVERY_ARRAY, where)
+        return self._met(left, right, schema_arrays.meet_cells, where)
 
     def _meet_objects(self, left: ObjectSet, right: ObjectSet, where: str) -> ObjectSet:
         if left is EVERY_OBJECT or left == EVERY_OBJECT or not right:
             return right
         if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
             return left
-        made = [schema_objects.meet_cells(one, other, self.formulas) for one in left for other in right]
-        return _union([self._living(cells) for cells in made], EVERY_OBJECT, where)
+        return self._met(left, right, schema_objects.meet_cells, where)
 
-    def _living(self, cells: tuple[_Cell, ...]) -> tuple[_Cell, ...]:
-        return tuple(cell for cell in cells if self.alive(cell))
+    def _met(
+        self,
+        left: tuple[_Cell, ...],
+        right: tuple[_Cell, ...],
+        meet_cells: Callable[[_Cell, _Cell, Formulas], tuple[_Cell, ...]],
+        where: str,
+    ) -> tuple[_Cell, ...]:
+        """The cells of all pairs that may have a member, each once. Refused as soon as there are too many."""
+        found: dict[_Cell, None] = {}
+        for one in left:
+            for other in right:
+                for cell in meet_cells(one, other, self.formulas):
+                    if cell not in found and self.alive(cell):
+                        found[cell] = None
+            _refuse_many(len(found), type(one), where)
+        return tuple(found)
 
 
 def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
@@ -190,8 +202,14 @@ def _union(sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...], where: str) 
     cells = tuple(dict.fromkeys(cell for cells in sets for cell in cells))
     if every[0] in cells:
         return every
-    if len(cells) > _MOST:
-        raise UnsupportedSchemaError(
-            where, f"its combinations split {type(cells[0]).__name__.lower()}s into more than {_MOST} kinds"
-        )
+    if cells:
+        _refuse_many(len(cells), type(cells[0]), where)
     return cells
+
+
+def _refuse_many(count: int, kind: type, where: str) -> None:
+    """UnsupportedSchemaError if so many cells are too many."""
+    if count > _MOST:
+        raise UnsupportedSchemaError(
+            where, f"its combinations split {kind.__name__.lower()}s into more than {_MOST} kinds"
+        )

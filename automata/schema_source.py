@@ -44,6 +44,10 @@ SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
 """The types whose values have no parts."""
 
 _LONG_INTEGER = 1000
+_DEEPEST = 4_000
+"""So many parts a JSON pointer may have. Every sub-schema has its own: all of them cost the square of the depth."""
+_LONG_POINTER = 1_000
+"""Characters of a pointer whose parts are counted."""
 NESTED = "nested"
 """``Place.closed`` of a sub-schema that speaks of the same value."""
 
@@ -125,6 +129,8 @@ class Place:
         for token in tokens:
             part = token if token.__class__ is str else str(token)
             pointer += f"/{escape(part) if '~' in part or '/' in part else part}"
+        if len(pointer) > _LONG_POINTER and pointer.count("/") > _DEEPEST:
+            raise UnsupportedSchemaError(pointer, f"the schema is nested more than {_DEEPEST:,} parts deep")
         return pointer
 
 

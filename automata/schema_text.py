@@ -230,9 +230,14 @@ class Writer:
 
 @lru_cache(maxsize=256)
 def number(numbers: NumberSet, fractions: bool) -> Expr:
-    """The texts of numbers; with ``fractions``, integers may have one of zeros."""
+    """The texts of numbers; with ``fractions``, integers may have one of zeros. Without, those may that are among
+    numbers which are none: the 7 of ``{"minimum": 0}``, and not that of ``{"enum": [7, 2.5]}``."""
     integral = (numbers - NumberSet.integers()).is_empty()
-    return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
+    lone = NumberSet.none() if fractions or integral else numbers.lone_integers()
+    if lone.is_empty():
+        return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
+    spelled_alone = number_language(lone, exponents=False, integer_fraction=False).expr
+    return union(spelled_alone, number_language(numbers - lone, exponents=True).expr)
 
 
 def _place(formula: Formula) -> str:

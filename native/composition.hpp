@@ -29,6 +29,7 @@ struct Gathered {
 // Where tokens lead: configurations one token away, and parts whose language is part of this one's.
 struct Onward {
   std::vector<Config> next, same;
+  bool whole = false;  // found by a walk of the whole vocabulary
 };
 
 class Composition {
@@ -209,6 +210,7 @@ class Composition {
       return;
     }
     narrow_onward(walk, config, out, UINT32_MAX);
+    out.whole = true;
   }
 
   template <class F>

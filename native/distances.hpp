@@ -31,6 +31,7 @@ struct Successors {
     std::vector<uint32_t> parts;
   };
   std::vector<Sum> sums;
+  uint32_t effort = 1;  // of finding all these
 };
 
 class Distances {
@@ -41,11 +42,14 @@ class Distances {
 
   explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
 
-  // Beyond `limit` states, takes `bound(q)` for those that are met first then, and does not look below them.
-  void give_up_after(size_t limit, std::function<uint32_t(uint32_t)> bound) {
+  // Beyond `limit` states, or so much effort, takes `bound(q)` for those that are met first then, and does not look below
+  // them.
+  void give_up_after(size_t limit, size_t effort, std::function<uint32_t(uint32_t)> bound) {
     limit_ = limit;
+    most_effort_ = effort;
     bound_ = std::move(bound);
   }
+  bool gave_up() const { return !frontier_.empty(); }
 
   // `known(q)` is a pointer to what is known of q, or null; `successors(q)` and `accepting(q)` describe the graph.
   // Returns an entry for `start` and for every unknown state below it.
@@ -65,9 +69,10 @@ class Distances {
  private:
   template <class Known, class Next>
   void explore(uint32_t start, Known&& known, Next&& successors) {
+    size_t effort = 0;
     auto visit = [&](uint32_t state) {
       if (known(state) || number_.contains(state)) return;
-      if (found_.size() >= limit_) {
+      if (found_.size() >= limit_ || effort >= most_effort_) {
         frontier_.emplace(state, Entry{state, bound_(state), kUnreachable});
         return;
       }
@@ -79,6 +84,7 @@ class Distances {
     for (size_t i = 0; i < found_.size(); ++i) {
       if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
       edges_.push_back(successors(found_[i].state));
+      effort += edges_.back().effort;
       bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);
       for (auto& sum : edges_.back().sums) bytes += sum.parts.capacity() * sizeof(uint32_t) + sizeof sum;
       if (bytes > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "distances");
@@ -171,7 +177,7 @@ class Distances {
   std::vector<Entry> found_;
   std::unordered_map<uint32_t, size_t> number_;  // of each state in found_
   std::vector<Successors> edges_;
-  size_t limit_ = SIZE_MAX;
+  size_t limit_ = SIZE_MAX, most_effort_ = SIZE_MAX;
   std::function<uint32_t(uint32_t)> bound_;
   std::unordered_map<uint32_t, Entry> frontier_;  // states that were given up, with their bounds
 };

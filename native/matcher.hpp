@@ -89,7 +89,8 @@ class Matcher {
       const bool plenty = excluding_ && completion().plenty(config(), excluding_->exclusion.reading(), *left);
       const bool planned = excluding_ && !plenty && !terminated_ && plan(completion().within(config(), *left), tokens_.size());
       if (uint32_t least = plenty || planned ? 0 : distance(); least > *left && !terminated_) {
-        throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: the least number from here is " + std::to_string(least));
+        const std::string needed = least == kUnreachable ? "more are needed than are searched for" : "the least number from here is " + std::to_string(least);
+        throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: " + needed);
       }
     }
     limit_ = left ? tokens_.size() + *left : kNoLimit;

@@ -4,8 +4,8 @@
 // graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
 // least of its members'. With stacks it is an upper bound: the distance of the top, and of each frame below on its own,
 // added up. It is sound, since a text may always be completed frame by frame with tokens that end where frames end.
-// Ambiguous grammars and large selections of words have very many states; a search for distances goes through some, and takes lengths in bytes for
-// those behind: bounds still, and as before a token leads on from each to a smaller one.
+// Ambiguous grammars, large selections of words and far counts have very many states; a search for distances goes through some,
+// and takes lengths in bytes for those behind: bounds still, and as before a token leads on from each to a smaller one.
 #pragma once
 
 #include "ask_tree.hpp"
@@ -22,6 +22,9 @@ class TokenDistances {
 
   static constexpr uint32_t kUnknown = UINT32_MAX - 1;
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
+  // States of an automaton without stacks; where each takes a walk of the vocabulary, fewer. What has more has bounds from
+  // then on.
+  static constexpr size_t kManyStates = 100'000, kEffortOfWalk = 50;
 
   // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
   struct Info {
@@ -53,7 +56,7 @@ class TokenDistances {
   }
 
   // Where there are too many states to find all distances, some are bounds.
-  bool bounds_distances() const { return bytes_->is_pushdown() || (bytes_->is_vast() && complete_); }
+  bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->is_vast() || too_many_) && complete_); }
 
   // The distance of a state without stacks; what is below it and not known yet is found with it.
   uint32_t solve(State state) {
@@ -68,11 +71,14 @@ class TokenDistances {
     };
     if (const Distances::Entry* dead = known(state)) return dead->distance;
     Distances distances(bytes_->budget());
-    if (bounds_distances() && bytes_->is_lazy()) {
-      distances.give_up_after(kMaxExplored, [&](State q) { return lengths_.of(bytes_->node(q)); });
+    if (bytes_->is_lazy() && (bounds_distances() || complete_)) {
+      const auto bound = [&](State q) { return lengths_.of(bytes_->node(q)); };
+      if (bounds_distances()) distances.give_up_after(kMaxExplored, SIZE_MAX, bound);
+      else distances.give_up_after(kManyStates, kManyStates, bound);
     }
     auto found = distances.solve(
         state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
+    if (distances.gave_up()) too_many_ = true;
     for (const auto& [q, distance, worst] : found) {
       info(q).worst = worst;
       info(q).distance.store(distance, std::memory_order_release);
@@ -84,6 +90,7 @@ class TokenDistances {
     Stacks stacks;
     Onward onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
     Successors out;
+    if (onward.whole) out.effort = kEffortOfWalk;
     auto add = [&](Config config, std::vector<State>& alone, uint32_t cost) {
       if (bytes_->num_stacks(config.state) == 0) alone.push_back(config.state);
       else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back({cost, std::move(parts)}); });
@@ -268,6 +275,7 @@ class TokenDistances {
   std::shared_ptr<const Vocabulary> vocabulary_;
   Composition composition_;
   const bool complete_;  // tokens lead on from wherever bytes do
+  std::atomic<bool> too_many_ = false;  // states, for all distances to be found
   Lengths lengths_;
   StableVector<Info> infos_;
   AskTree worst_tree_;

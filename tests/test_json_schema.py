@@ -311,6 +311,17 @@ def test_older_drafts_are_understood() -> None:
         json_schema(True, draft="draft-3")
 
 
+def test_in_draft_04_a_fraction_of_zeros_makes_no_integer() -> None:
+    mixed = {"anyOf": [{"type": "integer"}, {"enum": [2.5]}]}
+    for draft, spelled in ("draft-04", ["7", "2.5"]), ("draft-06", ["7", "7.0", "2.5"]):
+        constraint = json_schema(mixed, draft=draft)
+        assert [text for text in ("7", "7.0", "2.5", "3.5") if constraint.accepts(text)] == spelled
+    bounded = json_schema({"anyOf": [{"type": "integer"}, {"minimum": 99.5}]}, draft="draft-04")
+    assert bounded.accepts("100.0") and not bounded.accepts("99.0")
+    for schema in ({"type": "number"}, {"minimum": 0}, {"multipleOf": 0.5}):
+        assert json_schema(schema, draft="draft-04").accepts("7.0")
+
+
 # --- errors -------------------------------------------------------------------------------------------
 
 

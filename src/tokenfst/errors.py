@@ -17,6 +17,8 @@ class TokenfstError(Exception):
 
 
 _BUDGETED = frozenset(field.name for field in fields(Budget))
+_LONGEST_POINTER = 200
+"""Characters of a JSON pointer in a message."""
 
 
 class BudgetExceeded(TokenfstError):
@@ -137,12 +139,15 @@ class SchemaError(ConstraintError):
     """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
 
     ``pointer`` is the place of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``; with the
-    document's URI before it where it is not the first), ``reason`` what is wrong there.
+    document's URI before it where it is not the first), ``reason`` what is wrong there. The message shows both; of a
+    very long pointer, the two ends.
     """
 
     def __init__(self, pointer: str, reason: str) -> None:
         self.pointer, self.reason = pointer, reason
-        super().__init__(f"{pointer}: {reason}")
+        half = _LONGEST_POINTER // 2
+        shown = f"{pointer[:half]}…{pointer[-half:]}" if len(pointer) > _LONGEST_POINTER else pointer
+        super().__init__(f"{shown}: {reason}")
 
     def __reduce__(self) -> tuple[type[SchemaError], tuple[str, str]]:
         return type(self), (self.pointer, self.reason)

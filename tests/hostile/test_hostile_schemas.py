@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import time
 from typing import Any
 
@@ -10,7 +12,13 @@ import pytest
 
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema import json_schema
-from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+from tokenfst.errors import (
+    EmptyLanguageError,
+    SchemaError,
+    TokenBudgetError,
+    TokenfstError,
+    UnsupportedSchemaError,
+)
 
 LONGEST = 20.0
 """Seconds on a slow machine with others at work; each of these takes about one at most."""
@@ -96,6 +104,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("a pattern of 1 MB", {"pattern": "ab" * 500_000}, "#/pattern"),
     ("a deep constant", {"const": json.loads("[" * 900 + "]" * 900)}, "#/const"),
     ("deep not", nested(5000, "not"), "#" + "/not" * 31),
+    ("deep arrays", nested(20_000), "#" + "/items" * 4001),
     (
         "many counted names",
         {"properties": {name: {} for name in NAMES}, "maxProperties": 500, "additionalProperties": False},
@@ -111,6 +120,7 @@ def test_what_is_too_large_is_refused_by_its_pointer(schema: Any, pointer: str) 
     with pytest.raises(UnsupportedSchemaError) as caught:
         json_schema(schema)
     assert caught.value.pointer == pointer
+    assert len(str(caught.value)) < 600
 
 
 LARGE: list[tuple[str, Any, str, str]] = [
@@ -142,7 +152,19 @@ LARGE: list[tuple[str, Any, str, str]] = [
         json.dumps(dict.fromkeys(NAMES[:4])),
     ),
     ("10,000 strings", {"enum": [f"v{k}" for k in range(10_000)]}, '"v77"', '"v10000"'),
+    ("one of 10,000 constants", {"oneOf": [{"const": f"v{k}"} for k in range(10_000)]}, '"v77"', '"v10000"'),
+    (
+        "one of 600 kinds",
+        {
+            "oneOf": [
+                {"properties": {"k": {"const": k}}, "required": ["k"], "type": "object"} for k in range(600)
+            ]
+        },
+        '{"k": 77}',
+        '{"k": 600}',
+    ),
     ("10,000 integers", {"enum": list(range(0, 30_000, 3))}, "2997", "2998"),
+    ("3,900 levels", nested(3900), "[[[]]]", "[[["),
     ("700 levels", '{"type": "array", "items":' * 700 + "{}" + "}" * 700, "[[[]]]", "[[[1]]]"),
     (
         "5 MB of definitions",
@@ -173,6 +195,42 @@ def test_what_is_large_is_lazy(schema: Any, accepted: str, refused: str) -> None
         matcher.fill_next_token_bitmask(mask, 0)
         if not matcher.accept_token(byte):
             break
+
+
+COUNTLESS: list[tuple[str, Any]] = [
+    ("maxLength 1e9", {"type": "string", "maxLength": 10**9}),
+    (
+        "lengths around 1e6",
+        {"type": "string", "minLength": 20, "maxLength": 10**6, "pattern": "^[a-z]+( [a-z]+)*$"},
+    ),
+    (
+        "10,000 long strings",
+        {"enum": [hashlib.sha256(bytes((k & 255, k >> 8))).hexdigest()[:40] for k in range(10_000)]},
+    ),
+]
+
+
+@pytest.mark.parametrize("schema", [case[1] for case in COUNTLESS], ids=[case[0] for case in COUNTLESS])
+def test_a_token_budget_over_more_states_than_anyone_goes_through(schema: Any) -> None:
+    constraint = json_schema(schema)
+    vocabulary = Vocabulary([*(bytes((byte,)) for byte in range(256)), b"ab", b" a", b""], 258)
+    matcher = compile(constraint, vocabulary).matcher(80)
+    mask, rng, text = allocate_token_bitmask(1, len(vocabulary)), random.Random(7), b""
+    while not matcher.is_terminated() and matcher.max_tokens_left:
+        matcher.fill_next_token_bitmask(mask, 0)
+        allowed = [token for token in range(258) if mask[0, token >> 5] >> (token & 31) & 1]
+        token = rng.choice(allowed or [258])
+        assert matcher.accept_token(token)
+        text += vocabulary.tokens[token] if token < 258 else b""
+    assert constraint.accepts(text)
+
+
+def test_a_token_budget_that_is_far_too_small_is_an_error() -> None:
+    vocabulary = Vocabulary([*(bytes((byte,)) for byte in range(256)), b""], 256)
+    for schema in {"type": "object", "minProperties": 10**6}, {"type": "string", "minLength": 10**9}:
+        with pytest.raises(TokenBudgetError, match="fits into 30 tokens") as caught:
+            compile(json_schema(schema), vocabulary).matcher(30)
+        assert "4294967295" not in str(caught.value)
 
 
 def test_a_large_schema_as_text() -> None:
