@@ -304,7 +304,7 @@ class Composition {
       // Of tokens that come near the bounds that were left out, by trying.
       for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
         row.removed.push_back(token);
-        if (!is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token])))) out.tokens.push_back(token);
+        if (!exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token])))) out.tokens.push_back(token);
       }
       std::ranges::sort(row.removed);
     }
@@ -399,6 +399,20 @@ class Composition {
     const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();
     return at.widened == kUnbounded || (at.widened >= longest && at.widened - longest >= fragment.completion);
   }
+  // Whether a token surely has more iterations than the bound that the fragment leaves out: that takes few states, where a
+  // run of it within the bound makes one for each byte.
+  bool exceeds(const Split& at, uint32_t token) {
+    if (!bytes_.with_arena([&](const Arena& arena) { return iterations_are_unique(arena, at.bounded); })) return false;
+    const State loop = bytes_.intern(at.bounded);
+    State state = loop;
+    uint32_t iterations = 0;
+    for (unsigned char byte : vocabulary_.tokens()[token]) {
+      state = bytes_.step(state, byte);
+      if (state == kDead) break;
+      iterations += state == loop;
+    }
+    return iterations + (state != loop && state != kDead) > at.widened;
+  }
   // Whether some part of a union splits at a fragment that is known: then a narrow walk would be given up.
   bool any_known(const std::vector<NodeId>& members, uint32_t top) {
     return std::ranges::any_of(members, [&](NodeId member) {
@@ -468,8 +482,13 @@ class Composition {
     });
   }
 
-  // The fragment that begins behind the node `top` of the vocabulary's trie.
+  // The fragment that begins behind the node `top` of the vocabulary's trie. Where it leaves out bounds it is made at once: with
+  // them a state is met once, and a walk that is given up made one at each of its nodes.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
+    if (at.widened != kUnbounded && narrow_ < vocabulary_.trie().num_nodes()) return make_fragment(at, top);
+    return find_fragment(at, top);
+  }
+  std::shared_ptr<const Fragment> find_fragment(const Split& at, uint32_t top) {
     auto [it, fresh] = fragments_.try_emplace(slot_of(at, top), nullptr);
     if (fresh) {
       std::string key = fragment_key(at, top);
@@ -479,6 +498,7 @@ class Composition {
     return it->second;
   }
   std::shared_ptr<const Fragment> make_fragment(const Split& at, uint32_t top) {
+    find_fragment(at, top);
     auto& slot = fragments_[slot_of(at, top)];
     if (!slot || (slot->crowded && !slot->usable && !at.open)) {
       slot = build_fragment(at, top);

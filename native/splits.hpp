@@ -36,6 +36,7 @@ struct Split {
   NodeId least = kEmpty;  // where inner counters are left out: the fragment with few iterations of them
   uint32_t low = 0, high = kUnbounded;
   uint32_t widened = kUnbounded;
+  NodeId bounded = kEmpty;  // widened: the loop that had this bound, without bounds
   bool counted = false;
   bool open = false;  // no byte ends it: split_before_byte() may find a better one
   explicit operator bool() const { return fragment != kEmpty; }
@@ -46,6 +47,20 @@ inline bool counts_first(const Arena& arena, NodeId id) {
   while (arena[id].kind == Kind::Concat && arena[arena[id].a].kind != Kind::Repeat) id = arena[id].b;
   const Node& head = arena[id].kind == Kind::Concat ? arena[arena[id].a] : arena[id];
   return head.kind == Kind::Repeat && head.high != kUnbounded;
+}
+
+// Whether a loop's words are cut into iterations in one way, and are a new one's beginning wherever they are the loop itself
+// again: where no iteration is the beginning of a longer one.
+inline bool iterations_are_unique(const Arena& arena, NodeId loop) {
+  if (arena[loop].kind != Kind::Repeat) return false;
+  const NodeId body = arena[loop].a;
+  if (arena[body].kind != Kind::Machine) return arena[body].kind == Kind::Set;
+  const Machine& machine = arena.machine(body);
+  bool unique = true;
+  for (uint32_t state = 1; state < machine.accepting.size(); ++state) {
+    if (machine.accepting[state]) machine.each_move(state, [&](uint32_t, uint32_t) { unique = false; });
+  }
+  return unique;
 }
 
 // Takes the byte set off the front of `rest`, if one is there; else the empty word.
@@ -256,6 +271,7 @@ inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId res
   for (NodeId& member : members) {
     const Node node = arena[member];
     if (node.kind == Kind::Repeat && node.high != kUnbounded) {
+      if (node.high < found.widened) found.bounded = arena.repeat(node.a, 0, kUnbounded);
       found.widened = std::min(found.widened, node.high);
       member = arena.repeat(node.a, node.low, kUnbounded);
     }
