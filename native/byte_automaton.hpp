@@ -347,13 +347,11 @@ class ByteAutomaton {
   [[gnu::noinline]] const State* make_row(State state) {
     auto lock = enter();
     if (State* known = states_[state].row.load(std::memory_order_acquire)) return known;
-    const NodeId node = states_[state].node;
-    const ByteSet readable = byte_derivatives_.readable(node);
     State* row = rows_.add(num_classes_);
     if (fill_words_row(state, row)) {
       states_[state].whole.store(true, std::memory_order_release);
     } else {
-      each_column(readable, [&](uint32_t column) { row[column] = kPending; });
+      each_column(byte_derivatives_.readable(states_[state].node), [&](uint32_t column) { row[column] = kPending; });
       if (boundary_ != kNone) row[boundary_] = kPending;
     }
     states_[state].row.store(row, std::memory_order_release);
@@ -367,11 +365,7 @@ class ByteAutomaton {
   }
   State fill_entry(State state, State* row, uint32_t column) {
     const NodeId node = states_[state].node;
-    if (column == boundary_) {
-      const State made = live_state(derivatives_.at_boundary(node));
-      store_entry(row, column, made);
-      return made;
-    }
+    if (column == boundary_) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
     const auto letter = column < first_symbol_ ? ByteDerivatives::Letter::byte(classes_of_byte_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
     const auto [left, same] = byte_derivatives_.after(node, letter);
     const State made = live_state(left);
