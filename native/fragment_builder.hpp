@@ -91,7 +91,7 @@ class FragmentBuilder {
     step_[trie.node(top).depth] = row(level, start);
     for (uint32_t index = top + 1; index < trie.node(top).end && !overflow_;) {
       const TrieNode& node = trie.node(index);
-      const State state = step_[node.depth - 1][classes[node.byte]];
+      const State state = step(level, path_[node.depth - 1], step_[node.depth - 1], classes[node.byte]);
       if (state == kDead) {
         miss(level, index);
         index = node.end;
@@ -113,7 +113,8 @@ class FragmentBuilder {
       }
     }
   }
-  const State* row(size_t level, State state) { return level == kFinest ? automaton_.row(state) : rows_[level].row(state); }
+  const State* row(size_t level, State state) { return level == kFinest ? automaton_.entries(state) : rows_[level].row(state); }
+  State step(size_t level, State from, const State* row, uint32_t group) { return level == kFinest ? automaton_.entry(from, row, group) : row[group]; }
 
   // Below a node whose members a state goes apart at.
   void go_apart(size_t level, uint32_t index, State from) {
@@ -122,7 +123,7 @@ class FragmentBuilder {
     const State* steps = row(finer, from);
     const uint8_t* classes = finer == kFinest ? automaton_.classes() : rows_[finer].classes();
     for (uint32_t member : vocabulary_.coarse_tries()[level].members(index)) {
-      const State state = steps[classes[trie.node(member).byte]];
+      const State state = step(finer, from, steps, classes[trie.node(member).byte]);
       if (state == kDead) {
         miss(finer, member);
       } else if (state == GroupRows::kApart) {

@@ -53,6 +53,10 @@ PATTERNS = {
     "characters of three bytes": r"[\u0800-\ud7ff\ue000-\uffff]+ [\U00010000-\U0010ffff]*",
     "all but some of three bytes": r'([^"\u4e00-\u9fff]|[.])*"',
     "letters and digits": r"[A-Za-z0-9_]+@[a-z0-9.-]+(/\w+)*",
+    "hexadecimal letters, and one letter": r"([0-9a-f]+|[g-z]*m)[A-F]*([^e\n]*e[^\n]*)?\n",
+    "letters told apart behind a space": r"( [A-Z]?[b-z]*)+[aeiou]*[.;]",
+    "crowded, and on to a byte": r'"[^"\s]*[a-z]+( [^"\s]*[0-9]+)?"',
+    "crowded, and no byte to go on to": r"[^\s]*[a-z]+ ?[^\s]*[0-9]+",
 }
 
 
@@ -157,6 +161,14 @@ def test_masks_of_a_pattern_and_a_length(high: int, tekken: Vocabulary) -> None:
             token = rng.choice(sorted(expected - set(tekken.eos_token_ids)))
             assert all(matcher.accept_token(token) for matcher in matchers)
     assert split.stats["fragments"] > 0
+
+
+def test_a_search_for_a_word_goes_to_the_nearest_end() -> None:
+    """Length by length, 2**12 states would be met before a word: what is left of all that a place may be at."""
+    both = tokenfst.regex("[ab]*a[ab]{12}") & tokenfst.regex("[ab]{24}")
+    bytes_of = _native.ByteAutomaton(*linearize(both.expr).native_args(), 1_000, 1 << 31, 60.0)
+    assert bytes_of.viable_prefix(b"b" * 24) == 11
+    assert bytes_of.accepts(b"b" * 11 + b"a" + b"b" * 12)
 
 
 SMALL_TOKENS = [bytes([byte]) for byte in range(256)]  # shortcuts need all bytes
