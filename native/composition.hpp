@@ -10,8 +10,7 @@
 // Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
-#include "fragment_builder.hpp"
-#include "walks.hpp"
+#include "known_fragments.hpp"
 
 namespace tokenfst {
 
@@ -34,7 +33,7 @@ struct Onward {
 
 class Composition {
  public:
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))), loops_(bytes) {}
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))), fragments_(bytes, vocabulary) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
   // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
@@ -47,7 +46,7 @@ class Composition {
     return complete_;
   }
 
-  size_t memory() const { return fragment_bytes_ + loops_.memory(); }
+  size_t memory() const { return fragments_.memory(); }
   size_t num_fragments() const { return fragments_.size(); }
 
   // Where a token leads whose initial form is empty.
@@ -93,7 +92,7 @@ class Composition {
       if (is_dead(config) || !seen.insert(place).second) continue;
       NodeId node = bytes_.node(config.state);
       if (auto [text, rest] = begun(node); text != kEmpty) {
-        out.rows.push_back({&class_of(text)->row, {}});
+        out.rows.push_back({&fragments_.class_of(text)->row, {}});
         continue;
       }
       Split at = split_of(node);
@@ -106,8 +105,8 @@ class Composition {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
         }
-        if (at) fragment = make_fragment(at, top);
-        if (has_many_exits(at, fragment) && go_on(node, at)) fragment = make_fragment(at, top);
+        if (at) fragment = fragments_.make(at, top);
+        if (has_many_exits(at, fragment) && go_on(node, at)) fragment = fragments_.make(at, top);
       }
       if (fragment && fragment->usable && fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
         if (exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
@@ -158,7 +157,6 @@ class Composition {
   using Place = std::pair<Config, uint32_t>;
 
   static constexpr uint32_t kUnsplit = 3;
-  static constexpr ptrdiff_t kNarrowRow = 64;  // words of a row in which few walks of the vocabulary find tokens
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 
@@ -171,7 +169,7 @@ class Composition {
       }
       return found;
     });
-    return std::ranges::all_of(texts, [&](NodeId text) { return class_of(text)->usable; });
+    return std::ranges::all_of(texts, [&](NodeId text) { return fragments_.class_of(text)->usable; });
   }
   // Calls f(token, where it leads) for each special token that leads on.
   template <class Walk, class F>
@@ -198,7 +196,7 @@ class Composition {
     Split at = split_of(node);
     if (at.widened != kUnbounded || at.least != kEmpty) at = {};  // its places are too many to be represented
     auto fragment = at ? known_fragment(at, 0) : nullptr;
-    if (at && !fragment) fragment = make_fragment(at, 0);
+    if (at && !fragment) fragment = fragments_.make(at, 0);
     if (fragment && fragment->usable && !fragment->ambiguous && at.part == kEmpty) {
       for (size_t i = 0; i < fragment->representatives.size(); ++i) {
         if (at.counted && fragment->representative_iterations[i] > at.high) continue;
@@ -253,7 +251,7 @@ class Composition {
       if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
     if (limit == UINT32_MAX) {
-      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~loops_.of(config.state)) == 0; };
+      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~fragments_.loops().of(config.state)) == 0; };
       auto below = [&](uint32_t index, Config config) {
         if (is_dead(walk.boundary(config))) return;
         const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
@@ -418,7 +416,7 @@ class Composition {
     return std::ranges::any_of(members, [&](NodeId member) {
       const Split at = split_of(member);
       const auto fragment = at ? known_fragment(at, top) : nullptr;
-      return fragment && fragment->usable && std::ranges::count(fragment->row, 0u) < static_cast<ptrdiff_t>(fragment->row.size()) - kNarrowRow;
+      return fragment && fragment->usable && fragment->wide;
     });
   }
   // Where an expression begins with one token of a class: what that is, and what follows; else empty.
@@ -430,30 +428,6 @@ class Composition {
       if (head.kind != Kind::Begun) return {kEmpty, kEmpty};
       return {head.a, begins ? arena[node].b : kEpsilon};
     });
-  }
-  // The tokens whose bytes are a word of `text`; usable where there are any.
-  std::shared_ptr<const Fragment> class_of(NodeId text) {
-    auto& slot = classes_[text];
-    if (slot) return slot;
-    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), canonical_key(arena, text)); });
-    if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
-    if (!slot) {
-      auto made = std::make_shared<Fragment>();
-      made->row.assign((vocabulary_.size() + 31) / 32, 0);
-      PlainWalk walk(bytes_);
-      std::vector<Config> path;
-      const Trie& trie = vocabulary_.trie();
-      auto take = [&](uint32_t index, Config end) {
-        if (trie.node(index).first == trie.node(index + 1).first || is_dead(walk.boundary(end))) return;
-        made->usable = true;
-        each_string(trie, index, [&](uint32_t token) { made->row[token >> 5] |= 1u << (token & 31); });
-      };
-      trie.walk(walk, Config{bytes_.intern(begun)}, path, take, [](uint32_t) {});
-      slot = std::move(made);
-      if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
-    }
-    fragment_bytes_ += slot->memory();
-    return slot;
   }
   bool exits_at_once(const Split& at) {
     return bytes_.with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
@@ -485,58 +459,15 @@ class Composition {
   // The fragment that begins behind the node `top` of the vocabulary's trie. Where it leaves out bounds it is made at once: with
   // them a state is met once, and a walk that is given up made one at each of its nodes.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
-    if (at.widened != kUnbounded && narrow_ < vocabulary_.trie().num_nodes()) return make_fragment(at, top);
-    return find_fragment(at, top);
-  }
-  std::shared_ptr<const Fragment> find_fragment(const Split& at, uint32_t top) {
-    auto [it, fresh] = fragments_.try_emplace(slot_of(at, top), nullptr);
-    if (fresh) {
-      std::string key = fragment_key(at, top);
-      if (!key.empty()) it->second = vocabulary_.fragments().find(key);
-      if (it->second) fragment_bytes_ += it->second->memory();
-    }
-    return it->second;
-  }
-  std::shared_ptr<const Fragment> make_fragment(const Split& at, uint32_t top) {
-    find_fragment(at, top);
-    auto& slot = fragments_[slot_of(at, top)];
-    if (!slot || (slot->crowded && !slot->usable && !at.open)) {
-      slot = build_fragment(at, top);
-      fragment_bytes_ += slot->memory();
-      if (std::string key = fragment_key(at, top); !key.empty()) vocabulary_.fragments().insert(key, slot);
-    }
-    return slot;
-  }
-  std::shared_ptr<const Fragment> build_fragment(Split at, uint32_t top) {
-    auto built = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
-    if (at.least == kEmpty || !built->usable) return built;
-    at.fragment = at.loop = at.least;
-    auto least = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
-    return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
-  }
-  using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
-  static Slot slot_of(const Split& at, uint32_t top) {
-    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
-  }
-  std::string fragment_key(const Split& at, uint32_t top) {
-    return bytes_.with_arena([&](const Arena& arena) {
-      std::string key = canonical_key(arena, at.fragment);
-      if (key.empty()) return key;
-      const uint32_t length = static_cast<uint32_t>(key.size());
-      if (at.least != kEmpty) key += canonical_key(arena, at.least);
-      key.append(reinterpret_cast<const char*>(&length), sizeof length);
-      return key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
-    });
+    if (at.widened != kUnbounded && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);
+    return fragments_.find(at, top);
   }
 
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
   const uint32_t narrow_, unsplit_;  // nodes that a walk may enter where there is, and is no fragment instead
   bool complete_ = false;
-  SelfLoops loops_;
-  std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
-  std::map<Slot, std::shared_ptr<const Fragment>> fragments_;
-  size_t fragment_bytes_ = 0;
+  KnownFragments fragments_;
   std::unordered_map<NodeId, Split> splits_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;

@@ -20,6 +20,7 @@ class FragmentBuilder {
   // Beyond these a fragment is a bad bargain: plain walks are used instead.
   static constexpr size_t kMaxEntries = 200'000;  // residuals
   static constexpr size_t kMaxNested = 256;       // rows for counts
+  static constexpr ptrdiff_t kNarrowRow = 64;     // words of a row in which few walks of the vocabulary find tokens
 
   // `top`: the node of the vocabulary's trie behind which the fragment begins.
   FragmentBuilder(ByteAutomaton& automaton, SelfLoops& loops, const Vocabulary& vocabulary, const Split& split, uint32_t top)
@@ -47,6 +48,7 @@ class FragmentBuilder {
       return none;
     }
     fragment->usable = true;
+    fragment->wide = std::ranges::count(fragment->row, 0u) + kNarrowRow < static_cast<ptrdiff_t>(fragment->row.size());
     return fragment;
   }
 

@@ -29,6 +29,7 @@ struct Fragment {
   static constexpr size_t kManyExits = 1'024;  // tokens
 
   bool usable = false;
+  bool wide = false;  // more tokens stay inside than a narrow walk of the vocabulary finds
   bool crowded = false;  // more tokens leave it than that; of a split that is open, it is not built then
   bool ambiguous = false;  // a token that stays inside could also have left before its end
   std::vector<uint32_t> row;           // dense: tokens that stay inside

@@ -1,0 +1,97 @@
+// The fragments that one automaton has met: by expression, and where expressions are closed, shared with all automata over
+// its vocabulary (FragmentCache).
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "fragment_builder.hpp"
+#include "walks.hpp"
+
+namespace tokenfst {
+
+class KnownFragments {
+ public:
+  KnownFragments(ByteAutomaton& bytes, const Vocabulary& vocabulary) : bytes_(bytes), vocabulary_(vocabulary), loops_(bytes) {}
+
+  size_t memory() const { return bytes_held_ + loops_.memory(); }
+  size_t size() const { return known_.size(); }
+  SelfLoops& loops() { return loops_; }
+
+  // The fragment that begins behind the node `top` of the vocabulary's trie; null where it is not known.
+  std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) {
+    auto [it, fresh] = known_.try_emplace(slot_of(at, top), nullptr);
+    if (fresh) {
+      std::string key = key_of(at, top);
+      if (!key.empty()) it->second = vocabulary_.fragments().find(key);
+      if (it->second) bytes_held_ += it->second->memory();
+    }
+    return it->second;
+  }
+  // The same, built where it is not known.
+  std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
+    find(at, top);
+    auto& slot = known_[slot_of(at, top)];
+    if (!slot || (slot->crowded && !slot->usable && !at.open)) {
+      slot = build(at, top);
+      bytes_held_ += slot->memory();
+      if (std::string key = key_of(at, top); !key.empty()) vocabulary_.fragments().insert(key, slot);
+    }
+    return slot;
+  }
+  // The tokens whose bytes are a word of `text`; usable where there are any.
+  std::shared_ptr<const Fragment> class_of(NodeId text) {
+    auto& slot = classes_[text];
+    if (slot) return slot;
+    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), canonical_key(arena, text)); });
+    if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
+    if (!slot) {
+      auto made = std::make_shared<Fragment>();
+      made->row.assign((vocabulary_.size() + 31) / 32, 0);
+      PlainWalk walk(bytes_);
+      std::vector<Config> path;
+      const Trie& trie = vocabulary_.trie();
+      auto take = [&](uint32_t index, Config end) {
+        if (trie.node(index).first == trie.node(index + 1).first || is_dead(walk.boundary(end))) return;
+        made->usable = true;
+        for (uint32_t k = trie.node(index).first; k < trie.node(index + 1).first; ++k) made->row[trie.string_at(k) >> 5] |= 1u << (trie.string_at(k) & 31);
+      };
+      trie.walk(walk, Config{bytes_.intern(begun)}, path, take, [](uint32_t) {});
+      slot = std::move(made);
+      if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
+    }
+    bytes_held_ += slot->memory();
+    return slot;
+  }
+ private:
+  std::shared_ptr<const Fragment> build(Split at, uint32_t top) {
+    auto built = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
+    if (at.least == kEmpty || !built->usable) return built;
+    at.fragment = at.loop = at.least;
+    auto least = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
+    return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
+  }
+  using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
+  static Slot slot_of(const Split& at, uint32_t top) {
+    return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
+  }
+  std::string key_of(const Split& at, uint32_t top) {
+    return bytes_.with_arena([&](const Arena& arena) {
+      std::string key = canonical_key(arena, at.fragment);
+      if (key.empty()) return key;
+      const uint32_t length = static_cast<uint32_t>(key.size());
+      if (at.least != kEmpty) key += canonical_key(arena, at.least);
+      key.append(reinterpret_cast<const char*>(&length), sizeof length);
+      return key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
+    });
+  }
+
+  ByteAutomaton& bytes_;
+  const Vocabulary& vocabulary_;
+  SelfLoops loops_;
+  std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
+  std::map<Slot, std::shared_ptr<const Fragment>> known_;
+  size_t bytes_held_ = 0;
+};
+
+}  // namespace tokenfst
