@@ -43,6 +43,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -161,9 +162,12 @@ class Expr(Node):
     def __reduce__(self) -> tuple[object, ...]:
         return Expr, (self.op,), (self.args, self.value, self.source, self.size, self.nullable)
 
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        for name, value in zip(("args", "value", "source", "size", "nullable"), state, strict=True):
-            object.__setattr__(self, name, value)
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        Node.__init__(self, self.op, *state)
+
+    def finish(self, *args: Expr) -> None:
+        """Gives a node operands that had to be made after it, as the body of a variable."""
+        Node.__init__(self, self.op, args, self.value, self.source)
 
     def named(self, source: str) -> Expr:
         """The same with another ``source``."""
@@ -275,11 +279,8 @@ def selection(
 
 def recursive(body: Callable[[Expr], Expr]) -> Expr:
     """The least language X with X = body(X); X must stand in tail position."""
-    cell: list[Expr] = []
     variable = Expr(Op.VARIABLE)
-    # The one place where a node is finished after it is made: the body needs the variable first.
-    cell.append(body(variable))
-    object.__setattr__(variable, "args", (cell[0],))
+    variable.finish(body(variable))
     return variable
 
 

@@ -89,7 +89,7 @@ class Inliner:
         for name, variable in variables.items():
             body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
             # The variables of one system name each other, so they are made before their bodies.
-            object.__setattr__(variable, "args", (_named(body, name),))
+            variable.finish(_named(body, name))
         return variables
 
     def inlined(self, name: str, hard: Mapping[str, Expr]) -> Expr:

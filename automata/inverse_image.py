@@ -342,7 +342,7 @@ class _Mapper:
                 args = [done[id(arg), how] for arg, how in self._operands(node, strict)]
                 if node.op is _VARIABLE:
                     # As in `expression.recursive`: finished after the nodes that it holds.
-                    object.__setattr__(done[key], "args", tuple(args))
+                    done[key].finish(*args)
                 else:
                     done[key] = self._composed(node, args, strict)
             elif key not in done:

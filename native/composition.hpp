@@ -33,7 +33,9 @@ struct Onward {
 
 class Composition {
  public:
-  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow) : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))), fragments_(bytes, vocabulary) {}
+  Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow)
+      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))),
+        fragments_(bytes, vocabulary) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
   // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
@@ -156,7 +158,7 @@ class Composition {
   // A configuration, and the node of the vocabulary's trie that it is reached at: 0, or one with many tokens below it.
   using Place = std::pair<Config, uint32_t>;
 
-  static constexpr uint32_t kUnsplit = 3;
+  static constexpr uint32_t kUnsplit = 3;  // times as long may a walk be where there is no fragment to be had
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
 

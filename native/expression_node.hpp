@@ -199,11 +199,11 @@ inline void dealloc(PyObject* self) {
 
 inline PyMemberDef members[] = {
     {"op", T_OBJECT_EX, offsetof(ExprNode, op), READONLY, nullptr},
-    {"args", T_OBJECT_EX, offsetof(ExprNode, args), 0, nullptr},
-    {"value", T_OBJECT_EX, offsetof(ExprNode, value), 0, nullptr},
-    {"source", T_OBJECT_EX, offsetof(ExprNode, source), 0, nullptr},
-    {"size", T_LONGLONG, offsetof(ExprNode, size), 0, nullptr},
-    {"nullable", T_BOOL, offsetof(ExprNode, nullable), 0, nullptr},
+    {"args", T_OBJECT_EX, offsetof(ExprNode, args), READONLY, nullptr},
+    {"value", T_OBJECT_EX, offsetof(ExprNode, value), READONLY, nullptr},
+    {"source", T_OBJECT_EX, offsetof(ExprNode, source), READONLY, nullptr},
+    {"size", T_LONGLONG, offsetof(ExprNode, size), READONLY, nullptr},
+    {"nullable", T_BOOL, offsetof(ExprNode, nullable), READONLY, nullptr},
     {"known", T_BYTE, offsetof(ExprNode, known), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
