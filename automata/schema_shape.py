@@ -94,26 +94,28 @@ class Algebra:
 
     def are_disjoint(self, left: Shape, right: Shape) -> bool:
         """Whether no type has a cell in both. Looks no further than the first that has."""
-        if (
+        return not (
             (left.null and right.null)
             or (left.true and right.true)
             or (left.false and right.false)
             or not _meet_numbers(left.numbers, right.numbers).is_empty()
-        ):
-            return False
-        if left.arrays and right.arrays:
-            if EVERY_ARRAY in (left.arrays, right.arrays):
-                return False
-            for array, other in product(left.arrays, right.arrays):
-                if any(map(self.alive, schema_arrays.meet_cells(array, other, self.formulas))):
-                    return False
-        if left.objects and right.objects:
-            if EVERY_OBJECT in (left.objects, right.objects):
-                return False
-            for made, against in product(left.objects, right.objects):
-                if any(map(self.alive, schema_objects.meet_cells(made, against, self.formulas))):
-                    return False
-        return not schema_strings.meet(left.strings, right.strings)  # the last: it may search
+            or self._share(left.arrays, right.arrays, EVERY_ARRAY, schema_arrays.meet_cells)
+            or self._share(left.objects, right.objects, EVERY_OBJECT, schema_objects.meet_cells)
+            or schema_strings.meet(left.strings, right.strings)  # the last: it may search
+        )
+
+    def _share(
+        self,
+        left: tuple[_Cell, ...],
+        right: tuple[_Cell, ...],
+        every: tuple[_Cell, ...],
+        meet_cells: Callable[[_Cell, _Cell, Formulas], tuple[_Cell, ...]],
+    ) -> bool:
+        """Whether a cell of one and a cell of the other may share a member."""
+        if not left or not right or every in (left, right):
+            return bool(left and right)
+        pairs = product(left, right)
+        return any(self.alive(cell) for one, other in pairs for cell in meet_cells(one, other, self.formulas))
 
     def join(self, shapes: list[Shape], where: str) -> Shape:
         """Values in any of them."""
