@@ -16,6 +16,7 @@
 #include "blame.hpp"
 #include "byte_derivatives.hpp"
 #include "least_lengths.hpp"
+#include "leaps.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
@@ -109,6 +110,15 @@ class ByteAutomaton {
       if ((state = step(state, byte)) == kDead) break;
     }
     return state;
+  }
+
+  // The leap over a text, or its beginning, where that makes no state on the way (leaps.hpp); null elsewhere, and where steps
+  // are known. Texts of one number are the same.
+  const Leap* leap(State from, uint32_t number, std::string_view text) {
+    if (!is_lazy() || states_[from].row.load(std::memory_order_acquire)) return nullptr;
+    if (const Leap* known = leaps_.find(from, number)) return known;
+    auto lock = enter();
+    return leaps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
   }
 
   // --- push-down automata: what a step does to stacks (see walker.hpp) ---
@@ -427,7 +437,7 @@ class ByteAutomaton {
   bool alive(State state) {
     auto life = [&](State q) {
       Life known = states_[q].life.load(std::memory_order_relaxed);
-      return known == Life::Unknown && has_word(states_[q].node) ? Life::Alive : known;
+      return known == Life::Unknown && has_word(arena_, states_[q].node) ? Life::Alive : known;
     };
     if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
     if (const std::optional<bool> found = alive_by_parts(state)) return *found;
@@ -461,17 +471,7 @@ class ByteAutomaton {
     return all;
   }
 
-  // Whether an expression has a word by its form: parts that need a search but may be left out are no hindrance.
-  bool has_word(NodeId id) const {
-    for (;; id = arena_[id].b) {
-      const Node& node = arena_[id];
-      if (node.certain || node.nullable) return id != kEmpty;
-      if (node.kind == Kind::Or) return std::ranges::any_of(arena_.list(id), [&](NodeId arg) { return has_word(arg); });
-      if (node.kind != Kind::Concat || !has_word(node.a)) return false;
-    }
-  }
-
-  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + least_lengths_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
 
   // Exclusive use of the arena for one call, whose clock starts where its budget is first checked: most calls end before.
   std::unique_lock<std::mutex> enter() {
@@ -507,6 +507,7 @@ class ByteAutomaton {
   StableVector<StateInfo> states_;
   std::vector<State> state_index_;  // by expression
   Rows rows_;
+  Leaps leaps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
   std::mutex mutex_;

@@ -79,7 +79,7 @@ class CoarseTrie {
         below |= groups[member];
         for (uint32_t k = finer.node(member).first; k < finer.node(member + 1).first; ++k) strings.push_back(finer.string_at(k));
         const std::span<const uint8_t> bytes = finer.child_bytes(member);
-        for (size_t k = 0; k < bytes.size(); ++k) children[grouping.group[bytes[k]]].push_back(finer.children(member)[k]);
+        for (size_t k = 0; k < bytes.size(); ++k) children[grouping.group[bytes[k]]].push_back(finer.children(member)[k].node);
       }
       groups_.push_back(below);
       for (size_t k = grouping.count; k-- > 0;) {

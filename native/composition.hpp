@@ -2,14 +2,16 @@
 //
 // A mask is gathered in this order, cheapest first:
 //   1. the state's expression splits at a fragment that is already known: its row and a walk of its residuals;
-//   2. a walk of the vocabulary's trie, given up when it grows wide;
-//   3. a union: what its members give;
-//   4. the fragment is built, once for this vocabulary;
-//   5. the whole walk, which goes by 1 to 4 again behind nodes with very many tokens below them.
+//   2. what begins letter by letter, as names do, is read beside the vocabulary (chains.hpp);
+//   3. a walk of the vocabulary's trie, given up when it grows wide;
+//   4. a union: what its members give;
+//   5. the fragment is built, once for this vocabulary;
+//   6. the whole walk, which goes by 1 to 5 again behind nodes with very many tokens below them.
 // Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
 // Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
+#include "chains.hpp"
 #include "known_fragments.hpp"
 
 namespace tokenfst {
@@ -101,6 +103,7 @@ class Composition {
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
       if (has_many_exits(at, fragment) && go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
+        if (gather_chains(walk, place, node, out, pending)) continue;
         const std::vector<NodeId> members = members_of(node);
         if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
         if (!members.empty()) {
@@ -128,7 +131,7 @@ class Composition {
     each_special(walk, config, [&](uint32_t token, Config end) { found.emplace_back(token, end); });
     auto take = [&](uint32_t index, Config end) {
       if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
-      each_string(trie, index, [&](uint32_t token) { found.emplace_back(token, end); });
+      trie.each_string(index, [&](uint32_t token) { found.emplace_back(token, end); });
     };
     trie.walk(walk, config, path_, take, [](uint32_t) {});
     // A loop at the start alone leads nowhere.
@@ -213,11 +216,6 @@ class Composition {
     out.whole = true;
   }
 
-  template <class F>
-  static void each_string(const Trie& trie, uint32_t index, F&& f) {
-    uint32_t last = trie.node(index + 1).first;
-    for (uint32_t k = trie.node(index).first; k < last; ++k) f(trie.string_at(k));
-  }
   static void unique(std::vector<Config>& configs) {
     std::ranges::sort(configs);
     configs.erase(std::unique(configs.begin(), configs.end()), configs.end());
@@ -231,17 +229,40 @@ class Composition {
     while (!pairs_.empty()) {
       const auto [node, state] = pairs_.back();
       pairs_.pop_back();
-      const std::span<const uint32_t> children = trie.children(node);
+      const std::span<const TrieChild> children = trie.children(node);
       const std::span<const uint8_t> bytes = trie.child_bytes(node);
       auto at = bytes.begin();
       words.each_arc(state, [&](Lexicon::Arc arc) {
         at = std::lower_bound(at, bytes.end(), arc.byte);
         if (at == bytes.end() || *at != arc.byte) return;
-        const uint32_t child = children[at - bytes.begin()];
-        each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
-        if (trie.below(child) > 0) pairs_.emplace_back(child, arc.target);
+        const TrieChild& child = children[at - bytes.begin()];
+        trie.each_string(child, [&](uint32_t token) { out.tokens.push_back(token); });
+        if (child.children > 0) pairs_.emplace_back(child.node, arc.target);
       });
     }
+  }
+  // Of what begins letter by letter: the chains beside the vocabulary, and what follows them by walks; what else there is, is put
+  // off. False, and nothing gathered, where these are wide, or there are none.
+  template <class Walk>
+  bool gather_chains(Walk& walk, const Place& place, NodeId node, Gathered& out, std::vector<Place>& pending) {
+    if (bytes_.boundary() != kNone) return false;
+    const Trie& trie = vocabulary_.trie();
+    const auto [config, top] = place;
+    const size_t before = out.tokens.size(), pending_before = pending.size();
+    exits_.clear();
+    bool whole = bytes_.with_arena([&](Arena& arena) {
+      return Chains::begins(arena, node) && chains_.read(arena, trie, node, top, unsplit_, exits_, [&](const TrieChild& at) {
+        trie.each_string(at, [&](uint32_t token) { out.tokens.push_back(token); });
+      });
+    });
+    for (size_t i = 0; i < exits_.size() && whole; ++i) {
+      const auto [index, rest] = exits_[i];
+      const Config behind = walk.arrive(config, bytes_.intern(rest));
+      if (index == top) pending.emplace_back(behind, top);
+      else if (!is_dead(behind)) whole = gather_walk(walk, {behind, index}, unsplit_, out);
+    }
+    if (!whole) out.tokens.resize(before), pending.resize(pending_before);
+    return whole;
   }
   // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
   template <class Walk>
@@ -249,8 +270,8 @@ class Composition {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
     Leading<Walk> leading(walk, bytes_);
-    auto take = [&](uint32_t index, Config end) {
-      if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
+    auto take = [&](const auto& index, Config end) {
+      if (!is_dead(walk.boundary(end))) trie.each_string(index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
     if (limit == UINT32_MAX) {
       auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~fragments_.loops().of(config.state)) == 0; };
@@ -271,10 +292,11 @@ class Composition {
   void gather_below(Walk& walk, const Place& place, Gathered& out, std::vector<Place>& pending) {
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
-    for (uint32_t child : trie.children(top)) {
+    for (const TrieChild& at : trie.children(top)) {
+      const uint32_t child = at.node;
       const Config next = walk.next(config, walk.classes()[trie.node(child).byte]);
       if (is_dead(next)) continue;
-      if (!is_dead(walk.boundary(next))) each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
+      if (!is_dead(walk.boundary(next))) trie.each_string(at, [&](uint32_t token) { out.tokens.push_back(token); });
       if (trie.below(child) >= kMany) pending.emplace_back(next, child);
       else gather_walk(walk, {next, child}, UINT32_MAX, out);
     }
@@ -282,8 +304,8 @@ class Composition {
   template <class Walk>
   bool narrow_onward(Walk& walk, Config config, Onward& out, uint32_t limit) {
     const Trie& trie = vocabulary_.trie();
-    auto take = [&](uint32_t index, Config end) {
-      if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
+    auto take = [&](const TrieChild& at, Config end) {
+      if (at.strings == 0 || is_dead(end = walk.boundary(end))) return;
       if (out.next.empty() || out.next.back() != end) out.next.push_back(end);
     };
     const bool whole = trie.walk_few(walk, config, path_, take, limit);
@@ -324,9 +346,9 @@ class Composition {
   void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
     PlainWalk walk(bytes_);
     const Trie& words = fragment.words_left(vocabulary_.tokens(), vocabulary_.trie().node(top).depth);
-    auto take = [&](uint32_t index, Config end) {
+    auto take = [&](const TrieChild& at, Config end) {
       if (!bytes_.accepting(end.state)) return;
-      each_string(words, index, [&](uint32_t word) {
+      words.each_string(at, [&](uint32_t word) {
         if (word < fragment.tokens.size()) entries.push_back(word);
         else closing.push_back(fragment.closing[word - fragment.tokens.size()]);
       });
@@ -345,8 +367,8 @@ class Composition {
     Pair pair{walk, bytes_};
     std::vector<typename Pair::Position> path;
     const Trie& trie = vocabulary_.trie();
-    auto take = [&](uint32_t index, const typename Pair::Position& position) {
-      each_string(trie, index, [&](uint32_t token) {
+    auto take = [&](const TrieChild& at, const typename Pair::Position& position) {
+      trie.each_string(at, [&](uint32_t token) {
         apart.push_back(token);
         if (!is_dead(position.config)) out.tokens.push_back(token);
       });
@@ -362,16 +384,16 @@ class Composition {
 
   // Calls f(entry, configuration in the rest) for each token that leaves the fragment and is read on by the rest.
   template <class Walk, class F>
-  void for_residuals(Walk& walk, Config config, const Split& at, const Fragment& fragment, F&& f) {
-    Config rest = walk.arrive(config, bytes_.intern(at.rest));
+  void for_residuals(Walk& walk, Config config, const Split& split, const Fragment& fragment, F&& f) {
+    Config rest = walk.arrive(config, bytes_.intern(split.rest));
     const Trie& trie = *fragment.residuals;
-    auto entries = [&](uint32_t index, Config end) {
-      each_string(trie, index, [&](uint32_t entry) {
-        if (at.counted && (fragment.completed[entry] < at.low || fragment.completed[entry] > at.high)) return;
+    auto entries = [&](const auto& at, Config end) {
+      trie.each_string(at, [&](uint32_t entry) {
+        if (split.counted && (fragment.completed[entry] < split.low || fragment.completed[entry] > split.high)) return;
         f(entry, end);
       });
     };
-    entries(0, rest);
+    entries(0u, rest);
     trie.walk_few(walk, rest, residual_path_, entries);
   }
 
@@ -470,6 +492,8 @@ class Composition {
   const uint32_t narrow_, unsplit_;  // nodes that a walk may enter where there is, and is no fragment instead
   bool complete_ = false;
   KnownFragments fragments_;
+  Chains chains_;
+  std::vector<Chains::Exit> exits_;
   std::unordered_map<NodeId, Split> splits_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;

@@ -72,7 +72,7 @@ class ExcludedTokens {
         const auto child = std::ranges::lower_bound(bytes, byte);
         if (child == bytes.end() || *child != byte) return;
         Place at = from;
-        at.node = trie.children(from.node)[child - bytes.begin()];
+        at.node = trie.children(from.node)[child - bytes.begin()].node;
         const Ending ending = exclusion_.follow(at.reading, byte);
         if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) return;
         const State raw = bytes_.step(at.config.state, byte);

@@ -173,6 +173,14 @@ class Exclusion {
     return at;
   }
 
+  // The same for a text that is known to lead to `raw`, over no marks.
+  Config leap(ByteAutomaton& bytes, Walker& walker, Config at, std::string_view text, State raw) {
+    Ending ending = Ending::None;
+    for (unsigned char byte : text) ending = read(byte);
+    if (raw != kDead && bytes.is_marked(raw)) raw = pass(bytes, raw, static_cast<uint8_t>(text.back()), ending);
+    return walker.arrive(at, raw);
+  }
+
   // Whether a string is due, and none may be left.
   static bool may_lack(const Reading& at, const Room& room) { return at.sibling && !at.inside && at.finished >= room.fewest; }
   // Whether the string that is being read, or that is due, can end as none of those known. One look where every prefix has

@@ -75,9 +75,9 @@ class FragmentBuilder {
       uint32_t found = 0;
       for (uint32_t at = 0; at != index;) {
         const auto children = trie.children(at);
-        at = *std::ranges::find_if(children, [&](uint32_t child) { return index < trie.node(child).end; });
+        at = std::ranges::find_if(children, [&](const TrieChild& child) { return index < trie.node(child.node).end; })->node;
         const uint8_t byte = coarser.grouping().least[coarser.grouping().group[trie.node(at).byte]];
-        found = *std::ranges::find_if(coarser.trie().children(found), [&](uint32_t child) { return coarser.trie().node(child).byte == byte; });
+        found = std::ranges::find_if(coarser.trie().children(found), [&](const TrieChild& child) { return coarser.trie().node(child.node).byte == byte; })->node;
       }
       if (coarser.members(found).size() > 1) return {level, index};
       index = found;

@@ -1,6 +1,7 @@
-// Lower bounds of the lengths of an expression's words, by its form: what tells a search for a word where to look first.
+// What an expression's form says of its words: whether it has one, and how short they may be, which tells a search for a word
+// where to look first.
 //
-// Bounds add up along concatenations; a union has the least of its members', an intersection the greatest, a machine the length of
+// Bounds of lengths add up along concatenations; a union has the least of its members', an intersection the greatest, a machine the length of
 // the way to its nearest end. Of what is not looked into it is 1, or 0 where the empty word is in it. Each node is looked at once.
 #pragma once
 
@@ -11,6 +12,16 @@
 #include "expr.hpp"
 
 namespace tokenfst {
+
+// Whether an expression surely has a word: parts that need a search but may be left out are no hindrance.
+inline bool has_word(const Arena& arena, NodeId id) {
+  for (;; id = arena[id].b) {
+    const Node& node = arena[id];
+    if (node.certain || node.nullable) return id != kEmpty;
+    if (node.kind == Kind::Or) return std::ranges::any_of(arena.list(id), [&](NodeId member) { return has_word(arena, member); });
+    if (node.kind != Kind::Concat || !has_word(arena, node.a)) return false;
+  }
+}
 
 class LeastLengths {
  public:

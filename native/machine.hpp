@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "bytes.hpp"
@@ -21,7 +23,17 @@ struct Machine {
   std::vector<uint8_t> accepting;
   std::vector<ByteSet> class_bytes;
   bool loops = false;  // what has_cycle() says
+  // Of a letter (see list_arcs()): its arcs, ascending by byte, from each state on; empty for other machines.
+  struct Arc {
+    uint8_t byte;
+    bool ends;  // nothing is read behind it
+    uint32_t target;
+  };
+  std::vector<Arc> arcs;
+  std::vector<uint32_t> first_arc;
 
+  bool is_letter() const { return !arcs.empty(); }
+  std::span<const Arc> arcs_from(uint32_t state) const { return {arcs.data() + first_arc[state], arcs.data() + first_arc[state + 1]}; }
   bool is_sparse() const { return !offsets.empty(); }
   size_t size() const { return table.size() + offsets.size() + edges.size(); }
   // Calls f(class, next) for what leads on from a state.
@@ -34,6 +46,26 @@ struct Machine {
     for (uint32_t c = 0; c < num_classes; ++c) {
       if (uint32_t next = table[state * num_classes + c]; next != 0) f(c, next);
     }
+  }
+
+  // Lists the arcs where they are few, of a trim machine whose words are no beginnings of each other: one character, in each
+  // way that it may be written.
+  void list_arcs() {
+    static constexpr size_t kMostEach = 2, kMost = 64;
+    if (is_sparse() || loops || table.size() > 16 * kMost) return;
+    std::vector<Arc> found;
+    std::vector<uint32_t> first{0, 0};
+    for (uint32_t state = 1; state < accepting.size(); ++state) {
+      for (uint32_t byte = 0; byte < 256; ++byte) {
+        const uint32_t target = table[state * num_classes + classes[byte]];
+        if (target == 0 || !class_bytes[classes[byte]].has(static_cast<uint8_t>(byte))) continue;
+        if (accepting[state] || found.size() == kMost || found.size() == first.back() + kMostEach) return;
+        found.push_back({static_cast<uint8_t>(byte), accepting[target] != 0, target});
+      }
+      first.push_back(static_cast<uint32_t>(found.size()));
+    }
+    arcs = std::move(found);
+    first_arc = std::move(first);
   }
 
   // Whether some state leads back to itself. States that lead to the dead one only are taken away first.
@@ -102,6 +134,7 @@ struct SharedMachine {
 inline SharedMachine share(Machine machine, uint32_t start) {
   trim(machine, start);
   machine.loops = machine.has_cycle();
+  machine.list_arcs();
   return {std::make_shared<const Machine>(std::move(machine)), start};
 }
 

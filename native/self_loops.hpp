@@ -68,7 +68,8 @@ inline std::vector<ByteGroups> find_groups(const Trie& trie) {
   std::vector<ByteGroups> groups(trie.num_nodes(), 0);
   auto within = [&](auto&& self, uint32_t index, Continuation rest, ByteGroups group) -> ByteGroups {
     ByteGroups found = trie.node(index).first != trie.node(index + 1).first ? kOtherBytes : 0;
-    for (uint32_t child : trie.children(index)) {
+    for (const TrieChild& at : trie.children(index)) {
+      const uint32_t child = at.node;
       const uint8_t byte = trie.node(child).byte;
       if (byte < rest.low || byte > rest.high) found |= kOtherBytes;
       else if (rest.count > 1) found |= self(self, child, {static_cast<uint8_t>(rest.count - 1)}, group);
@@ -77,7 +78,8 @@ inline std::vector<ByteGroups> find_groups(const Trie& trie) {
     return found;
   };
   for (uint32_t index = static_cast<uint32_t>(groups.size()); index-- > 0;) {
-    for (uint32_t child : trie.children(index)) {
+    for (const TrieChild& at : trie.children(index)) {
+      const uint32_t child = at.node;
       const uint8_t byte = trie.node(child).byte;
       const Continuation rest = continuation(byte);
       groups[index] |= byte < 0x80 ? group_of(byte) | groups[child] : rest.count == 0 ? kOtherBytes : within(within, child, rest, group_of_lead(byte));

@@ -49,9 +49,13 @@ class TokenAutomaton : protected TokenDistances {
       text = first;
     }
     if (text.empty()) return {};
-    if (!exclusion && !bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(config.state, text)});
+    const Leap* leap = bytes_->boundary() == kNone ? bytes_->leap(config.state, token, text) : nullptr;
+    const std::string_view rest = leap ? text.substr(leap->bytes) : text;
+    if (!exclusion && !bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(leap ? leap->target : config.state, rest)});
     Walker walk(*bytes_, stacks);
-    return walk.boundary(exclusion ? exclusion->run(*bytes_, walk, config, text) : walk.run(config, text));
+    if (leap) config = exclusion ? exclusion->leap(*bytes_, walk, config, text.substr(0, leap->bytes), leap->target) : walk.arrive(config, leap->target);
+    if (is_dead(config)) return config;
+    return walk.boundary(exclusion ? exclusion->run(*bytes_, walk, config, rest) : walk.run(config, rest));
   }
   // Whether some token sequence leads from here to acceptance.
   bool spellable(Config config, Stacks& stacks) {

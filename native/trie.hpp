@@ -2,8 +2,9 @@
 //
 // Strings are sorted bytewise, so a subtree is a contiguous range of nodes and of strings. A node holds its byte, its
 // depth, the index behind its subtree (to skip it) and the first of its strings; the strings that end in node i are
-// order[nodes[i].first .. nodes[i + 1].first). Duplicate strings share a node. 16 bytes a node, and 5 where it stands among its
-// parent's children, which lie side by side: most steps of a walk lead nowhere, and look at a child's byte only.
+// order[nodes[i].first .. nodes[i + 1].first). Duplicate strings share a node. 16 bytes a node, and 17 where it stands among its
+// parent's children, which lie side by side: most steps of a walk lead nowhere, and look at a child's byte only; and one that
+// leads on finds there what the walk needs of the node, which else would be three places in memory.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +26,15 @@ struct TrieNode {
   uint32_t child;  // first of its children among those of all nodes
   uint16_t depth;
   uint8_t byte;
+};
+
+// A node as one of its parent's children.
+struct TrieChild {
+  uint32_t node;
+  uint32_t child;         // first of its own children among those of all nodes
+  uint32_t string;        // that ends here, where it is one
+  uint16_t children = 0;  // its own
+  uint8_t strings = 0;    // that end here; at most 255 is said
   uint8_t by_letters = 0;  // how many nodes a to z alone lead to from here; at most 255 is said
 };
 
@@ -68,14 +78,25 @@ class Trie {
 
   size_t num_nodes() const { return nodes_.size() - 1; }
   size_t max_depth() const { return max_depth_; }
-  size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + (order_.capacity() + children_.capacity()) * 4 + child_bytes_.capacity(); }
+  size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) + child_bytes_.capacity(); }
   const TrieNode& node(uint32_t index) const { return nodes_[index]; }
   // How many nodes there are below one.
   uint32_t below(uint32_t index) const { return nodes_[index].end - index - 1; }
   uint32_t string_at(uint32_t position) const { return order_[position]; }
   const uint32_t* strings() const { return order_.data(); }
 
-  std::span<const uint32_t> children(uint32_t index) const {
+  // Calls f(string) for each string that ends in a node.
+  template <class F>
+  void each_string(uint32_t index, F&& f) const {
+    for (uint32_t k = nodes_[index].first; k < nodes_[index + 1].first; ++k) f(order_[k]);
+  }
+  template <class F>
+  void each_string(const TrieChild& at, F&& f) const {
+    if (at.strings == 1) f(at.string);
+    else if (at.strings > 1) each_string(at.node, f);
+  }
+
+  std::span<const TrieChild> children(uint32_t index) const {
     return {children_.data() + nodes_[index].child, children_.data() + nodes_[index + 1].child};
   }
   // Their bytes, ascending.
@@ -123,7 +144,7 @@ class Trie {
     }
   }
 
-  // The same where few nodes are reached: dead steps look at lists of children only. Stops early, returning false, after
+  // The same where few nodes are reached, which enter() is given as TrieChild: dead steps look at lists of children only. Stops early, returning false, after
   // `limit` nodes, or where letters alone are seen to lead to more: in the middle of a text.
   template <class Automaton, class Position, class Enter>
   bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
@@ -140,7 +161,7 @@ class Trie {
     std::vector<Open> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
     Open* const open = many.empty() ? few.data() : many.data();
     Steps<Automaton, Position> steps{};
-    if (nodes_[top].by_letters > limit && stays_on_letters(automaton, start)) return false;
+    if (by_letters(top) > limit && stays_on_letters(automaton, start)) return false;
     for (;;) {
       if constexpr (requires { automaton.entries(start); }) {
         for (const uint32_t* const row = steps.from(automaton, stack[depth]); at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;) ++at;
@@ -153,8 +174,8 @@ class Trie {
         continue;
       }
       const uint8_t byte_class = classes[child_bytes_[at]];
-      const uint32_t node = children_[at++];
-      const bool last = nodes_[node].child == nodes_[node + 1].child;
+      const TrieChild& node = children_[at++];
+      const bool last = node.children == 0;
       Position state = steps.next(automaton, stack[depth], byte_class, last);
       if (is_dead(state)) continue;
       if (limit-- == 0) return false;
@@ -162,13 +183,13 @@ class Trie {
         enter(node, state);
         continue;
       }
-      if (nodes_[node].by_letters > limit && stays_on_letters(automaton, state)) return false;
+      if (node.by_letters > limit && stays_on_letters(automaton, state)) return false;
       open[depth] = {at, end, steps};
       steps = {};
       stack[++depth] = state;
       enter(node, state);
-      at = nodes_[node].child;
-      end = nodes_[node + 1].child;
+      at = node.child;
+      end = at + node.children;
     }
   }
 
@@ -223,23 +244,33 @@ class Trie {
     for (uint32_t index = 0; index < count; ++index) {
       nodes_[index].child = static_cast<uint32_t>(children_.size());
       for (uint32_t child = index + 1; child < nodes_[index].end; child = nodes_[child].end) {
-        children_.push_back(child);
+        const uint32_t strings = nodes_[child + 1].first - nodes_[child].first;
+        children_.push_back({child, 0, strings ? order_[nodes_[child].first] : 0, 0, static_cast<uint8_t>(std::min(strings, 255u))});
         child_bytes_.push_back(nodes_[child].byte);
       }
     }
     nodes_[count].child = static_cast<uint32_t>(children_.size());
-    for (uint32_t index = count; index-- > 0;) {
-      uint32_t found = 0;
-      for (uint32_t child : children(index)) {
-        if (nodes_[child].byte >= 'a' && nodes_[child].byte <= 'z') found += 1 + nodes_[child].by_letters;
-      }
-      nodes_[index].by_letters = static_cast<uint8_t>(std::min(found, 255u));
+    for (uint32_t k = static_cast<uint32_t>(children_.size()); k-- > 0;) {
+      TrieChild& at = children_[k];
+      at.child = nodes_[at.node].child;
+      at.children = static_cast<uint16_t>(nodes_[at.node + 1].child - at.child);
     }
+    for (uint32_t index = count; index-- > 0;) {
+      for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) children_[k].by_letters = by_letters(children_[k].node);
+    }
+  }
+  // How many nodes a to z alone lead to from one, once it is said of those below.
+  uint8_t by_letters(uint32_t index) const {
+    uint32_t found = 0;
+    for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) {
+      if (child_bytes_[k] >= 'a' && child_bytes_[k] <= 'z') found += 1 + children_[k].by_letters;
+    }
+    return static_cast<uint8_t>(std::min(found, 255u));
   }
 
   std::vector<uint32_t> order_;
   std::vector<TrieNode> nodes_;
-  std::vector<uint32_t> children_;  // of each node, ascending
+  std::vector<TrieChild> children_;  // of each node, ascending
   std::vector<uint8_t> child_bytes_;
   size_t max_depth_ = 0;
 };
