@@ -377,12 +377,21 @@ class ByteAutomaton {
     const NodeId node = states_[state].node;
     if (column == boundary_) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
     const auto letter = column < first_symbol_ ? ByteDerivatives::Letter::byte(classes_of_byte_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
-    const auto [left, same] = byte_derivatives_.after(node, letter);
-    const State made = live_state(left);
+    const NodeId top = top_of(state);
+    const auto [left, same] = byte_derivatives_.after(top, letter);
+    const State made = live_state(top == node ? left : arena_.concat(left, arena_.hole(0)));
     each_column(same, [&](uint32_t other) {
       if (row[other] & kPending) store_entry(row, other, made);
     });
     return made;
+  }
+  // What is read in a state where nothing but one stack lies below: of its expression all but the stack. What is left of that
+  // has the stack behind it as a whole, so it settles at a look.
+  NodeId top_of(State state) const {
+    if (!pushdown_ || states_[state].shape == 0) return states_[state].node;
+    const std::vector<Member>& members = shape(state).members;
+    const bool one = members.size() == 1 && members[0].hole == 0 && !members[0].open;
+    return one ? members[0].top : states_[state].node;
   }
   [[gnu::noinline]] const State* make_whole(State state) {
     entries(state);
