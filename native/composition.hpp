@@ -101,10 +101,9 @@ class Composition {
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
       if (has_many_exits(at, fragment) && go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
-        const bool narrow = !at && !reads_letters(config.state);
-        std::vector<NodeId> members;
-        if (!narrow) members = members_of(node);
-        if (!any_known(members, top) && gather_few(walk, place, at ? narrow_ : unsplit_, out, pending)) continue;
+        const bool narrow = !at && !reads_letters(config.state);  // most likely: then the parts need not be known
+        std::vector<NodeId> members = narrow ? std::vector<NodeId>{} : members_of(node);
+        if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
         if (narrow) members = members_of(node);
         if (!members.empty()) {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
@@ -246,49 +245,28 @@ class Composition {
       });
     }
   }
-  // By a whole walk of the vocabulary.
+  // By a walk of the vocabulary; false, and nothing gathered, where it meets more than `limit` nodes.
   template <class Walk>
-  void gather_walk(Walk& walk, const Place& place, Gathered& out) {
+  bool gather_walk(Walk& walk, const Place& place, uint32_t limit, Gathered& out) {
+    const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
     Leading<Walk> leading(walk, bytes_);
     auto take = [&](uint32_t index, Config end) {
       if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
-    auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~fragments_.loops().of(config.state)) == 0; };
-    auto below = [&](uint32_t index, Config config) {
-      if (is_dead(walk.boundary(config))) return;
-      const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
-      out.neighbours.emplace_back(trie.strings() + first, last - first);
-    };
-    trie.walk(leading, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
-  }
-  // By a narrow walk; false, and nothing gathered, where it meets more than `limit` nodes. A text that begins with the first
-  // bytes of tokens (a string behind its quotation mark) is put off: what goes on there may be known.
-  template <class Walk>
-  bool gather_few(Walk& walk, const Place& place, uint32_t limit, Gathered& out, std::vector<Place>& pending) {
-    const size_t before = out.tokens.size(), places = pending.size();
-    const Trie& trie = vocabulary_.trie();
-    Leading<Walk> leading(walk, bytes_);
-    auto take = [&](uint32_t index, Config end) {
-      if (!is_dead(walk.boundary(end))) each_string(trie, index, [&](uint32_t token) { out.tokens.push_back(token); });
-    };
-    const bool wide = place.second != 0 || reads_letters(place.first.state);
-    auto apart = [&](uint32_t index, Config config) {
-      if (wide || !reads_letters(config.state)) return false;
-      pending.emplace_back(config, index);
+    if (limit == UINT32_MAX) {
+      auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~fragments_.loops().of(config.state)) == 0; };
+      auto below = [&](uint32_t index, Config config) {
+        if (is_dead(walk.boundary(config))) return;
+        const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
+        out.neighbours.emplace_back(trie.strings() + first, last - first);
+      };
+      trie.walk(leading, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
       return true;
-    };
-    const bool whole = trie.walk_few(leading, place.first, path_, take, limit, place.second, apart);
-    if (!whole) out.tokens.resize(before), pending.resize(places);
-    return whole;
-  }
-  // Whether a text may go on with any letter, as far as is known yet.
-  bool reads_letters(State state) {
-    const State* row = bytes_.entries(state);
-    for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {
-      if (load_entry(row, bytes_.classes()[letter]) == kDead) return false;
     }
-    return true;
+    const bool whole = trie.walk_few(leading, place.first, path_, take, limit, place.second);
+    if (!whole) out.tokens.resize(before);
+    return whole;
   }
   // By a whole walk, but for nodes with many tokens below them, which are put off.
   template <class Walk>
@@ -300,7 +278,7 @@ class Composition {
       if (is_dead(next)) continue;
       if (!is_dead(walk.boundary(next))) each_string(trie, child, [&](uint32_t token) { out.tokens.push_back(token); });
       if (trie.below(child) >= kMany) pending.emplace_back(next, child);
-      else gather_walk(walk, {next, child}, out);
+      else gather_walk(walk, {next, child}, UINT32_MAX, out);
     }
   }
   template <class Walk>
@@ -437,6 +415,14 @@ class Composition {
     }
     return iterations + (state != loop && state != kDead) > at.widened;
   }
+  // Whether a text may go on with any letter, as far as is known yet.
+  bool reads_letters(State state) {
+    const State* row = bytes_.entries(state);
+    for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {
+      if (load_entry(row, bytes_.classes()[letter]) == kDead) return false;
+    }
+    return true;
+  }
   // Whether some part of a union splits at a fragment that is known: then a narrow walk would be given up.
   bool any_known(const std::vector<NodeId>& members, uint32_t top) {
     return std::ranges::any_of(members, [&](NodeId member) {
@@ -486,7 +472,7 @@ class Composition {
   // them a state is met once, and a walk that is given up made one at each of its nodes.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
     if (at.widened != kUnbounded && narrow_ < vocabulary_.trie().num_nodes()) return fragments_.make(at, top);
-    return top == 0 || vocabulary_.trie().below(top) >= kMany ? fragments_.find(at, top) : fragments_.find_familiar(at, top);
+    return fragments_.find(at, top);
   }
 
   ByteAutomaton& bytes_;

@@ -18,7 +18,6 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "splits.hpp"
@@ -176,12 +175,6 @@ class FragmentCache {
       it->second = std::move(fragment);
     }
   }
-  // Whether this was asked before, of a fragment that is not known.
-  bool is_familiar(const std::string& key) {
-    std::lock_guard lock(mutex_);
-    if (asked_.size() >= kMostAsked) asked_.clear();
-    return !asked_.insert(std::hash<std::string>{}(key)).second;
-  }
   size_t memory() const {
     std::lock_guard lock(mutex_);
     return bytes_;
@@ -193,10 +186,8 @@ class FragmentCache {
 
  private:
   static constexpr size_t kMaxBytes = 256 << 20;
-  static constexpr size_t kMostAsked = 65'536;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const Fragment>> known_;
-  std::unordered_set<size_t> asked_;  // hashes of keys
   size_t bytes_ = 0;
 };
 

@@ -28,17 +28,6 @@ class KnownFragments {
     }
     return it->second;
   }
-  // The same, built where another automaton asked for it before.
-  std::shared_ptr<const Fragment> find_familiar(const Split& at, uint32_t top) {
-    auto [it, fresh] = known_.try_emplace(slot_of(at, top), nullptr);
-    if (!fresh) return it->second;
-    std::string key = key_of(at, top);
-    if (key.empty()) return nullptr;
-    it->second = vocabulary_.fragments().find(key);
-    if (it->second) bytes_held_ += it->second->memory();
-    else if (vocabulary_.fragments().is_familiar(key)) return make(at, top);
-    return it->second;
-  }
   // The same, built where it is not known.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
     find(at, top);

@@ -127,11 +127,6 @@ class Trie {
   // `limit` nodes, or where letters alone are seen to lead to more: in the middle of a text.
   template <class Automaton, class Position, class Enter>
   bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
-    return walk_few(automaton, start, stack, enter, limit, top, [](uint32_t, const Position&) { return false; });
-  }
-  // The same, but that what is below a node with many nodes below is left out where `apart(node, state)` says so.
-  template <class Automaton, class Position, class Enter, class Apart>
-  bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit, uint32_t top, Apart&& apart) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
     const uint32_t first_depth = nodes_[top].depth;
     uint32_t depth = first_depth, at = nodes_[top].child, end = nodes_[top + 1].child;
@@ -168,11 +163,10 @@ class Trie {
         continue;
       }
       if (nodes_[node].by_letters > limit && stays_on_letters(automaton, state)) return false;
-      enter(node, state);
-      if (below(node) >= kWorthLeaving && apart(node, state)) continue;
       open[depth] = {at, end, steps};
       steps = {};
       stack[++depth] = state;
+      enter(node, state);
       at = nodes_[node].child;
       end = nodes_[node + 1].child;
     }
@@ -180,7 +174,6 @@ class Trie {
 
  private:
   static constexpr uint32_t kWorthAsking = 1;  // nodes
-  static constexpr uint32_t kWorthLeaving = 128;
 
   // Whether every letter from a to z leads back to a position.
   template <class Automaton, class Position>
