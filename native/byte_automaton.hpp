@@ -376,6 +376,7 @@ class ByteAutomaton {
   State fill_entry(State state, State* row, uint32_t column) {
     const NodeId node = states_[state].node;
     if (column == boundary_) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
+    if (const State* known = entry_behind(node, column)) return store_entry(row, column, *known);
     const auto letter = column < first_symbol_ ? ByteDerivatives::Letter::byte(classes_of_byte_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
     const NodeId top = top_of(state);
     const auto [left, same] = byte_derivatives_.after(top, letter);
@@ -392,6 +393,16 @@ class ByteAutomaton {
     const std::vector<Member>& members = shape(state).members;
     const bool one = members.size() == 1 && members[0].hole == 0 && !members[0].open;
     return one ? members[0].top : states_[state].node;
+  }
+  // Of an expression whose first part may be left out and does not read a byte (white space before a value, say): what its rest
+  // leads to by that byte, where that is made.
+  const State* entry_behind(NodeId node, uint32_t column) {
+    const Node& top = arena_[node];
+    if (top.kind != Kind::Concat || !arena_[top.a].nullable || column >= first_symbol_ || top.b >= state_index_.size()) return nullptr;
+    const State rest = state_index_[top.b];
+    const State* row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
+    if (!row || (row[column] & kPending) || byte_derivatives_.readable(top.a).has(classes_of_byte_[column])) return nullptr;
+    return row + column;
   }
   [[gnu::noinline]] const State* make_whole(State state) {
     entries(state);

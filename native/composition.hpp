@@ -104,8 +104,10 @@ class Composition {
       if (has_many_exits(at, fragment) && go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
         if (gather_chains(walk, place, node, out, pending)) continue;
-        const std::vector<NodeId> members = members_of(node);
+        const bool narrow = !at && !reads_letters(config.state);  // most likely: then the parts need not be known
+        std::vector<NodeId> members = narrow ? std::vector<NodeId>{} : members_of(node);
         if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
+        if (narrow) members = members_of(node);
         if (!members.empty()) {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
@@ -434,6 +436,14 @@ class Composition {
       iterations += state == loop;
     }
     return iterations + (state != loop && state != kDead) > at.widened;
+  }
+  // Whether a text may go on with any letter, as far as is known yet.
+  bool reads_letters(State state) {
+    const State* row = bytes_.entries(state);
+    for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {
+      if (load_entry(row, bytes_.classes()[letter]) == kDead) return false;
+    }
+    return true;
   }
   // Whether some part of a union splits at a fragment that is known: then a narrow walk would be given up.
   bool any_known(const std::vector<NodeId>& members, uint32_t top) {
