@@ -14,9 +14,9 @@
 #include <string>
 
 #include "blame.hpp"
-#include "byte_derivatives.hpp"
-#include "least_lengths.hpp"
+#include "columns.hpp"
 #include "leaps.hpp"
+#include "least_lengths.hpp"
 #include "liveness.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
@@ -33,14 +33,10 @@ class ByteAutomaton {
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
     marks_.any = loaded.has_marks, marks_.room = loaded.room;
-    symbols_ = loaded.symbols;
     if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
-    make_classes();
-    first_symbol_ = num_classes_;
-    num_classes_ += symbols_;
-    if (loaded.speaks_of_tokens) boundary_ = num_classes_++;
+    columns_ = Columns(arena_, derivatives_.selections(), loaded.symbols, loaded.speaks_of_tokens);
     tokens_intersected_ = loaded.tokens_intersected;
-    if (boundary_ != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
+    if (boundary() != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
     new_state(kEmpty);
     start_ = state_of(loaded.root);
     if (start_ != kDead && !alive(start_)) start_ = kDead;
@@ -56,7 +52,7 @@ class ByteAutomaton {
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
                 uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
-      : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), classes_(classes), num_classes_(num_classes), symbols_(symbols), boundary_(boundary), start_(start), inner_start_(inner_start) {
+      : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), columns_(classes, num_classes, symbols, boundary), start_(start), inner_start_(inner_start) {
     for (uint32_t q = 0; q < num_states; ++q) {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
@@ -66,22 +62,22 @@ class ByteAutomaton {
     }
   }
 
-  const uint8_t* classes() const { return classes_.data(); }
+  const uint8_t* classes() const { return columns_.classes(); }
   // Columns of a row: the classes of bytes, then symbols, then the boundary of tokens.
-  uint32_t num_classes() const { return num_classes_; }
+  uint32_t num_classes() const { return columns_.count(); }
   // Whether tokens as such stand in an intersection: then whether there is one that all parts want takes a search.
   bool tokens_intersected() const { return tokens_intersected_; }
   // Whether tokens are more than their bytes.
-  bool speaks_of_tokens() const { return symbols_ > 0 || boundary_ != kNone; }
-  uint32_t symbol_column(uint32_t symbol) const { return first_symbol_ + symbol; }
+  bool speaks_of_tokens() const { return columns_.num_symbols() > 0 || boundary() != kNone; }
+  uint32_t symbol_column(uint32_t symbol) const { return columns_.of_symbol(symbol); }
   // The column of what a state is where a token ends; kNone: that makes no difference.
-  uint32_t boundary() const { return boundary_; }
+  uint32_t boundary() const { return columns_.boundary(); }
   State start() const { return start_; }
   State inner_start() const { return inner_start_; }  // what start() is when text may have come before
   size_t num_states() const { return states_.size(); }
   bool accepting(State state) const { return states_[state].accepting; }
   const Budget& budget() const { return budget_; }
-  bool is_lazy() const { return !classes_of_byte_.empty(); }
+  bool is_lazy() const { return columns_.speaks_of_expressions(); }
   bool is_vast() const { return derivatives_.selections().is_vast(); }
   template <class F>
   auto with_selections(F&& f) {
@@ -104,7 +100,7 @@ class ByteAutomaton {
     return known & kPending ? make_entry(state, byte_class) : known;
   }
   State next(State state, uint32_t byte_class) { return entry(state, entries(state), byte_class); }
-  State step(State state, uint8_t byte) { return next(state, classes_[byte]); }
+  State step(State state, uint8_t byte) { return next(state, columns_.of_byte(byte)); }
   State run(State state, std::string_view bytes) {
     for (unsigned char byte : bytes) {
       if ((state = step(state, byte)) == kDead) break;
@@ -189,7 +185,7 @@ class ByteAutomaton {
 
   // An expression at a boundary of tokens.
   NodeId at_boundary(NodeId node) {
-    if (boundary_ == kNone) return node;
+    if (boundary() == kNone) return node;
     auto lock = enter();
     return derivatives_.at_boundary(node);
   }
@@ -263,37 +259,6 @@ class ByteAutomaton {
     uint32_t effect = 0, shape = 0;
   };
 
-  // Bytes that no set of the program tells apart share a class.
-  void make_classes() {
-    std::array<uint32_t, 256> current{};
-    uint32_t count = 1;
-    std::vector<uint32_t> split;
-    auto refine = [&](uint32_t keys, auto key) {  // keys are below `keys`
-      split.assign(size_t{count} * keys, kNone);
-      count = 0;
-      for (int byte = 0; byte < 256; ++byte) {
-        uint32_t& part = split[current[byte] * keys + key(byte)];
-        if (part == kNone) part = count++;
-        current[byte] = part;
-      }
-    };
-    for (const ByteSet& set : arena_.sets()) refine(2, [&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
-    for (auto& machine : arena_.machines()) refine(machine->num_classes, [&](int byte) { return uint32_t{machine->classes[byte]}; });
-    for (auto& lexicon : derivatives_.selections().lexicons()) {
-      ByteSet used;
-      for (uint8_t byte : lexicon->labels()) used.add(byte);
-      refine(257, [&](int byte) { return used.has(static_cast<uint8_t>(byte)) ? byte + 1u : 0u; });
-    }
-    num_classes_ = count;
-    classes_of_byte_.assign(count, 0);
-    for (int byte = 255; byte >= 0; --byte) {
-      classes_[byte] = static_cast<uint8_t>(current[byte]);
-      classes_of_byte_[current[byte]] = static_cast<uint8_t>(byte);
-    }
-    one_of_each_ = arena_.everything() - ByteSet::all();
-    for (uint8_t byte : classes_of_byte_) one_of_each_.add(byte);
-  }
-
   State new_state(NodeId node) {
     size_t id = states_.grow();
     StateInfo& info = states_[id];
@@ -302,7 +267,7 @@ class ByteAutomaton {
     info.marked = arena_[node].has(kMarkAhead);
     if (node == kEmpty) {
       info.life.store(Life::Dead);
-      info.row.store(rows_.add(num_classes_), std::memory_order_release);
+      info.row.store(rows_.add(num_classes()), std::memory_order_release);
       info.whole.store(true, std::memory_order_release);
     } else if (arena_[node].certain) {
       info.life.store(Life::Alive);
@@ -340,29 +305,19 @@ class ByteAutomaton {
       const Move move = derivatives_.moves(head)[k];  // f may find others
       f(state_of(led ? arena_.concat(move.target, top.b) : move.target), move.set);
     }
-    if (boundary_ != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
-  }
-
-  // Calls f(column) for each column of a set's bytes and symbols.
-  template <class F>
-  void each_column(const ByteSet& set, F&& f) const {
-    const ByteSet first = set & one_of_each_;
-    for (uint32_t k = 0; k < 4; ++k) {
-      for (uint64_t word = first.words[k]; word; word &= word - 1) f(uint32_t{classes_[k * 64 + std::countr_zero(word)]});
-    }
-    for (uint64_t word = first.words[4]; word; word &= word - 1) f(first_symbol_ + std::countr_zero(word));
+    if (boundary() != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
   }
 
   // The row of a state, of which is known what may lead on.
   [[gnu::noinline]] const State* make_row(State state) {
     auto lock = enter();
     if (State* known = states_[state].row.load(std::memory_order_acquire)) return known;
-    State* row = rows_.add(num_classes_);
+    State* row = rows_.add(num_classes());
     if (fill_words_row(state, row)) {
       states_[state].whole.store(true, std::memory_order_release);
     } else {
-      each_column(byte_derivatives_.readable(states_[state].node), [&](uint32_t column) { row[column] = kPending; });
-      if (boundary_ != kNone) row[boundary_] = kPending;
+      columns_.each(byte_derivatives_.readable(states_[state].node), [&](uint32_t column) { row[column] = kPending; });
+      if (boundary() != kNone) row[boundary()] = kPending;
     }
     states_[state].row.store(row, std::memory_order_release);
     return row;
@@ -375,13 +330,12 @@ class ByteAutomaton {
   }
   State fill_entry(State state, State* row, uint32_t column) {
     const NodeId node = states_[state].node;
-    if (column == boundary_) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
+    if (column == boundary()) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
     if (const State* known = entry_behind(node, column)) return store_entry(row, column, *known);
-    const auto letter = column < first_symbol_ ? ByteDerivatives::Letter::byte(classes_of_byte_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
     const NodeId top = top_of(state);
-    const auto [left, same] = byte_derivatives_.after(top, letter);
+    const auto [left, same] = byte_derivatives_.after(top, columns_.letter(column));
     const State made = live_state(top == node ? left : arena_.concat(left, arena_.hole(0)));
-    each_column(same, [&](uint32_t other) {
+    columns_.each(same, [&](uint32_t other) {
       if (row[other] & kPending) store_entry(row, other, made);
     });
     return made;
@@ -398,10 +352,10 @@ class ByteAutomaton {
   // leads to by that byte, where that is made.
   const State* entry_behind(NodeId node, uint32_t column) {
     const Node& top = arena_[node];
-    if (top.kind != Kind::Concat || !arena_[top.a].nullable || column >= first_symbol_ || top.b >= state_index_.size()) return nullptr;
+    if (top.kind != Kind::Concat || !arena_[top.a].nullable || !columns_.is_byte(column) || top.b >= state_index_.size()) return nullptr;
     const State rest = state_index_[top.b];
     const State* row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
-    if (!row || (row[column] & kPending) || byte_derivatives_.readable(top.a).has(classes_of_byte_[column])) return nullptr;
+    if (!row || (row[column] & kPending) || columns_.letter(column).in(byte_derivatives_.readable(top.a))) return nullptr;
     return row + column;
   }
   [[gnu::noinline]] const State* make_whole(State state) {
@@ -409,7 +363,7 @@ class ByteAutomaton {
     auto lock = enter();
     StateInfo& info = states_[state];
     State* const row = info.row.load(std::memory_order_relaxed);
-    for (uint32_t column = 0; column < num_classes_; ++column) {
+    for (uint32_t column = 0; column < num_classes(); ++column) {
       if (row[column] & kPending) fill_entry(state, row, column);
     }
     info.whole.store(true, std::memory_order_release);
@@ -420,9 +374,9 @@ class ByteAutomaton {
   // they lead to is never empty.
   bool fill_words_row(State state, State* row) {
     const auto [kind, lexicon, place] = std::tuple(arena_[states_[state].node].kind, arena_[states_[state].node].a, arena_[states_[state].node].b);
-    if (kind != Kind::Words || boundary_ != kNone) return false;
+    if (kind != Kind::Words || boundary() != kNone) return false;
     Selections& selections = derivatives_.selections();
-    selections.lexicon(lexicon).each_arc(place, [&](Lexicon::Arc arc) { row[classes_[arc.byte]] = state_of(selections.words(lexicon, arc.target)); });
+    selections.lexicon(lexicon).each_arc(place, [&](Lexicon::Arc arc) { row[columns_.of_byte(arc.byte)] = state_of(selections.words(lexicon, arc.target)); });
     return true;
   }
 
@@ -520,10 +474,7 @@ class ByteAutomaton {
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
   Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;
-  std::array<uint8_t, 256> classes_{};
-  uint32_t num_classes_ = 0, symbols_ = 0, first_symbol_ = 0, boundary_ = kNone;
-  std::vector<uint8_t> classes_of_byte_;  // one byte of each class
-  ByteSet one_of_each_;                   // those bytes, and all symbols
+  Columns columns_{{}, 0, 0, kNone};
   StableVector<StateInfo> states_;
   std::vector<State> state_index_;  // by expression
   Rows rows_;
