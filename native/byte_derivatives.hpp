@@ -3,7 +3,7 @@
 // Brzozowski's recursion ("Derivatives of regular expressions", JACM 1964), with the set of all bytes that leave the same: the
 // bytes that nothing on the way tells apart from this one. What it leaves is the same expression as the target of the move that
 // holds the byte (derivatives.hpp). Moves are taken where they are known, and found where one part serves many places: of
-// loops, as a string's interior, which stands before hundreds of rests; of rules, machines and sets of words; of wide unions,
+// loops, as a string's interior, which stands before hundreds of rests; of machines and sets of words; of wide unions,
 // through which each byte would be a way of its own.
 #pragma once
 
@@ -77,6 +77,13 @@ class ByteDerivatives {
         }
         return all;
       }
+      case Kind::Call: {
+        if (is_called(id)) return after_move(id, letter);
+        calls_.push_back(id);
+        const Left left = after(arena_.rule(node.a), letter);
+        calls_.pop_back();
+        return {arena_.concat(left.node, arena_.returning()), left.same};
+      }
       default: {  // Not
         const Left left = after(node.a, letter);
         return {arena_.negate(left.node), left.same};
@@ -108,6 +115,12 @@ class ByteDerivatives {
         found = readable(arena_.list(id)[0]);
         for (uint32_t k = 1; k < node.b; ++k) found = found & readable(arena_.list(id)[k]);
         return found;
+      case Kind::Call:
+        if (is_called(id)) return arena_.everything();
+        calls_.push_back(id);
+        found = readable(arena_.rule(node.a));
+        calls_.pop_back();
+        return found;
       default: return arena_.everything();  // Not
     }
   }
@@ -120,11 +133,14 @@ class ByteDerivatives {
     switch (node.kind) {
       case Kind::Concat:
       case Kind::And:
+      case Kind::Call:
       case Kind::Not: return false;
       case Kind::Or: return node.b > kWide;
       default: return true;
     }
   }
+  // Whether the same call is being looked into: of a rule that calls itself before it reads a byte, whose moves cannot be found.
+  bool is_called(NodeId call) const { return std::ranges::find(calls_, call) != calls_.end(); }
   Left after_move(NodeId id, Letter letter) {
     ByteSet others = arena_.everything();
     for (const Move& move : derivatives_.moves(id)) {
@@ -143,6 +159,7 @@ class ByteDerivatives {
   Arena& arena_;
   Derivatives& derivatives_;
   std::vector<NodeId> lefts_;
+  std::vector<NodeId> calls_;  // outermost first
 };
 
 }  // namespace tokenfst

@@ -345,12 +345,16 @@ class Arena {
     std::vector<NodeId> pairs, rest;
     for (NodeId arg : args) (nodes_[arg].kind == Kind::Concat ? pairs : rest).push_back(arg);
     if (pairs.size() < 2) return;
+    auto counts = [&](NodeId id) {
+      const Node& head = nodes_[nodes_[id].a];
+      return head.kind == Kind::Repeat && head.high != kUnbounded;
+    };
     auto tail_key = [&](NodeId id) {
       const Node& head = nodes_[nodes_[id].a];
-      bool counter = head.kind == Kind::Repeat && head.high != kUnbounded;
+      const bool counter = counts(id);
       return std::tuple(counter ? head.a : kNone, counter ? nodes_[id].b : 0, counter ? head.low : 0, counter ? head.high : 0, id);
     };
-    std::sort(pairs.begin(), pairs.end(), [&](NodeId x, NodeId y) { return tail_key(x) < tail_key(y); });
+    if (std::ranges::any_of(pairs, counts)) std::sort(pairs.begin(), pairs.end(), [&](NodeId x, NodeId y) { return tail_key(x) < tail_key(y); });
     std::vector<NodeId> joined;
     for (NodeId id : pairs) {
       if (!joined.empty()) {
