@@ -5,7 +5,7 @@
 //   2. what begins letter by letter, as names do, is read beside the vocabulary (chains.hpp);
 //   3. a walk of the vocabulary's trie, given up when it grows wide;
 //   4. a union: what its members give;
-//   5. the fragment is built, once for this vocabulary;
+//   5. the fragment is built, once for this vocabulary; where there is none, that up to the next single byte;
 //   6. the whole walk, which goes by 1 to 5 again behind nodes with very many tokens below them.
 // Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
 // Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
@@ -112,7 +112,7 @@ class Composition {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
         }
-        if (at) fragment = fragments_.make(at, top);
+        if (at || go_on(node, at)) fragment = fragments_.make(at, top);
         if (has_many_exits(at, fragment) && go_on(node, at)) fragment = fragments_.make(at, top);
       }
       if (fragment && fragment->usable && fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
