@@ -1,6 +1,8 @@
 // Interns what was gathered of a mask: a fragment's row with a short list of exceptions where that will do, else a dense row.
 #pragma once
 
+#include <bit>
+
 #include "composition.hpp"
 #include "masks.hpp"
 
@@ -18,10 +20,7 @@ class MaskMaker {
       for (auto& neighbours : gathered.neighbours) tokens.insert(tokens.end(), neighbours.begin(), neighbours.end());
       gathered.neighbours.clear();
     }
-    if (tokens.size() <= 2 * MaskPool::kMaxFlips) {
-      std::ranges::sort(tokens);
-      tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    }
+    if (tokens.size() <= 2 * MaskPool::kMaxFlips) sort_unique(tokens);
     if (gathered.rows.size() <= 1 && gathered.neighbours.empty() && tokens.size() <= MaskPool::kMaxFlips) {
       if (gathered.rows.empty()) return pool_.add(0, tokens);
       const auto& [words, removed] = gathered.rows[0];
@@ -52,9 +51,37 @@ class MaskMaker {
   }
 
  private:
+  static constexpr size_t kFew = 24;  // tokens that are sorted by comparing them
+
+  // In ascending order, each once. Many go through a bitmap of the vocabulary, and one of its words: a look at each of those that
+  // have a token, where comparing them would be a step for each token and bit of their number.
+  void sort_unique(std::vector<uint32_t>& tokens) {
+    if (tokens.size() <= kFew) {
+      std::ranges::sort(tokens);
+      tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+      return;
+    }
+    if (present_.empty()) {
+      present_.resize((pool_.vocab_size() + 63) / 64);
+      touched_.resize((present_.size() + 63) / 64);
+    }
+    for (uint32_t token : tokens) {
+      present_[token / 64] |= 1ull << (token % 64);
+      touched_[token / 4096] |= 1ull << (token / 64 % 64);
+    }
+    tokens.clear();
+    for (size_t k = 0; k < touched_.size(); ++k) {
+      for (uint64_t& words = touched_[k]; words; words &= words - 1) {
+        const size_t word = k * 64 + std::countr_zero(words);
+        for (uint64_t& bits = present_[word]; bits; bits &= bits - 1) tokens.push_back(static_cast<uint32_t>(word * 64 + std::countr_zero(bits)));
+      }
+    }
+  }
+
   MaskPool& pool_;
   std::unordered_map<const std::vector<uint32_t>*, uint32_t> bases_;  // pool rows of fragments' rows
   std::vector<uint32_t> scratch_, row_scratch_;
+  std::vector<uint64_t> present_, touched_;  // of tokens that are being sorted, else 0
 };
 
 }  // namespace tokenfst
