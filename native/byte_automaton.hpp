@@ -352,7 +352,8 @@ class ByteAutomaton {
   // leads to by that byte, where that is made.
   const State* entry_behind(NodeId node, uint32_t column) {
     const Node& top = arena_[node];
-    if (top.kind != Kind::Concat || !arena_[top.a].nullable || !columns_.is_byte(column) || top.b >= state_index_.size()) return nullptr;
+    constexpr uint16_t kInContext = kHasBehind | kHasVar;
+    if (top.kind != Kind::Concat || !arena_[top.a].nullable || top.has(kInContext) || !columns_.is_byte(column) || top.b >= state_index_.size()) return nullptr;
     const State rest = state_index_[top.b];
     const State* row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
     if (!row || (row[column] & kPending) || columns_.letter(column).in(byte_derivatives_.readable(top.a))) return nullptr;
