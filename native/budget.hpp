@@ -48,27 +48,38 @@ class Deadline {
   Clock::time_point end_;
 };
 
-// Recursion here follows the nesting of expressions, and threads have stacks of any size: a recursive function calls
-// this first. Throws while there is still room to unwind. O(1) after a thread's first call.
-inline void check_stack() {
-#ifdef __linux__
-  static constexpr size_t kReserve = 64 << 10;
-  struct Stack {
-    void* base = nullptr;
-    size_t size = 0;
-    Stack() {
-      pthread_attr_t attributes;
-      if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
-      pthread_attr_getstack(&attributes, &base, &size);
-      pthread_attr_destroy(&attributes);
-    }
-  };
-  static thread_local const Stack stack;
-  if (static_cast<const char*>(__builtin_frame_address(0)) < static_cast<const char*>(stack.base) + kReserve) {
-    throw Error(Fault::Constraint, "the constraint nests too deeply for this thread's stack of " + std::to_string(stack.size) +
-                                       " bytes: nest less, or compile in a thread with a larger one (threading.stack_size)");
+// Recursion here follows the nesting of expressions, and threads have stacks of any size: a recursive function checks first,
+// while there is still room to unwind. O(1) after a thread's first call.
+class StackRoom {
+ public:
+  static const StackRoom& of_thread() {
+    static thread_local const StackRoom room;
+    return room;
   }
+  void check() const {
+    if (static_cast<const char*>(__builtin_frame_address(0)) < lowest_) {
+      throw Error(Fault::Constraint, "the constraint nests too deeply for this thread's stack of " + std::to_string(size_) +
+                                         " bytes: nest less, or compile in a thread with a larger one (threading.stack_size)");
+    }
+  }
+
+ private:
+  static constexpr size_t kReserve = 64 << 10;
+  StackRoom() {
+#ifdef __linux__
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    void* base = nullptr;
+    pthread_attr_getstack(&attributes, &base, &size_);
+    pthread_attr_destroy(&attributes);
+    lowest_ = static_cast<const char*>(base) + kReserve;
 #endif
-}
+  }
+
+  const char* lowest_ = nullptr;
+  size_t size_ = 0;
+};
+
+inline void check_stack() { StackRoom::of_thread().check(); }
 
 }  // namespace tokenfst

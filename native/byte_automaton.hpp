@@ -140,6 +140,8 @@ class ByteAutomaton {
     if (arrival == PushDown::kUnknown) arrival = prepare(raw);
     return arrival == states_[from].stacks;
   }
+  // The same, and there are no marks to pass.
+  bool rests(State from, State raw) { return !states_[raw].marked && keeps_stacks(from, raw); }
   uint32_t num_stacks(State state) const { return states_[state].stacks; }
   // Null: none.
   const Effect* effect(State raw) const {

@@ -33,15 +33,29 @@ class ByteDerivatives {
 
   // What is left of a closed expression behind a letter.
   Left after(NodeId id, Letter letter) {
+    room_ = &StackRoom::of_thread();
+    return left_of(id, letter);
+  }
+
+  // The letters behind which anything is left; more, where nothing but a derivative can tell.
+  ByteSet readable(NodeId id) {
+    room_ = &StackRoom::of_thread();
+    return read_by(id);
+  }
+
+ private:
+  static constexpr uint32_t kWide = 16;  // members of a union
+
+  Left left_of(NodeId id, Letter letter) {
     const Node node = arena_[id];
     if (node.kind == Kind::Set) return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
     if (by_moves(id, node)) return after_move(id, letter);
-    check_stack();
+    room_->check();
     arena_.tick();
     switch (node.kind) {
       case Kind::Concat: {
         if (!arena_[node.a].nullable) {
-          const Left left = after(node.a, letter);
+          const Left left = left_of(node.a, letter);
           return {arena_.concat(left.node, node.b), left.same};
         }
         const size_t base = lefts_.size();
@@ -49,7 +63,7 @@ class ByteDerivatives {
         for (bool more = true; more;) {
           const Node link = arena_[id];
           const bool last = link.kind != Kind::Concat;
-          const Left left = after(last ? id : link.a, letter);
+          const Left left = left_of(last ? id : link.a, letter);
           same = same & left.same;
           if (left.node != kEmpty) lefts_.push_back(last ? left.node : arena_.concat(left.node, link.b));
           more = !last && arena_[link.a].nullable;
@@ -61,16 +75,16 @@ class ByteDerivatives {
         const size_t base = lefts_.size();
         ByteSet same = arena_.everything();
         for (uint32_t k = 0; k < node.b; ++k) {
-          const Left left = after(arena_.list(id)[k], letter);
+          const Left left = left_of(arena_.list(id)[k], letter);
           same = same & left.same;
           if (left.node != kEmpty) lefts_.push_back(left.node);
         }
         return {take_union(base), same};
       }
       case Kind::And: {
-        Left all = after(arena_.list(id)[0], letter);
+        Left all = left_of(arena_.list(id)[0], letter);
         for (uint32_t k = 1; k < node.b && all.node != kEmpty; ++k) {
-          const Left left = after(arena_.list(id)[k], letter);
+          const Left left = left_of(arena_.list(id)[k], letter);
           if (left.node == kEmpty) return left;
           const NodeId parts[] = {all.node, left.node};
           all = {arena_.all_of(parts), all.same & left.same};
@@ -80,19 +94,18 @@ class ByteDerivatives {
       case Kind::Call: {
         if (is_called(id)) return after_move(id, letter);
         calls_.push_back(id);
-        const Left left = after(arena_.rule(node.a), letter);
+        const Left left = left_of(arena_.rule(node.a), letter);
         calls_.pop_back();
         return {arena_.concat(left.node, arena_.returning()), left.same};
       }
       default: {  // Not
-        const Left left = after(node.a, letter);
+        const Left left = left_of(node.a, letter);
         return {arena_.negate(left.node), left.same};
       }
     }
   }
 
-  // The letters behind which anything is left; more, where nothing but a derivative can tell.
-  ByteSet readable(NodeId id) {
+  ByteSet read_by(NodeId id) {
     const Node node = arena_[id];
     if (node.kind == Kind::Set) return arena_.set(id);
     ByteSet found;
@@ -100,33 +113,30 @@ class ByteDerivatives {
       for (const Move& move : derivatives_.moves(id)) found = found | move.set;
       return found;
     }
-    check_stack();
+    room_->check();
     switch (node.kind) {
       case Kind::Concat:
         for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
-          found = found | readable(arena_[id].a);
+          found = found | read_by(arena_[id].a);
           if (!arena_[arena_[id].a].nullable) return found;
         }
-        return found | readable(id);
+        return found | read_by(id);
       case Kind::Or:
-        for (uint32_t k = 0; k < node.b; ++k) found = found | readable(arena_.list(id)[k]);
+        for (uint32_t k = 0; k < node.b; ++k) found = found | read_by(arena_.list(id)[k]);
         return found;
       case Kind::And:
-        found = readable(arena_.list(id)[0]);
-        for (uint32_t k = 1; k < node.b; ++k) found = found & readable(arena_.list(id)[k]);
+        found = read_by(arena_.list(id)[0]);
+        for (uint32_t k = 1; k < node.b; ++k) found = found & read_by(arena_.list(id)[k]);
         return found;
       case Kind::Call:
         if (is_called(id)) return arena_.everything();
         calls_.push_back(id);
-        found = readable(arena_.rule(node.a));
+        found = read_by(arena_.rule(node.a));
         calls_.pop_back();
         return found;
       default: return arena_.everything();  // Not
     }
   }
-
- private:
-  static constexpr uint32_t kWide = 16;  // members of a union
 
   bool by_moves(NodeId id, const Node& node) const {
     if (derivatives_.known(id) || node.has(kHasBehind | kHasVar)) return true;
@@ -158,6 +168,7 @@ class ByteDerivatives {
 
   Arena& arena_;
   Derivatives& derivatives_;
+  const StackRoom* room_ = nullptr;  // of the thread whose call it is
   std::vector<NodeId> lefts_;
   std::vector<NodeId> calls_;  // outermost first
 };

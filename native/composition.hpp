@@ -272,8 +272,9 @@ class Composition {
     const size_t before = out.tokens.size();
     const Trie& trie = vocabulary_.trie();
     Leading<Walk> leading(walk, bytes_);
+    const bool bytes_end = bytes_.boundary() == kNone;
     auto take = [&](const auto& index, Config end) {
-      if (!is_dead(walk.boundary(end))) trie.each_string(index, [&](uint32_t token) { out.tokens.push_back(token); });
+      if (bytes_end || !is_dead(walk.boundary(end))) trie.each_string(index, [&](uint32_t token) { out.tokens.push_back(token); });
     };
     if (limit == UINT32_MAX) {
       auto stays = [&](uint32_t index, Config config) { return (vocabulary_.groups()[index] & ~fragments_.loops().of(config.state)) == 0; };

@@ -116,6 +116,7 @@ class Arena {
     NestingGuard guard(*this);
     tick();
     std::vector<NodeId> args;
+    args.reserve(parts.size());
     ByteSet set;
     for (NodeId part : parts) {
       if (nodes_[part].kind == Kind::Or) {
@@ -340,22 +341,18 @@ class Arena {
     return intern_list(Kind::Or, args, false);
   }
 
-  // x·a | x·b = x·(a | b), and x{i,j}·r | x{k,l}·r = x{i..l}·r where the ranges touch.
-  void join_heads(std::vector<NodeId>& args) {
-    std::vector<NodeId> pairs, rest;
-    for (NodeId arg : args) (nodes_[arg].kind == Kind::Concat ? pairs : rest).push_back(arg);
-    if (pairs.size() < 2) return;
-    auto counts = [&](NodeId id) {
-      const Node& head = nodes_[nodes_[id].a];
-      return head.kind == Kind::Repeat && head.high != kUnbounded;
-    };
+  bool counts(NodeId head) const { return nodes_[head].kind == Kind::Repeat && nodes_[head].high != kUnbounded; }
+
+  // x{i,j}·r | x{k,l}·r = x{i..l}·r where the ranges touch.
+  void join_counters(std::vector<NodeId>& pairs) {
     auto tail_key = [&](NodeId id) {
       const Node& head = nodes_[nodes_[id].a];
-      const bool counter = counts(id);
+      const bool counter = counts(nodes_[id].a);
       return std::tuple(counter ? head.a : kNone, counter ? nodes_[id].b : 0, counter ? head.low : 0, counter ? head.high : 0, id);
     };
-    if (std::ranges::any_of(pairs, counts)) std::sort(pairs.begin(), pairs.end(), [&](NodeId x, NodeId y) { return tail_key(x) < tail_key(y); });
+    std::sort(pairs.begin(), pairs.end(), [&](NodeId x, NodeId y) { return tail_key(x) < tail_key(y); });
     std::vector<NodeId> joined;
+    joined.reserve(pairs.size());
     for (NodeId id : pairs) {
       if (!joined.empty()) {
         const Node last = nodes_[joined.back()], now = nodes_[id];
@@ -368,21 +365,42 @@ class Arena {
       }
       joined.push_back(id);
     }
-    std::stable_sort(joined.begin(), joined.end(), [&](NodeId x, NodeId y) { return nodes_[x].a < nodes_[y].a; });
+    pairs = std::move(joined);
+  }
+
+  // x·a | x·b = x·(a | b), once counters are joined.
+  void join_heads(std::vector<NodeId>& args) {
+    std::vector<NodeId> joined, rest;
+    joined.reserve(args.size());
+    bool counters = false;
+    for (NodeId arg : args) {
+      if (nodes_[arg].kind != Kind::Concat) continue;
+      counters |= counts(nodes_[arg].a);
+      joined.push_back(arg);
+    }
+    if (joined.size() < 2) return;
+    if (counters) join_counters(joined);
+    auto head = [&](NodeId id) { return nodes_[id].a; };
+    std::ranges::stable_sort(joined, {}, head);
+    if (!counters && std::ranges::adjacent_find(joined, {}, head) == joined.end()) return;
+    rest.reserve(args.size());
+    for (NodeId arg : args) {
+      if (nodes_[arg].kind != Kind::Concat) rest.push_back(arg);
+    }
     for (size_t i = 0; i < joined.size();) {
-      NodeId head = nodes_[joined[i]].a;
+      NodeId shared_head = nodes_[joined[i]].a;
       size_t end = i + 1;
-      while (end < joined.size() && nodes_[joined[end]].a == head && nodes_[joined[end]].kind == Kind::Concat) ++end;
+      while (end < joined.size() && nodes_[joined[end]].a == shared_head && nodes_[joined[end]].kind == Kind::Concat) ++end;
       if (end == i + 1 || nodes_[joined[i]].kind != Kind::Concat) {
         rest.push_back(joined[i]);
         end = i + 1;
       } else {
         std::vector<NodeId> tails(joined.begin() + i, joined.begin() + end);
         size_t base = spine_.size();
-        while (std::all_of(tails.begin(), tails.end(), [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == head; })) {
-          spine_.push_back(head);
+        while (std::all_of(tails.begin(), tails.end(), [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == shared_head; })) {
+          spine_.push_back(shared_head);
           for (NodeId& tail : tails) tail = nodes_[tail].b;
-          head = nodes_[tails[0]].kind == Kind::Concat ? nodes_[tails[0]].a : kNone;
+          shared_head = nodes_[tails[0]].kind == Kind::Concat ? nodes_[tails[0]].a : kNone;
         }
         NodeId shared = any_of(tails);
         while (spine_.size() > base) {

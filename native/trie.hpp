@@ -161,7 +161,7 @@ class Trie {
     std::vector<Open> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
     Open* const open = many.empty() ? few.data() : many.data();
     Steps<Automaton, Position> steps{};
-    if (by_letters(top) > limit && stays_on_letters(automaton, start)) return false;
+    if ((top == 0 ? letters_of_root_ : by_letters(top)) > limit && stays_on_letters(automaton, start)) return false;
     for (;;) {
       if constexpr (requires { automaton.entries(start); }) {
         for (const uint32_t* const row = steps.from(automaton, stack[depth]); at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;) ++at;
@@ -258,6 +258,7 @@ class Trie {
     for (uint32_t index = count; index-- > 0;) {
       for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) children_[k].by_letters = by_letters(children_[k].node);
     }
+    letters_of_root_ = by_letters(0);
   }
   // How many nodes a to z alone lead to from one, once it is said of those below.
   uint8_t by_letters(uint32_t index) const {
@@ -273,6 +274,7 @@ class Trie {
   std::vector<TrieChild> children_;  // of each node, ascending
   std::vector<uint8_t> child_bytes_;
   size_t max_depth_ = 0;
+  uint8_t letters_of_root_ = 0;
 };
 
 }  // namespace tokenfst

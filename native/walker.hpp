@@ -76,9 +76,10 @@ class Walker {
   // excluded (exclusion.hpp) are passed as if nothing were.
   Config arrive(Config from, State raw) {
     blocked_ = false;
-    if (bytes_.is_marked(raw)) raw = bytes_.passed(raw, true);
-    if (raw == kDead || bytes_.keeps_stacks(from.state, raw)) return {raw, raw == kDead ? kBottom : from.stack};
-    return settle(from, raw);
+    if (raw == kDead) return {};
+    if (bytes_.rests(from.state, raw)) return {raw, from.stack};
+    if (bytes_.is_marked(raw) && (raw = bytes_.passed(raw, true)) == kDead) return {};
+    return bytes_.keeps_stacks(from.state, raw) ? Config{raw, from.stack} : settle(from, raw);
   }
 
  private:
