@@ -7,6 +7,7 @@
 // through which each byte would be a way of its own.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -93,9 +94,8 @@ class ByteDerivatives {
       }
       case Kind::Call: {
         if (is_called(id)) return after_move(id, letter);
-        calls_.push_back(id);
+        const Calling guard(calls_, id);
         const Left left = left_of(arena_.rule(node.a), letter);
-        calls_.pop_back();
         return {arena_.concat(left.node, arena_.returning()), left.same};
       }
       default: {  // Not
@@ -129,11 +129,11 @@ class ByteDerivatives {
         for (uint32_t k = 1; k < node.b; ++k) found = found & read_by(arena_.list(id)[k]);
         return found;
       case Kind::Call:
-        if (is_called(id)) return arena_.everything();
-        calls_.push_back(id);
-        found = read_by(arena_.rule(node.a));
-        calls_.pop_back();
-        return found;
+        if (!is_called(id)) {
+          const Calling guard(calls_, id);
+          return read_by(arena_.rule(node.a));
+        }
+        return arena_.everything();
       default: return arena_.everything();  // Not
     }
   }
@@ -149,6 +149,11 @@ class ByteDerivatives {
       default: return true;
     }
   }
+  struct Calling {
+    Calling(std::vector<NodeId>& calls, NodeId call) : calls_(calls) { calls_.push_back(call); }
+    ~Calling() { calls_.pop_back(); }
+    std::vector<NodeId>& calls_;
+  };
   // Whether the same call is being looked into: of a rule that calls itself before it reads a byte, whose moves cannot be found.
   bool is_called(NodeId call) const { return std::ranges::find(calls_, call) != calls_.end(); }
   Left after_move(NodeId id, Letter letter) {
