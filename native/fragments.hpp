@@ -97,57 +97,70 @@ inline bool gives_the_same(const Fragment& a, const Fragment& b) {
 inline std::string canonical_key(const Arena& arena, NodeId root) {
   constexpr size_t kLargeMachine = 4096;
   std::string key;
-  std::unordered_map<NodeId, uint32_t> number;
-  std::vector<std::pair<NodeId, bool>> stack{{root, false}};
-  auto put = [&](uint32_t value) { key.append(reinterpret_cast<const char*>(&value), 4); };
-  while (!stack.empty()) {
-    auto [id, ready] = stack.back();
-    stack.pop_back();
-    if (number.contains(id)) continue;
-    const Node& node = arena[id];
-    std::vector<NodeId> operands;
+  HashIndex index;
+  std::vector<NodeId> numbered;  // by number, operands first
+  auto number = [&](NodeId id) { return index.find(static_cast<uint32_t>(mix(0, id)), [&](uint32_t k) { return numbered[k] == id; }); };
+  auto each_operand = [&](const Node& node, NodeId id, auto&& f) {
     switch (node.kind) {
-      case Kind::Concat: operands = {node.a, node.b}; break;
+      case Kind::Concat: f(node.a), f(node.b); break;
       case Kind::Not:
       case Kind::Repeat:
-      case Kind::Behind: operands = {node.a}; break;
+      case Kind::Behind: f(node.a); break;
       case Kind::Or:
       case Kind::And:
-      case Kind::Scoped: operands.assign(arena.list(id).begin(), arena.list(id).end()); break;
-      case Kind::Var:
-      case Kind::Call:
-      case Kind::Words:
-      case Kind::Pick:
-      case Kind::Unordered: return {};
-      case Kind::Machine:
-        if (arena.machine(id).size() > kLargeMachine) return {};
-        break;
+      case Kind::Scoped: std::ranges::for_each(arena.list(id), f); break;
       default: break;
     }
+  };
+  std::vector<const Machine*> machines;  // whose tables the key has
+  auto put = [&](uint32_t value) { key.append(reinterpret_cast<const char*>(&value), 4); };
+  std::vector<std::pair<NodeId, bool>> stack{{root, false}};
+  while (!stack.empty()) {
+    const auto [id, ready] = stack.back();
+    stack.pop_back();
+    if (number(id) != kNone) continue;
+    const Node& node = arena[id];
     if (!ready) {
+      switch (node.kind) {
+        case Kind::Var:
+        case Kind::Call:
+        case Kind::Words:
+        case Kind::Pick:
+        case Kind::Unordered: return {};
+        case Kind::Machine:
+          if (arena.machine(id).size() > kLargeMachine) return {};
+          break;
+        default: break;
+      }
       stack.emplace_back(id, true);
-      for (NodeId operand : operands) stack.emplace_back(operand, false);
+      each_operand(node, id, [&](NodeId operand) { stack.emplace_back(operand, false); });
       continue;
     }
     put(static_cast<uint32_t>(node.kind));
-    put(static_cast<uint32_t>(operands.size()));
-    for (NodeId operand : operands) put(number.at(operand));
+    each_operand(node, id, [&](NodeId operand) { put(number(operand)); });
+    put(kNone);  // their end
     if (node.kind == Kind::Repeat) put(node.low), put(node.high);
     if (node.kind == Kind::Mark) put(node.a);
     if (node.kind == Kind::Set) key.append(reinterpret_cast<const char*>(arena.set(id).words.data()), sizeof(ByteSet));
     if (node.kind == Kind::Machine) {
       const Machine& machine = arena.machine(id);
+      const auto known = std::ranges::find(machines, &machine);
       put(node.b);
-      put(machine.num_classes);
-      put(static_cast<uint32_t>(machine.accepting.size()));
-      key.append(reinterpret_cast<const char*>(machine.classes.data()), 256);
-      for (auto* words : {&machine.table, &machine.offsets, &machine.edges}) {
-        put(static_cast<uint32_t>(words->size()));
-        key.append(reinterpret_cast<const char*>(words->data()), words->size() * 4);
+      put(static_cast<uint32_t>(known - machines.begin()));
+      if (known == machines.end()) {
+        machines.push_back(&machine);
+        put(machine.num_classes);
+        put(static_cast<uint32_t>(machine.accepting.size()));
+        key.append(reinterpret_cast<const char*>(machine.classes.data()), 256);
+        for (auto* words : {&machine.table, &machine.offsets, &machine.edges}) {
+          put(static_cast<uint32_t>(words->size()));
+          key.append(reinterpret_cast<const char*>(words->data()), words->size() * 4);
+        }
+        key.append(reinterpret_cast<const char*>(machine.accepting.data()), machine.accepting.size());
       }
-      key.append(reinterpret_cast<const char*>(machine.accepting.data()), machine.accepting.size());
     }
-    number.emplace(id, static_cast<uint32_t>(number.size()));
+    index.add(static_cast<uint32_t>(mix(0, id)), static_cast<uint32_t>(numbered.size()));
+    numbered.push_back(id);
   }
   return key;
 }
