@@ -25,6 +25,8 @@ struct Gathered {
   std::vector<Row> rows;
   std::vector<uint32_t> tokens;
   std::vector<std::span<const uint32_t>> neighbours;  // more tokens, as they stand in the vocabulary's trie
+
+  void clear() { rows.clear(), tokens.clear(), neighbours.clear(); }
 };
 
 // Where tokens lead: configurations one token away, and parts whose language is part of this one's.

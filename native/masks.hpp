@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bytes.hpp"
+#include "hash_index.hpp"
 #include "stable_vector.hpp"
 
 namespace tokenfst {
@@ -39,7 +40,7 @@ class MaskPool {
   size_t vocab_size() const { return vocab_size_; }
   size_t size() const { return masks_.size(); }
   size_t num_rows() const { return rows_.size(); }
-  size_t memory() const { return owned_bytes_ + masks_.size() * sizeof(Mask); }
+  size_t memory() const { return owned_bytes_ + masks_.size() * sizeof(Mask) + index_.memory(); }
   const Mask& operator[](MaskId id) const { return masks_[id]; }
   const uint32_t* row(uint32_t base_index) const { return rows_[base_index - 1]; }
 
@@ -59,14 +60,16 @@ class MaskPool {
   MaskId add(uint32_t base_index, std::span<const uint32_t> flips) {
     uint64_t hash = mix(17, base_index);
     for (uint32_t token : flips) hash = mix(hash, token);
-    auto [first, last] = index_.equal_range(hash);
-    for (; first != last; ++first) {
-      const Mask& known = masks_[first->second];
-      if (known.base_index == base_index && std::ranges::equal(std::span(known.flips, known.num_flips), flips)) return first->second;
-    }
+    const MaskId known = index_.find(static_cast<uint32_t>(hash), [&](MaskId id) {
+      const Mask& mask = masks_[id];
+      return mask.base_index == base_index && std::ranges::equal(std::span(mask.flips, mask.num_flips), flips);
+    });
+    if (known != HashIndex::kNothing) return known;
     uint32_t* own = allocate(flips.size());
     std::ranges::copy(flips, own);
-    return publish(hash, base_index, own, static_cast<uint32_t>(flips.size()));
+    const MaskId id = adopt(base_index, own, static_cast<uint32_t>(flips.size()));
+    index_.add(static_cast<uint32_t>(hash), id);
+    return id;
   }
 
   // The mask whose dense row is `row`, as a difference to a known row where that is short.
@@ -97,7 +100,20 @@ class MaskPool {
     row_index_.emplace(hash, static_cast<uint32_t>(rows_.size()));
     return static_cast<uint32_t>(rows_.size());
   }
-  MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) { return publish(0, base_index, flips, num_flips); }
+  MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {
+    MaskId id = static_cast<MaskId>(masks_.grow());
+    Mask& mask = masks_[id];
+    mask.base_index = base_index;
+    mask.base = base_index ? rows_[base_index - 1] : nullptr;
+    mask.flips = flips;
+    mask.num_flips = num_flips;
+    mask.count = base_index ? row_counts_[base_index - 1] : 0;
+    for (uint32_t i = 0; i < num_flips; ++i) {
+      bool set = mask.base && (mask.base[flips[i] >> 5] >> (flips[i] & 31) & 1);
+      mask.count += set ? -1 : 1;
+    }
+    return id;
+  }
 
  private:
   static constexpr size_t kBasesTried = 8;
@@ -157,27 +173,11 @@ class MaskPool {
     return result;
   }
 
-  MaskId publish(uint64_t hash, uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {
-    MaskId id = static_cast<MaskId>(masks_.grow());
-    Mask& mask = masks_[id];
-    mask.base_index = base_index;
-    mask.base = base_index ? rows_[base_index - 1] : nullptr;
-    mask.flips = flips;
-    mask.num_flips = num_flips;
-    mask.count = base_index ? row_counts_[base_index - 1] : 0;
-    for (uint32_t i = 0; i < num_flips; ++i) {
-      bool set = mask.base && (mask.base[flips[i] >> 5] >> (flips[i] & 31) & 1);
-      mask.count += set ? -1 : 1;
-    }
-    index_.emplace(hash, id);
-    return id;
-  }
-
   size_t vocab_size_, words_;
   StableVector<Mask> masks_;  // mask 0 is the empty one, and means "not made yet" where states point to masks
   std::vector<const uint32_t*> rows_;
   std::vector<uint32_t> row_counts_;
-  std::unordered_multimap<uint64_t, MaskId> index_;
+  HashIndex index_;
   std::unordered_multimap<uint64_t, uint32_t> row_index_;
   std::vector<std::unique_ptr<uint32_t[]>> blocks_;
   uint32_t* next_ = nullptr;

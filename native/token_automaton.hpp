@@ -252,13 +252,13 @@ class TokenAutomaton : protected TokenDistances {
 
   MaskId make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
-    Gathered gathered;
+    gathered_.clear();
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
     {
       StacksTrial trial(stacks);
-      with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
+      with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered_, stacks); });
     }
-    return keep_mask(config, stacks, gathered, asked);
+    return keep_mask(config, stacks, gathered_, asked);
   }
   template <class Walk>
   void gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks) {
@@ -316,6 +316,7 @@ class TokenAutomaton : protected TokenDistances {
 
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};
+  Gathered gathered_;  // of the mask that is made: its room is kept
   AskTree mask_tree_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
   std::mutex mutex_;
