@@ -19,7 +19,7 @@ namespace tokenfst {
 // What a mask is made of: fragment rows with exceptions, and single tokens.
 struct Gathered {
   struct Row {
-    const std::vector<uint32_t>* words;  // owned by a fragment that the composition keeps
+    const TokenRow* tokens;  // owned by a fragment that the composition keeps
     std::vector<uint32_t> removed;
   };
   std::vector<Row> rows;
@@ -336,7 +336,7 @@ class Composition {
       std::ranges::sort(row.removed);
     }
     const std::vector<uint32_t> apart = row.removed;
-    for (size_t i = 0; row.words == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
+    for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
     Leading<Walk> leading(walk, bytes_);
     for_residuals(leading, place.first, at, fragment, [&](uint32_t entry, Config) {

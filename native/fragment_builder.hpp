@@ -48,7 +48,7 @@ class FragmentBuilder {
       return none;
     }
     fragment->usable = true;
-    fragment->wide = std::ranges::count(fragment->row, 0u) + kNarrowRow < static_cast<ptrdiff_t>(fragment->row.size());
+    fragment->wide = std::ranges::count(fragment->row.words, 0u) + kNarrowRow < static_cast<ptrdiff_t>(fragment->row.words.size());
     return fragment;
   }
 
@@ -241,14 +241,13 @@ class FragmentBuilder {
     auto total = [](size_t sum, const Strings& strings) { return sum + strings.size(); };
     const size_t dropped = std::accumulate(outside_.begin(), outside_.end(), size_t{0}, total);
     const bool few_outside = top_ == 0 && dropped < vocabulary_.size() / 2;
-    if (few_outside) fragment.row = vocabulary_.text_row();
-    else fragment.row.assign((vocabulary_.size() + 31) / 32, 0);
-    uint32_t* row = fragment.row.data();
+    std::vector<uint32_t> row = few_outside ? vocabulary_.text_row() : std::vector<uint32_t>((vocabulary_.size() + 31) / 32, 0);
     if (few_outside) {
       for (const Strings& strings : outside_) each_token(strings, [&](uint32_t token) { row[token >> 5] &= ~(1u << (token & 31)); });
     } else {
-      for (const Inside& inside : inside_) allow(row, inside.strings);
+      for (const Inside& inside : inside_) allow(row.data(), inside.strings);
     }
+    fragment.row = TokenRow(std::move(row));
   }
   void allow(uint32_t* row, const Strings& strings) const {
     each_token(strings, [&](uint32_t token) { row[token >> 5] |= 1u << (token & 31); });
@@ -290,7 +289,7 @@ class FragmentBuilder {
     if (most > kMaxNested) return false;
     for (uint16_t bound = 0; bound < most; ++bound) {
       for (; last > exceptions && inside_[last - 1].iterations <= bound; --last) allow(row.data(), inside_[last - 1].strings);
-      fragment.nested.push_back(row);
+      fragment.nested.emplace_back(row);
     }
     return true;
   }

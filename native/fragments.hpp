@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "masks.hpp"
 #include "splits.hpp"
 #include "trie.hpp"
 
@@ -32,8 +33,8 @@ struct Fragment {
   bool wide = false;  // more tokens stay inside than a narrow walk of the vocabulary finds
   bool crowded = false;  // more tokens leave it than that; of a split that is open, it is not built then
   bool ambiguous = false;  // a token that stays inside could also have left before its end
-  std::vector<uint32_t> row;           // dense: tokens that stay inside
-  std::vector<std::vector<uint32_t>> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
+  TokenRow row;                        // tokens that stay inside
+  std::vector<TokenRow> nested;  // counted: the rows for at most 1, 2, ... iterations, while they differ much
   std::vector<uint32_t> longest;       // counted: tokens of `row` with more iterations than that, most first
   std::vector<uint16_t> iterations;    // counted: begun by each of `longest`
   std::unique_ptr<Trie> residuals;     // over entries; an empty residual is at the root
@@ -68,7 +69,7 @@ struct Fragment {
   }
 
   size_t memory() const {
-    return row.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 + closing.capacity() * 4 +
+    return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 + closing.capacity() * 4 +
            (residuals ? residuals->memory() : 0) + sizeof(Fragment);
   }
 
@@ -79,7 +80,7 @@ struct Fragment {
 
 // Whether two fragments that do not count allow the same tokens and are left by the same ones at the same places.
 inline bool gives_the_same(const Fragment& a, const Fragment& b) {
-  if (a.row != b.row || a.tokens.size() != b.tokens.size()) return false;
+  if (a.row.words != b.row.words || a.tokens.size() != b.tokens.size()) return false;
   auto exits = [](const Fragment& fragment) {
     std::vector<std::pair<uint32_t, uint32_t>> found;  // token, and how much of it is left
     const Trie& trie = *fragment.residuals;

@@ -47,16 +47,17 @@ class KnownFragments {
     if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
     if (!slot) {
       auto made = std::make_shared<Fragment>();
-      made->row.assign((vocabulary_.size() + 31) / 32, 0);
+      std::vector<uint32_t> row((vocabulary_.size() + 31) / 32, 0);
       PlainWalk walk(bytes_);
       std::vector<Config> path;
       const Trie& trie = vocabulary_.trie();
       auto take = [&](uint32_t index, Config end) {
         if (trie.node(index).first == trie.node(index + 1).first || is_dead(walk.boundary(end))) return;
         made->usable = true;
-        for (uint32_t k = trie.node(index).first; k < trie.node(index + 1).first; ++k) made->row[trie.string_at(k) >> 5] |= 1u << (trie.string_at(k) & 31);
+        trie.each_string(index, [&](uint32_t token) { row[token >> 5] |= 1u << (token & 31); });
       };
       trie.walk(walk, Config{bytes_.intern(begun)}, path, take, [](uint32_t) {});
+      made->row = TokenRow(std::move(row));
       slot = std::move(made);
       if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
     }

@@ -23,11 +23,11 @@ class MaskMaker {
     if (tokens.size() <= 2 * MaskPool::kMaxFlips) sort_unique(tokens);
     if (gathered.rows.size() <= 1 && gathered.neighbours.empty() && tokens.size() <= MaskPool::kMaxFlips) {
       if (gathered.rows.empty()) return pool_.add(0, tokens);
-      const auto& [words, removed] = gathered.rows[0];
-      auto [base, fresh] = bases_.try_emplace(words, 0);
-      if (fresh) base->second = pool_.add_row(words->data());
+      const auto& [row, removed] = gathered.rows[0];
+      auto [base, fresh] = bases_.try_emplace(row, 0);
+      if (fresh) base->second = pool_.add_row(*row);
       std::vector<uint32_t> flips;
-      auto in_row = [&](uint32_t token) { return ((*words)[token >> 5] >> (token & 31) & 1) != 0; };
+      auto in_row = [&](uint32_t token) { return (row->words[token >> 5] >> (token & 31) & 1) != 0; };
       for (uint32_t token : tokens) {
         if (!in_row(token)) flips.push_back(token);
       }
@@ -39,7 +39,7 @@ class MaskMaker {
     }
     scratch_.assign(pool_.words(), 0);
     for (const auto& row : gathered.rows) {
-      row_scratch_ = *row.words;
+      row_scratch_ = row.tokens->words;
       for (uint32_t token : row.removed) row_scratch_[token >> 5] &= ~(1u << (token & 31));
       for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] |= row_scratch_[i];
     }
@@ -79,7 +79,7 @@ class MaskMaker {
   }
 
   MaskPool& pool_;
-  std::unordered_map<const std::vector<uint32_t>*, uint32_t> bases_;  // pool rows of fragments' rows
+  std::unordered_map<const TokenRow*, uint32_t> bases_;  // pool rows of fragments' rows
   std::vector<uint32_t> scratch_, row_scratch_;
   std::vector<uint64_t> present_, touched_;  // of tokens that are being sorted, else 0
 };

@@ -30,6 +30,39 @@ struct Mask {
   uint32_t count = 0;  // allowed tokens
 };
 
+// Of a set of tokens, a bit each: its hash. Four words at a time, which do not wait for each other.
+inline uint64_t hash_of_row(std::span<const uint32_t> row) {
+  std::array<uint64_t, 4> lanes{};
+  size_t i = 0;
+  for (; i + 4 <= row.size(); i += 4) {
+    for (size_t k = 0; k < 4; ++k) lanes[k] = mix(lanes[k], row[i + k]);
+  }
+  for (; i < row.size(); ++i) lanes[0] = mix(lanes[0], row[i]);
+  return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+}
+// And its size. In steps that any x86-64 has as vector instructions: std::popcount would be a library call for each word.
+inline uint32_t count_of_row(std::span<const uint32_t> row) {
+  uint32_t count = 0;
+  for (uint32_t x : row) {
+    x -= x >> 1 & 0x55555555;
+    x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+    x = (x + (x >> 4)) & 0x0f0f0f0f;
+    x += x >> 8;
+    count += (x + (x >> 16)) & 63;
+  }
+  return count;
+}
+
+// Such a set, with both: those of fragments serve many pools.
+struct TokenRow {
+  std::vector<uint32_t> words;
+  uint64_t hash = 0;
+  uint32_t count = 0;
+
+  TokenRow() = default;
+  explicit TokenRow(std::vector<uint32_t> set) : words(std::move(set)), hash(hash_of_row(words)), count(count_of_row(words)) {}
+};
+
 class MaskPool {
  public:
   static constexpr size_t kMaxFlips = 512;
@@ -79,27 +112,21 @@ class MaskPool {
       uint32_t base_index = k == 0 ? 0 : static_cast<uint32_t>(rows_.size() + 1 - k);
       if (difference(base_index ? rows_[base_index - 1] : nullptr, row, flips)) return add(base_index, flips);
     }
-    const uint64_t hash = hash_of(row);
+    const uint64_t hash = hash_of_row({row, words_});
     if (const uint32_t known = known_row(row, hash)) return add(known, {});
     uint32_t* own = allocate(words_);
     std::memcpy(own, row, words_ * 4);
-    return add(adopt_row(own, hash), {});
+    return add(adopt_row(own, hash, count_of_row({own, words_})), {});
   }
 
   // Registers a dense row, which stays owned by the caller, as a base. Of equal rows the first serves.
-  uint32_t add_row(const uint32_t* row) {
-    const uint64_t hash = hash_of(row);
-    const uint32_t known = known_row(row, hash);
-    return known ? known : adopt_row(row, hash);
+  uint32_t add_row(const TokenRow& row) {
+    const uint32_t known = known_row(row.words.data(), row.hash);
+    return known ? known : adopt_row(row.words.data(), row.hash, row.count);
   }
 
   // For finished artifacts: rows and flips stay owned by the caller.
-  uint32_t adopt_row(const uint32_t* row, uint64_t hash = 0) {
-    rows_.push_back(row);
-    row_counts_.push_back(count_bits(row));
-    row_index_.emplace(hash, static_cast<uint32_t>(rows_.size()));
-    return static_cast<uint32_t>(rows_.size());
-  }
+  uint32_t adopt_row(const uint32_t* row) { return adopt_row(row, 0, count_of_row({row, words_})); }
   MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {
     MaskId id = static_cast<MaskId>(masks_.grow());
     Mask& mask = masks_[id];
@@ -118,35 +145,17 @@ class MaskPool {
  private:
   static constexpr size_t kBasesTried = 8;
 
-  // Four at a time, which do not wait for each other.
-  uint64_t hash_of(const uint32_t* row) const {
-    std::array<uint64_t, 4> lanes{};
-    size_t i = 0;
-    for (; i + 4 <= words_; i += 4) {
-      for (size_t k = 0; k < 4; ++k) lanes[k] = mix(lanes[k], row[i + k]);
-    }
-    for (; i < words_; ++i) lanes[0] = mix(lanes[0], row[i]);
-    return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+  uint32_t adopt_row(const uint32_t* row, uint64_t hash, uint32_t count) {
+    rows_.push_back(row);
+    row_counts_.push_back(count);
+    row_index_.emplace(hash, static_cast<uint32_t>(rows_.size()));
+    return static_cast<uint32_t>(rows_.size());
   }
   // 0: none.
   uint32_t known_row(const uint32_t* row, uint64_t hash) const {
     auto [first, last] = row_index_.equal_range(hash);
     while (first != last && std::memcmp(rows_[first->second - 1], row, words_ * 4) != 0) ++first;
     return first == last ? 0 : first->second;
-  }
-
-  // In steps that any x86-64 has as vector instructions: std::popcount would be a library call for each word.
-  uint32_t count_bits(const uint32_t* row) const {
-    uint32_t count = 0;
-    for (size_t i = 0; i < words_; ++i) {
-      uint32_t x = row[i];
-      x -= x >> 1 & 0x55555555;
-      x = (x & 0x33333333) + (x >> 2 & 0x33333333);
-      x = (x + (x >> 4)) & 0x0f0f0f0f;
-      x += x >> 8;
-      count += (x + (x >> 16)) & 63;
-    }
-    return count;
   }
 
   bool difference(const uint32_t* base, const uint32_t* row, std::vector<uint32_t>& flips) const {
