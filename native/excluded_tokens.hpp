@@ -18,28 +18,34 @@ namespace tokenfst {
 class ExcludedTokens {
  public:
   ExcludedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion)
-      : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), walker_(bytes_, stacks) {}
+      : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion) {}
 
   // Removes them from the mask of a configuration; whether there were any.
   bool remove(Config config, uint32_t* mask) {
     bool some = false;
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
-    // Two strings have to end in one token, or one that begins in it where others are finished; or, if thin, one begins.
+    // Two strings have to end in one token, or one that begins in it where others are finished, behind a comma or bracket unless
+    // it is due; or, if thin, one begins.
     const Reading& at = exclusion_.reading();
     const Room& room = bytes_.marks().room;
     const Vocabulary& vocabulary = automaton_.vocabulary();
     auto try_each = [&](std::span<const uint32_t> tokens) {
       for (uint32_t token : tokens) {
-        if (has(mask, token) && !may_take(config, token)) some = true, take(mask, token);
+        if (has(mask, token) && !exclusion_.indifferent(vocabulary.tokens()[token], room) && !may_take(config, token)) some = true, take(mask, token);
       }
     };
-    try_each(vocabulary.quoting((at.inside || !at.finished ? 3 : 2) - (room.thin ? 1 : 0)));
+    const bool two = at.inside || !at.finished;
+    try_each(two || at.sibling || room.thin ? vocabulary.quoting((two ? 3 : 2) - (room.thin ? 1 : 0)) : vocabulary.quoting_items());
     if (room.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= room.fewest) try_each(vocabulary.separating(at.inside));
     return some;
   }
 
   // Whether the string that is being read can end as none of those known.
-  bool escapes(Config config, const Reading& reading) { return exclusion_.escapes(bytes_, walker_, stacks_, config, reading); }
+  bool escapes(Config config, const Reading& reading) {
+    if (!Exclusion::may_fail(reading, bytes_.marks().room)) return true;
+    Walker walker(bytes_, stacks_);
+    return exclusion_.escapes(bytes_, walker, stacks_, config, reading);
+  }
 
  private:
   // What a walk of the vocabulary carries: until the string ends, or can be none of those known.
@@ -56,6 +62,7 @@ class ExcludedTokens {
   bool remove_endings(Config start, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     const Trie& trie = automaton_.vocabulary().trie();
+    Walker walker(bytes_, stacks_);
     bool some = false;
     auto each = [&](uint32_t first, uint32_t last, auto&& stays) {
       for (uint32_t k = trie.node(first).first; k < trie.node(last).first; ++k) {
@@ -68,11 +75,10 @@ class ExcludedTokens {
       const Place from = pending.back();
       pending.pop_back();
       const std::span<const uint8_t> bytes = trie.child_bytes(from.node);
-      exclusion_.each_onward(from.reading, [&](uint8_t byte) {
-        const auto child = std::ranges::lower_bound(bytes, byte);
-        if (child == bytes.end() || *child != byte) return;
+      exclusion_.each_onward(from.reading, bytes, [&](size_t place) {
+        const uint8_t byte = bytes[place];
         Place at = from;
-        at.node = trie.children(from.node)[child - bytes.begin()].node;
+        at.node = trie.children(from.node)[place].node;
         const Ending ending = exclusion_.follow(at.reading, byte);
         if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) return;
         const State raw = bytes_.step(at.config.state, byte);
@@ -83,7 +89,7 @@ class ExcludedTokens {
           else if (bytes_.is_marked(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
           return;
         }
-        at.config = raw == kDead ? Config{} : walker_.arrive(at.config, raw);
+        at.config = raw == kDead ? Config{} : walker.arrive(at.config, raw);
         if (is_dead(at.config)) return;
         each(at.node, at.node + 1, [&](uint32_t) { return escapes(at.config, at.reading); });
         pending.push_back(at);
@@ -106,7 +112,6 @@ class ExcludedTokens {
   ByteAutomaton& bytes_;
   Stacks& stacks_;
   Exclusion& exclusion_;
-  Walker walker_;
 };
 
 }  // namespace tokenfst

@@ -17,7 +17,9 @@
 // (quadratic); hashes of values, which do not tell whether a prefix can still become one.
 #pragma once
 
+#include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,17 +99,22 @@ class Exclusion {
   const Reading& reading() const { return now_; }
   // Whether a known string that matches goes on with a byte.
   bool goes_on(uint8_t byte) const { return matches(now_) && child(now_.match, byte) != 0; }
-  // Calls f(byte) for each byte behind which a string that matches a known one ends, or still may match one.
+  // Calls f(place) for the places of all bytes in a list, which ascend, behind which a string that matches a known one ends, or
+  // still may match one.
   template <class F>
-  void each_onward(const Reading& at, F&& f) const {
+  void each_onward(const Reading& at, std::span<const uint8_t> bytes, F&& f) const {
     if (at.letters.phase != Unescaper::kPlain || at.letters.high) {
-      for (int byte = 0; byte < 256; ++byte) f(static_cast<uint8_t>(byte));
+      for (size_t place = 0; place < bytes.size(); ++place) f(place);
       return;
     }
-    f('"');
-    f('\\');
+    auto look_up = [&](uint8_t byte) {
+      const auto found = std::ranges::lower_bound(bytes, byte);
+      if (found != bytes.end() && *found == byte) f(static_cast<size_t>(found - bytes.begin()));
+    };
+    look_up('"');
+    look_up('\\');
     for (uint32_t known = nodes_[at.match].child; known; known = nodes_[known].next) {
-      if (nodes_[known].byte != '"' && nodes_[known].byte != '\\') f(nodes_[known].byte);
+      if (nodes_[known].byte != '"' && nodes_[known].byte != '\\') look_up(nodes_[known].byte);
     }
   }
   // What is read of the name or item that is being read.
@@ -183,10 +190,12 @@ class Exclusion {
 
   // Whether a string is due, and none may be left.
   static bool may_lack(const Reading& at, const Room& room) { return at.sibling && !at.inside && at.finished >= room.fewest; }
-  // Whether the string that is being read, or that is due, can end as none of those known. One look where every prefix has
-  // many ends. Of strings that are too few in all, front ends take no more than there are.
+  // Whether what is excluded may have a say in how a text goes on: of the string that is being read, or of one that is due.
+  static bool may_fail(const Reading& at, const Room& room) { return (room.thin && matches(at)) || may_lack(at, room); }
+  // Whether the string that is being read, or that is due, can end as none of those known. No look where every prefix has
+  // more ends than a text has strings. Of strings that are too few in all, front ends take no more than there are.
   bool escapes(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config, const Reading& reading) const {
-    if (!matches(reading) && !may_lack(reading, bytes.marks().room)) return true;
+    if (!may_fail(reading, bytes.marks().room)) return true;
     const StacksTrial trial(stacks);
     std::vector<std::pair<Config, Reading>> pending{{config, reading}};
     std::set<std::pair<Config, Reading>> seen;
@@ -209,6 +218,26 @@ class Exclusion {
       }
     }
     return false;
+  }
+
+  // Whether nothing that is excluded has a say in a text, if the language allows it: no known string, and none of two that it
+  // begins, ends in it, and what it leaves open may end as another one. By what brackets and quotation marks say; false where
+  // that is not all (a container that begins).
+  bool indifferent(std::string_view text, const Room& room) const {
+    Reading at = now_;
+    if (at.scope == 0) return false;
+    size_t ended = 0;
+    for (unsigned char byte : text) {
+      if (at.inside) {
+        if (follow(at, byte) == Ending::Known) return false;
+        ended += !at.inside && at.sibling;
+        continue;
+      }
+      if (opens(byte) || (byte == '"' && ended)) return false;
+      if (follow_outside(at, byte); at.scope == 0) return false;
+    }
+    at.finished += static_cast<uint32_t>(ended);
+    return !may_fail(at, room);
   }
 
   // What a byte inside of a string makes of a reading.
@@ -243,24 +272,27 @@ class Exclusion {
       if (now_.sibling) text_ += static_cast<char>(byte);
       return follow(now_, byte);
     }
+    if (opens(byte)) open(byte, now_.scope);
+    else follow_outside(now_, byte);
+    if (now_.inside && now_.sibling) now_.begin = static_cast<uint32_t>(text_.size());
+    return Ending::None;
+  }
+
+  static bool opens(uint8_t byte) { return byte == '{' || byte == '['; }
+  // What a byte outside of strings makes of a reading, but for one that opens a container.
+  void follow_outside(Reading& at, uint8_t byte) const {
     switch (byte) {
-      case '"':
-        begin(now_);
-        if (now_.sibling) now_.begin = static_cast<uint32_t>(text_.size());
-        break;
-      case '{':
-      case '[': open(byte, now_.scope); break;
+      case '"': begin(at); break;
       case '}':
       case ']':
-        now_.finished = scopes_[now_.scope].finished_below;
-        now_.scope = scopes_[now_.scope].below;
-        now_.sibling = false;
+        at.finished = scopes_[at.scope].finished_below;
+        at.scope = scopes_[at.scope].below;
+        at.sibling = false;
         break;
-      case ',': now_.sibling = true; break;
-      case ':': now_.sibling = false; break;
+      case ',': at.sibling = true; break;
+      case ':': at.sibling = false; break;
       default: break;
     }
-    return Ending::None;
   }
 
   // What a quotation mark begins.

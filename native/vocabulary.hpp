@@ -9,7 +9,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "budget.hpp"
 #include "coarse_trie.hpp"
 #include "fragments.hpp"
+#include "once.hpp"
 
 namespace tokenfst {
 
@@ -73,11 +73,9 @@ class Vocabulary {
   const TokenBytes& tokens() const { return tokens_; }
   const TokenBytes& initial() const { return initial_ ? *initial_ : tokens_; }
   const Trie& trie() const {
-    if (const Trie* known = known_trie_.load(std::memory_order_acquire)) return *known;
-    std::call_once(built_, [this] {
+    built_([this] {
       trie_ = std::make_unique<Trie>(tokens_.make_trie());
       groups_ = find_groups(*trie_);
-      known_trie_.store(trie_.get(), std::memory_order_release);
     });
     return *trie_;
   }
@@ -87,7 +85,7 @@ class Vocabulary {
   // first time.
   static constexpr size_t kCoarseTries = 2;
   std::span<const CoarseTrie> coarse_tries() const {
-    std::call_once(coarse_made_, [this] {
+    coarse_made_([this] {
       auto finer = std::make_unique<CoarseTrie>(trie(), groups(), kHexadecimal);
       coarse_.reserve(kCoarseTries);
       coarse_.emplace_back(finer->trie(), finer->groups(), kCoarse);
@@ -104,29 +102,16 @@ class Vocabulary {
   const std::vector<uint32_t>& text_row() const { return coarse_tries(), text_row_; }
   const Trie& initial_trie() const {
     if (!initial_) return trie();
-    std::call_once(initial_built_, [this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
+    initial_built_([this] { initial_trie_ = std::make_unique<Trie>(initial_->make_trie()); });
     return *initial_trie_;
   }
   // The tokens with at least so many quotation marks, 1 to 3.
-  std::span<const uint32_t> quoting(size_t least) const {
-    std::call_once(quoting_found_, [this] {
-      std::array<std::vector<uint32_t>, 3> by_count;
-      for (uint32_t token = 0; token < size(); ++token) {
-        const std::string_view text = tokens_[token];
-        const size_t count = static_cast<size_t>(std::count(text.begin(), text.end(), '"'));
-        most_quotes_ = std::max(most_quotes_, count);
-        if (count) by_count[3 - std::min<size_t>(count, 3)].push_back(token);
-      }
-      for (size_t k = 0; k < 3; ++k) {
-        quoting_.insert(quoting_.end(), by_count[k].begin(), by_count[k].end());
-        quoting_ends_[k] = quoting_.size();
-      }
-    });
-    return std::span(quoting_).first(quoting_ends_[3 - least]);
-  }
+  std::span<const uint32_t> quoting(size_t least) const { return quoting_up_to(least == 3 ? 0 : 4 - least); }
+  // Those with at least two, and a byte behind which a name or an item begins.
+  std::span<const uint32_t> quoting_items() const { return quoting_up_to(1); }
   // The tokens with a comma; those with a quotation mark, too, if `quoting`.
   std::span<const uint32_t> separating(bool quoting) const {
-    std::call_once(separating_found_, [this] {
+    separating_found_([this] {
       for (const bool quotes : {true, false}) {
         for (uint32_t token = 0; token < size(); ++token) {
           const std::string_view text = tokens_[token];
@@ -143,7 +128,7 @@ class Vocabulary {
   // The tokens with more bytes than so many, which are at least kLong. O(tokens) the first time.
   static constexpr size_t kLong = 32;
   std::span<const uint32_t> longer_than(size_t bytes) const {
-    std::call_once(long_found_, [this] {
+    long_found_([this] {
       for (uint32_t token = 0; token < size(); ++token) {
         if (tokens_[token].size() > kLong) long_.push_back(token);
       }
@@ -159,17 +144,35 @@ class Vocabulary {
   }
 
  private:
+  // The tokens with quotation marks in four groups, the first so many and one: with three or more; with two, and a comma or an
+  // opening bracket; with two; with one.
+  std::span<const uint32_t> quoting_up_to(size_t group) const {
+    quoting_found_([this] {
+      std::array<std::vector<uint32_t>, 4> groups;
+      for (uint32_t token = 0; token < size(); ++token) {
+        const std::string_view text = tokens_[token];
+        const size_t count = static_cast<size_t>(std::count(text.begin(), text.end(), '"'));
+        most_quotes_ = std::max(most_quotes_, count);
+        if (count) groups[count > 2 ? 0 : count == 1 ? 3 : text.find_first_of(",[{") != text.npos ? 1 : 2].push_back(token);
+      }
+      for (size_t k = 0; k < groups.size(); ++k) {
+        quoting_.insert(quoting_.end(), groups[k].begin(), groups[k].end());
+        quoting_ends_[k] = quoting_.size();
+      }
+    });
+    return std::span(quoting_).first(quoting_ends_[group]);
+  }
+
   TokenBytes tokens_;
   std::unique_ptr<TokenBytes> initial_;
   std::vector<uint32_t> eos_;
   bool start_absorbs_, complete_ = false;
-  mutable std::once_flag built_, initial_built_, quoting_found_, separating_found_, long_found_, coarse_made_;
+  mutable Once built_, initial_built_, quoting_found_, separating_found_, long_found_, coarse_made_;
   mutable std::vector<uint32_t> quoting_, long_;
-  mutable std::array<size_t, 3> quoting_ends_{};
+  mutable std::array<size_t, 4> quoting_ends_{};
   mutable std::vector<uint32_t> separating_;
   mutable size_t separating_quoting_ = 0, most_quotes_ = 0;
   mutable std::unique_ptr<Trie> trie_, initial_trie_;
-  mutable std::atomic<const Trie*> known_trie_{nullptr};  // asked for at every step of some walks
   mutable std::vector<ByteGroups> groups_;
   mutable std::vector<CoarseTrie> coarse_;
   mutable std::atomic<size_t> coarse_bytes_ = 0;
