@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "expr.hpp"
+#include "least_lengths.hpp"
 #include "trie.hpp"
 
 namespace tokenfst {
@@ -27,11 +27,12 @@ class Chains {
   static bool begins(const Arena& arena, NodeId id) { return begins_with_letter(arena, id) || offers_letters(arena, id); }
 
   // Reads chains from the node `top` of the trie on. Calls take(node) for each node that is reached within them or at their
-  // ends, and lists the ends that nodes lie below. False where more than `limit` nodes are reached.
+  // ends, and lists the ends that nodes lie below. False where more than `limit` nodes are reached, or no letter is worth it.
   template <class Take>
   bool read(Arena& arena, const Trie& trie, NodeId chains, uint32_t top, uint32_t limit, std::vector<Exit>& exits, Take&& take) {
     places_.clear();
     enter(arena, top, chains, exits);
+    if (places_.empty()) return false;
     while (!places_.empty()) {
       const Place at = places_.back();
       places_.pop_back();
@@ -63,6 +64,8 @@ class Chains {
   }
 
  private:
+  static constexpr size_t kFew = 3;  // letters: without them, whether others have a word may take a search at each place
+
   struct Place {
     uint32_t node;
     uint32_t machine;  // kNone: the letter is a byte
@@ -91,12 +94,20 @@ class Chains {
       exits.push_back({node, id});
       return;
     }
+    const size_t before = places_.size();
     members_.assign(arena.list(choice).begin(), arena.list(choice).end());
     std::erase_if(members_, [&](NodeId& member) {
       member = arena.concat(member, rest);
       return enter_letter(arena, node, member);
     });
-    if (!members_.empty()) exits.push_back({node, arena.any_of(members_)});
+    if (members_.empty()) return;
+    const NodeId others = arena.any_of(members_);
+    if (has_word(arena, others) || places_.size() - before > kFew) {
+      exits.push_back({node, others});
+    } else {
+      places_.resize(before);
+      exits.push_back({node, id});
+    }
   }
   bool enter_letter(const Arena& arena, uint32_t node, NodeId id) {
     const Node& at = arena[id];

@@ -106,19 +106,28 @@ class Loosened {
     switch (node.kind) {
       case Kind::Concat: {
         std::vector<Bounds> parts;
+        bool loosened = false;
         NodeId rest = id;
-        for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) parts.push_back(of(arena_[rest].a));
-        Bounds all = of(rest);
+        auto part = [&](NodeId at) {
+          const Bounds bounds = of(at);
+          loosened |= bounds.few != at || bounds.any != at;
+          return bounds;
+        };
+        for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) parts.push_back(part(arena_[rest].a));
+        Bounds all = part(rest);
+        if (!loosened) return {id, id};
         for (; !parts.empty(); parts.pop_back()) all = {arena_.concat(parts.back().few, all.few), arena_.concat(parts.back().any, all.any)};
         return all;
       }
       case Kind::Or:
       case Kind::And: {
-        std::vector<NodeId> few(arena_.list(id).begin(), arena_.list(id).end()), any = few;
-        for (size_t k = 0; k < few.size(); ++k) {
-          const Bounds part = of(few[k]);
+        const std::vector<NodeId> members(arena_.list(id).begin(), arena_.list(id).end());
+        std::vector<NodeId> few = members, any = members;
+        for (size_t k = 0; k < members.size(); ++k) {
+          const Bounds part = of(members[k]);
           few[k] = part.few, any[k] = part.any;
         }
+        if (few == members && any == members) return {id, id};
         if (node.kind == Kind::Or) return {arena_.any_of(few), arena_.any_of(any)};
         return {arena_.all_of(few), arena_.all_of(any)};
       }
