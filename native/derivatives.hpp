@@ -486,10 +486,10 @@ class Derivatives {
   Arena& arena_;
   Selections selections_;
   Unordered unordered_;
-  Moves pool_;
-  std::vector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
+  ReusedVector<Move> pool_;
+  ReusedVector<std::pair<uint32_t, uint32_t>> memo_;  // first move in the pool and how many
   std::unordered_map<NodeId, NodeId> boundaries_;
-  std::vector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it
+  ReusedVector<uint64_t> seen_;                       // by node: the last search for look-behinds that met it
   uint64_t search_ = 0;
   std::vector<NodeId> unfolding_;                    // variables, outermost first
   size_t outermost_cut_ = kNone;                     // the outermost of them that was met again

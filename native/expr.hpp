@@ -485,10 +485,11 @@ class Arena {
     NodeId a = kEmpty, b = kEmpty, result = kEmpty;
   };
 
-  std::vector<Node> nodes_;
+  ReusedVector<Node> nodes_;
   HashIndex index_;
-  std::vector<uint32_t> pool_, spine_;
-  std::vector<Nested> nested_ = std::vector<Nested>(256);  // a power of two
+  ReusedVector<uint32_t> pool_;
+  std::vector<uint32_t> spine_;
+  ReusedVector<Nested> nested_ = ReusedVector<Nested>(256);  // a power of two
   uint32_t nesting_ = 0, ticks_ = 0;
   std::function<void()> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat

@@ -358,8 +358,8 @@ class FragmentBuilder {
   std::vector<const State*> step_;
   std::vector<uint16_t> counts_;
   std::vector<uint8_t> exits_;
-  std::vector<Inside> inside_;
-  std::vector<Strings> outside_;
+  ReusedVector<Inside> inside_;
+  ReusedVector<Strings> outside_;
   std::vector<std::string_view> suffixes_;
   std::vector<uint32_t> entry_tokens_;
   std::vector<uint16_t> completed_;

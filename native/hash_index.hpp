@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
+#include "reused_memory.hpp"
 
 namespace tokenfst {
 
@@ -26,7 +26,7 @@ class HashIndex {
   }
   void add(uint32_t hash, uint32_t number) {
     if (++size_ * 2 > slots_.size()) {
-      const std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots_.size() * 2));
+      const ReusedVector<Slot> before = std::exchange(slots_, ReusedVector<Slot>(slots_.size() * 2));
       for (const Slot& slot : before) {
         if (slot.number != kNothing) place(slot);
       }
@@ -45,7 +45,7 @@ class HashIndex {
     slots_[at] = made;
   }
 
-  std::vector<Slot> slots_ = std::vector<Slot>(512);  // a power of two
+  ReusedVector<Slot> slots_ = ReusedVector<Slot>(512);  // a power of two
   size_t size_ = 0;
 };
 

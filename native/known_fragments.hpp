@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "canonical_keys.hpp"
 #include "fragment_builder.hpp"
 #include "walks.hpp"
 
@@ -20,30 +21,25 @@ class KnownFragments {
 
   // The fragment that begins behind the node `top` of the vocabulary's trie; null where it is not known.
   std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) {
-    auto [it, fresh] = known_.try_emplace(slot_of(at, top), nullptr);
-    if (fresh) {
-      std::string key = key_of(at, top);
-      if (!key.empty()) it->second = vocabulary_.fragments().find(key);
-      if (it->second) bytes_held_ += it->second->memory();
-    }
-    return it->second;
+    return entry(at, top).fragment;
   }
   // The same, built where it is not known.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
-    find(at, top);
-    auto& slot = known_[slot_of(at, top)];
-    if (!slot || (slot->crowded && !slot->usable && !at.open)) {
-      slot = build(at, top);
-      bytes_held_ += slot->memory();
-      if (std::string key = key_of(at, top); !key.empty()) vocabulary_.fragments().insert(key, slot);
+    auto& [fragment, key] = entry(at, top);
+    if (!fragment || (fragment->crowded && !fragment->usable && !at.open)) {
+      if (key.empty()) key = key_of(at, top);
+      fragment = build(at, top);
+      bytes_held_ += fragment->memory();
+      if (!key.empty()) vocabulary_.fragments().insert(key, fragment);
+      key = {};
     }
-    return slot;
+    return fragment;
   }
   // The tokens whose bytes are a word of `text`; usable where there are any.
   std::shared_ptr<const Fragment> class_of(NodeId text) {
     auto& slot = classes_[text];
     if (slot) return slot;
-    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), canonical_key(arena, text)); });
+    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), keys_.of(arena, text)); });
     if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
     if (!slot) {
       auto made = std::make_shared<Fragment>();
@@ -64,7 +60,22 @@ class KnownFragments {
     bytes_held_ += slot->memory();
     return slot;
   }
+
  private:
+  struct Known {
+    std::shared_ptr<const Fragment> fragment;  // null: not known
+    std::string key = {};                      // under which it will be shared; empty where it is known, or never will
+  };
+
+  Known& entry(const Split& at, uint32_t top) {
+    auto [it, fresh] = known_.try_emplace(slot_of(at, top));
+    Known& known = it->second;
+    if (!fresh) return known;
+    known.key = key_of(at, top);
+    if (!known.key.empty()) known.fragment = vocabulary_.fragments().find(known.key);
+    if (known.fragment) bytes_held_ += known.fragment->memory(), known.key = {};
+    return known;
+  }
   std::shared_ptr<const Fragment> build(Split at, uint32_t top) {
     auto built = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
     if (at.least == kEmpty || !built->usable) return built;
@@ -78,10 +89,10 @@ class KnownFragments {
   }
   std::string key_of(const Split& at, uint32_t top) {
     return bytes_.with_arena([&](const Arena& arena) {
-      std::string key = canonical_key(arena, at.fragment);
+      std::string key = keys_.of(arena, at.fragment);
       if (key.empty()) return key;
       const uint32_t length = static_cast<uint32_t>(key.size());
-      if (at.least != kEmpty) key += canonical_key(arena, at.least);
+      if (at.least != kEmpty) key += keys_.of(arena, at.least);
       key.append(reinterpret_cast<const char*>(&length), sizeof length);
       return key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
     });
@@ -91,7 +102,8 @@ class KnownFragments {
   const Vocabulary& vocabulary_;
   SelfLoops loops_;
   std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
-  std::map<Slot, std::shared_ptr<const Fragment>> known_;
+  std::map<Slot, Known> known_;
+  CanonicalKeys keys_;
   size_t bytes_held_ = 0;
 };
 

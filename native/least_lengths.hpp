@@ -90,7 +90,7 @@ class LeastLengths {
   }
 
   const Arena& arena_;
-  std::vector<uint32_t> known_;  // by node; kNone: not looked at
+  ReusedVector<uint32_t> known_;  // by node; kNone: not looked at
   std::unordered_map<const Machine*, std::vector<uint32_t>> machines_;
 };
 

@@ -39,7 +39,7 @@ class MaskMaker {
     }
     scratch_.assign(pool_.words(), 0);
     for (const auto& row : gathered.rows) {
-      row_scratch_ = row.tokens->words;
+      row_scratch_.assign(row.tokens->words.begin(), row.tokens->words.end());
       for (uint32_t token : row.removed) row_scratch_[token >> 5] &= ~(1u << (token & 31));
       for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] |= row_scratch_[i];
     }
@@ -80,8 +80,8 @@ class MaskMaker {
 
   MaskPool& pool_;
   std::unordered_map<const TokenRow*, uint32_t> bases_;  // pool rows of fragments' rows
-  std::vector<uint32_t> scratch_, row_scratch_;
-  std::vector<uint64_t> present_, touched_;  // of tokens that are being sorted, else 0
+  ReusedVector<uint32_t> scratch_, row_scratch_;
+  ReusedVector<uint64_t> present_, touched_;  // of tokens that are being sorted, else 0
 };
 
 }  // namespace tokenfst

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <deque>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -98,9 +98,7 @@ class MaskPool {
       return mask.base_index == base_index && std::ranges::equal(std::span(mask.flips, mask.num_flips), flips);
     });
     if (known != HashIndex::kNothing) return known;
-    uint32_t* own = allocate(flips.size());
-    std::ranges::copy(flips, own);
-    const MaskId id = adopt(base_index, own, static_cast<uint32_t>(flips.size()));
+    const MaskId id = adopt(base_index, keep(flips), static_cast<uint32_t>(flips.size()));
     index_.add(static_cast<uint32_t>(hash), id);
     return id;
   }
@@ -114,9 +112,7 @@ class MaskPool {
     }
     const uint64_t hash = hash_of_row({row, words_});
     if (const uint32_t known = known_row(row, hash)) return add(known, {});
-    uint32_t* own = allocate(words_);
-    std::memcpy(own, row, words_ * 4);
-    return add(adopt_row(own, hash, count_of_row({own, words_})), {});
+    return add(adopt_row(keep({row, words_}), hash, count_of_row({row, words_})), {});
   }
 
   // Registers a dense row, which stays owned by the caller, as a base. Of equal rows the first serves.
@@ -144,6 +140,7 @@ class MaskPool {
 
  private:
   static constexpr size_t kBasesTried = 8;
+  static constexpr size_t kBlock = 16384;  // words
 
   uint32_t adopt_row(const uint32_t* row, uint64_t hash, uint32_t count) {
     rows_.push_back(row);
@@ -169,17 +166,15 @@ class MaskPool {
     return true;
   }
 
-  uint32_t* allocate(size_t count) {
-    if (count > free_) {
-      free_ = std::max<size_t>(count, 16384);
-      blocks_.emplace_back(new uint32_t[free_]);
-      next_ = blocks_.back().get();
-      owned_bytes_ += free_ * 4;
+  // A copy that stays where it is.
+  const uint32_t* keep(std::span<const uint32_t> words) {
+    if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < words.size()) {
+      blocks_.emplace_back().reserve(std::max<size_t>(words.size(), kBlock));
+      owned_bytes_ += blocks_.back().capacity() * 4;
     }
-    uint32_t* result = next_;
-    next_ += count;
-    free_ -= count;
-    return result;
+    auto& block = blocks_.back();
+    block.insert(block.end(), words.begin(), words.end());
+    return block.data() + block.size() - words.size();
   }
 
   size_t vocab_size_, words_;
@@ -188,9 +183,8 @@ class MaskPool {
   std::vector<uint32_t> row_counts_;
   HashIndex index_;
   std::unordered_multimap<uint64_t, uint32_t> row_index_;
-  std::vector<std::unique_ptr<uint32_t[]>> blocks_;
-  uint32_t* next_ = nullptr;
-  size_t free_ = 0, owned_bytes_ = 0;
+  std::deque<ReusedVector<uint32_t>> blocks_;  // which do not grow
+  size_t owned_bytes_ = 0;
 };
 
 }  // namespace tokenfst

@@ -11,7 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <memory>
+
+#include "reused_memory.hpp"
 
 namespace tokenfst {
 
@@ -30,21 +31,21 @@ class Rows {
  public:
   // A row of so many columns, all DEAD.
   State* add(uint32_t columns) {
-    const size_t per_block = std::max<size_t>(1, kBlock / (columns * sizeof(State)));
-    if (blocks_.empty() || used_ == per_block) {
-      blocks_.emplace_back(new State[per_block * columns]());
-      memory_ += per_block * columns * sizeof(State);
-      used_ = 0;
+    if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < columns) {
+      blocks_.emplace_back().reserve(std::max<size_t>(columns, kBlock));
+      memory_ += blocks_.back().capacity() * sizeof(State);
     }
-    return blocks_.back().get() + columns * used_++;
+    auto& block = blocks_.back();
+    block.resize(block.size() + columns);
+    return block.data() + block.size() - columns;
   }
   size_t memory() const { return memory_; }
 
  private:
-  static constexpr size_t kBlock = 65536;  // bytes
+  static constexpr size_t kBlock = 16384;  // entries
 
-  std::deque<std::unique_ptr<State[]>> blocks_;
-  size_t used_ = 0, memory_ = 0;
+  std::deque<ReusedVector<State>> blocks_;  // which do not grow
+  size_t memory_ = 0;
 };
 
 }  // namespace tokenfst

@@ -334,7 +334,7 @@ class Settler {
   Arena& arena_;
   StableVector<Frame> frames_;
   std::unordered_map<NodeId, uint32_t> frame_index_;
-  std::vector<Segment> cuts_;  // by list; body kNone: not cut yet
+  ReusedVector<Segment> cuts_;  // by list; body kNone: not cut yet
   std::vector<NodeId> spine_, tops_;
   // Of one call:
   std::vector<StackOp> ops_;

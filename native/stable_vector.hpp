@@ -8,7 +8,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
+
+#include "reused_memory.hpp"
 
 namespace tokenfst {
 
@@ -19,7 +22,12 @@ class StableVector {
   StableVector(const StableVector&) = delete;
   StableVector& operator=(const StableVector&) = delete;
   ~StableVector() {
-    for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
+    for (size_t k = 0; k < std::size(chunks_); ++k) {
+      T* const chunk = chunks_[k].load(std::memory_order_relaxed);
+      if (!chunk) continue;
+      std::destroy_n(chunk, kFirst << k);
+      Reused<T>().deallocate(chunk, kFirst << k);
+    }
   }
 
   size_t size() const { return size_.load(std::memory_order_acquire); }
@@ -30,7 +38,11 @@ class StableVector {
   size_t grow() {
     size_t index = size_.load(std::memory_order_relaxed);
     int k = chunk_of(index);
-    if (!chunks_[k].load(std::memory_order_relaxed)) chunks_[k].store(new T[kFirst << k](), std::memory_order_release);
+    if (!chunks_[k].load(std::memory_order_relaxed)) {
+      T* const chunk = Reused<T>().allocate(kFirst << k);
+      std::uninitialized_value_construct_n(chunk, kFirst << k);
+      chunks_[k].store(chunk, std::memory_order_release);
+    }
     size_.store(index + 1, std::memory_order_release);
     return index;
   }
