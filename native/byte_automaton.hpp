@@ -448,7 +448,7 @@ class ByteAutomaton {
     return all;
   }
 
-  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
 
   // Exclusive use of the arena for one call, whose clock starts where its budget is first checked: most calls end before.
   std::unique_lock<std::mutex> enter() {
@@ -479,7 +479,7 @@ class ByteAutomaton {
   std::vector<std::pair<NodeId, std::string>> labels_;
   Columns columns_{{}, 0, 0, kNone};
   StableVector<StateInfo> states_;
-  std::vector<State> state_index_;  // by expression
+  ReusedVector<State> state_index_;  // by expression
   Rows rows_;
   Leaps leaps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@ class ByteDerivatives {
     static Letter byte(uint8_t byte) { return {uint32_t{byte} >> 6, 1ull << (byte & 63)}; }
     static Letter symbol(uint32_t symbol) { return {4, 1ull << symbol}; }
     bool in(const ByteSet& set) const { return (set.words[word] & bit) != 0; }
+    uint32_t code() const { return word << 6 | static_cast<uint32_t>(std::countr_zero(bit)); }
   };
   struct Left {
     NodeId node;
@@ -38,6 +40,8 @@ class ByteDerivatives {
     return left_of(id, letter);
   }
 
+  size_t memory() const { return known_.capacity() * sizeof(Known); }
+
   // The letters behind which anything is left; more, where nothing but a derivative can tell.
   ByteSet readable(NodeId id) {
     room_ = &StackRoom::of_thread();
@@ -46,13 +50,24 @@ class ByteDerivatives {
 
  private:
   static constexpr uint32_t kWide = 16;  // members of a union
+  static constexpr size_t kKept = 1024;  // a power of two
 
   Left left_of(NodeId id, Letter letter) {
     const Node node = arena_[id];
     if (node.kind == Kind::Set) return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
+    if (id == kEpsilon) return {kEmpty, arena_.everything()};
     if (by_moves(id, node)) return after_move(id, letter);
+    if (known_.empty()) known_.resize(kKept);
+    Known& known = known_[mix(0, uint64_t{id} << 9 | letter.code()) & (kKept - 1)];
+    if (known.id == id && known.letter == letter.code()) return known.left;
     room_->check();
     arena_.tick();
+    const uint64_t cut = cut_;
+    const Left left = find(id, node, letter);
+    if (cut == cut_) known = {id, letter.code(), left};
+    return left;
+  }
+  Left find(NodeId id, const Node& node, Letter letter) {
     switch (node.kind) {
       case Kind::Concat: {
         if (!arena_[node.a].nullable) {
@@ -93,7 +108,7 @@ class ByteDerivatives {
         return all;
       }
       case Kind::Call: {
-        if (is_called(id)) return after_move(id, letter);
+        if (is_called(id)) return ++cut_, after_move(id, letter);
         const Calling guard(calls_, id);
         const Left left = left_of(arena_.rule(node.a), letter);
         return {arena_.concat(left.node, arena_.returning()), left.same};
@@ -176,6 +191,14 @@ class ByteDerivatives {
   const StackRoom* room_ = nullptr;  // of the thread whose call it is
   std::vector<NodeId> lefts_;
   std::vector<NodeId> calls_;  // outermost first
+  uint64_t cut_ = 0;           // how often a call was met within itself: then what is left was found in another way
+  // What was found last: the parts of one expression are those of many.
+  struct Known {
+    NodeId id = kNone;
+    uint32_t letter;
+    Left left;
+  };
+  ReusedVector<Known> known_;
 };
 
 }  // namespace tokenfst
