@@ -134,14 +134,12 @@ class ByteAutomaton {
     info.arrival.store(effect ? PushDown::kPasses : stacks);
   }
   // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
-  bool keeps_stacks(State from, State raw) {
-    if (!pushdown_) return true;
-    uint8_t arrival = states_[raw].arrival.load(std::memory_order_acquire);
-    if (arrival == PushDown::kUnknown) arrival = prepare(raw);
-    return arrival == states_[from].stacks;
-  }
+  bool keeps_stacks(State from, State raw) { return !pushdown_ || arrival(raw, states_[raw]) == states_[from].stacks; }
   // The same, and there are no marks to pass.
-  bool rests(State from, State raw) { return !states_[raw].marked && keeps_stacks(from, raw); }
+  bool rests(State from, State raw) {
+    const StateInfo& info = states_[raw];
+    return !info.marked && (!pushdown_ || arrival(raw, info) == states_[from].stacks);
+  }
   uint32_t num_stacks(State state) const { return states_[state].stacks; }
   // Null: none.
   const Effect* effect(State raw) const {
@@ -267,6 +265,7 @@ class ByteAutomaton {
     info.node = node;
     info.accepting = arena_[node].nullable;
     info.marked = arena_[node].has(kMarkAhead);
+    if (!arena_[node].has(kHasMark)) info.arrival.store(0, std::memory_order_relaxed);  // nothing lies below
     if (node == kEmpty) {
       info.life.store(Life::Dead);
       info.row.store(rows_.add(num_classes()), std::memory_order_release);
@@ -383,6 +382,10 @@ class ByteAutomaton {
     return true;
   }
 
+  uint8_t arrival(State raw, const StateInfo& info) {
+    const uint8_t known = info.arrival.load(std::memory_order_acquire);
+    return known == PushDown::kUnknown ? prepare(raw) : known;
+  }
   // Finds out how a target of steps settles, when someone first steps there.
   uint8_t prepare(State raw) {
     auto lock = enter();

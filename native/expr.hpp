@@ -147,6 +147,7 @@ class Arena {
     NestingGuard guard(*this);
     tick();
     std::vector<NodeId> args;
+    args.reserve(parts.size());
     for (NodeId part : parts) {
       if (nodes_[part].kind == Kind::And) {
         auto inner = list(part);

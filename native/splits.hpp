@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -239,9 +240,10 @@ Split split_intersection(Arena& arena, NodeId element, NodeId rest);
 // Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows. Few
 // bytes before a loop make its tokens few, unless it `begins_narrow` anyway.
 inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
-  constexpr int kMaxHeads = 2;
+  constexpr size_t kMaxHeads = 2;
   constexpr int kNarrow = 4;
-  std::vector<NodeId> heads;
+  std::array<NodeId, kMaxHeads> heads;
+  size_t num_heads = 0;
   NodeId rest = id;
   for (;;) {
     bool last = arena[rest].kind != Kind::Concat;
@@ -249,11 +251,11 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     rest = last ? kEpsilon : arena[rest].b;
     const Node node = arena[element];
     if (node.has(kHasCall | kHasMark | kHasToken) || node.kind == Kind::Unordered) return {};
-    if (node.kind == Kind::And && heads.empty()) return split_intersection(arena, element, rest);
-    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && heads.empty() && !begins_narrow) return {};
+    if (node.kind == Kind::And && num_heads == 0) return split_intersection(arena, element, rest);
+    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && num_heads == 0 && !begins_narrow) return {};
     if (node.kind != Kind::Repeat) {
-      if (last || heads.size() == kMaxHeads) return {};
-      heads.push_back(element);
+      if (last || num_heads == kMaxHeads) return {};
+      heads[num_heads++] = element;
       continue;
     }
     Split found;
@@ -266,7 +268,7 @@ inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
     found.high = node.high;
     NodeId loop = found.counted ? arena.repeat(node.a, 0, kUnbounded) : element;
     found.loop = found.fragment = arena.concat(loop, terminator);
-    for (size_t k = heads.size(); k-- > 0;) found.fragment = arena.concat(heads[k], found.fragment);
+    while (num_heads > 0) found.fragment = arena.concat(heads[--num_heads], found.fragment);
     found.rest = rest;
     return found;
   }
