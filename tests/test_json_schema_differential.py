@@ -33,7 +33,27 @@ LONG = settings(max_examples=5_000, deadline=None, suppress_health_check=list(He
 
 
 def judge(schema: Any) -> Any:
-    return jsonschema.Draft202012Validator(schema, format_checker=FORMATS)
+    return jsonschema.Draft202012Validator(in_python(schema), format_checker=FORMATS)
+
+
+def in_python(schema: Any) -> Any:
+    """The schema with its patterns as the library reads them, by ``re``: there ``.`` lacks a newline only, and ``$`` is
+    before one at the end, too."""
+
+    def spelled(pattern: str) -> str:
+        others = {".": r"[^\n\r\u2028\u2029]", "$": r"\Z"}
+        return re.sub(r"\\.|\[[^]]*\]|.", lambda found: others.get(found[0], found[0]), pattern)
+
+    if isinstance(schema, list):
+        return [in_python(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: in_python(each) for name, each in schema.items()}
+    if isinstance(made.get("pattern"), str):
+        made["pattern"] = spelled(made["pattern"])
+    if isinstance(made.get("patternProperties"), dict):
+        made["patternProperties"] = {spelled(name): each for name, each in made["patternProperties"].items()}
+    return made
 
 
 def is_in(constraint: Any, schema: Any, value: Any) -> bool:
