@@ -51,6 +51,7 @@ class Record:
     an advance, for each token of all documents. ``refused``: why it did not compile. ``trouble``: ``"timeout"``,
     ``"crash"``, or the error in the midst of a walk. Then numbers of documents: invalid ones that were accepted; valid
     ones that were rejected, but are accepted with their members in another order; other valid ones that were rejected.
+    ``moved``: for each of the former, where an order that is accepted first differs from the document's.
     """
 
     schema: str
@@ -62,6 +63,7 @@ class Record:
     accepts_invalid: list[int] = field(default_factory=list)
     other_order: list[int] = field(default_factory=list)
     rejects_valid: list[int] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
     memory: int | None = None
 
     @property
@@ -202,9 +204,27 @@ def explain(made: Record, walk: Walk, row: dict[str, Any], encode: Encode, end: 
         data = row["tests"][number]["data"]
         with suppress(Exception):  # the tests' twin reads neither every draft nor schemas that are none
             data = ordered(data, [schema], schema)
-        if in_some_order(walk, data, encode, end):
+        if (text := accepted_order(walk, data, encode, end)) is not None:
             made.rejects_valid.remove(number)
             made.other_order.append(number)
+            made.moved.append(
+                first_moved(row["tests"][number]["data"], json.loads(text)) or "members that repeat"
+            )
+
+
+def first_moved(given: Any, accepted: Any, pointer: str = "") -> str | None:
+    """Where two values first have their members in another order, and which come there."""
+    if isinstance(given, dict):
+        for before, after in zip(given, accepted, strict=True):
+            if before != after:
+                return f"#{pointer}: {json.dumps(after)} before {json.dumps(before)}"
+        names = {name: name.replace("~", "~0").replace("/", "~1") for name in given}
+        parts = [(given[name], accepted[name], f"{pointer}/{written}") for name, written in names.items()]
+    elif isinstance(given, list):
+        parts = [(*both, f"{pointer}/{k}") for k, both in enumerate(zip(given, accepted, strict=True))]
+    else:
+        return None
+    return next(filter(None, (first_moved(*part) for part in parts)), None)
 
 
 def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> bool:
@@ -229,8 +249,8 @@ def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> 
     return True
 
 
-def in_some_order(walk: Walk, value: Any, encode: Encode, end: int) -> bool:
-    """Whether the document is accepted with the members of its objects in some order.
+def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | None:
+    """The document with the members of its objects in an order that is accepted, if one is found.
 
     A search with backtracking: members are tried one after the other behind what was accepted so far. It gives up
     after ``ORDER_PROBES`` attempts or ``ORDER_SECONDS``.
@@ -271,8 +291,8 @@ def in_some_order(walk: Walk, value: Any, encode: Encode, end: int) -> bool:
             yield from items(text, rest[1:], ", ")
 
     with suppress(ValueError):
-        return any(viable(text, end) for text in spelled(value, ""))
-    return False
+        return next((text for text in spelled(value, "") if viable(text, end)), None)
+    return None
 
 
 def _told(error: Exception) -> str:

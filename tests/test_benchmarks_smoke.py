@@ -181,6 +181,12 @@ def test_a_schema_is_walked_along_its_documents_and_judged(modules: Any) -> None
     assert len(record.steps) == whole + len('{"a": "') + len('{"b') + other + len('{"a": "')
     runner.explain(record, walk, ROW, encode, 256)
     assert (record.other_order, record.rejects_valid) == ([2], [4])
+    assert record.moved == ['#: "a" before "b"']
+    assert (
+        runner.first_moved({"a/b": [{"x": 1, "y": 2}]}, {"a/b": [{"y": 2, "x": 1}]})
+        == '#/a~1b/0: "y" before "x"'
+    )
+    assert runner.first_moved([{"x": 1}], [{"x": 1}]) is None
     refused, walk = runner.measured(ours, ROW | {"schema": {"type": "nothing"}}, encode, 256, 0.0)
     assert refused.refused and refused.first_mask is None and walk is None
 
