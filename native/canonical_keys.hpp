@@ -41,6 +41,8 @@ class CanonicalKeys {
     return std::string(reinterpret_cast<const char*>(words_.data()), words_.size() * 4);
   }
 
+  size_t memory() const { return numbers_.capacity() * 8 + words_.capacity() * 4; }
+
  private:
   static constexpr size_t kLargeMachine = 4096;
 

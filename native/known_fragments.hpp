@@ -15,14 +15,12 @@ class KnownFragments {
  public:
   KnownFragments(ByteAutomaton& bytes, const Vocabulary& vocabulary) : bytes_(bytes), vocabulary_(vocabulary), loops_(bytes) {}
 
-  size_t memory() const { return bytes_held_ + loops_.memory(); }
+  size_t memory() const { return bytes_held_ + loops_.memory() + keys_.memory(); }
   size_t size() const { return known_.size(); }
   SelfLoops& loops() { return loops_; }
 
   // The fragment that begins behind the node `top` of the vocabulary's trie; null where it is not known.
-  std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) {
-    return entry(at, top).fragment;
-  }
+  std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) { return entry(at, top).fragment; }
   // The same, built where it is not known.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
     auto& [fragment, key] = entry(at, top);
