@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NATIVE := CMakeLists.txt $(wildcard native/*.hpp native/*.cpp)
 
-.PHONY: help install demo test soak lint format typecheck bench docs clean
+SECONDS ?= 600
+
+.PHONY: help install demo test soak sanitize fuzz lint format typecheck bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,8 +29,16 @@ demo: $(STAMP) ## the main job, end to end, on a real vocabulary
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
-soak: $(STAMP) ## the long randomized runs
-	$(BIN)/python -m pytest -n 2 -m soak $(ARGS)
+soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
+	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
+
+sanitize: $(STAMP) ## the tests with the core under AddressSanitizer and UBSan, then its threads under ThreadSanitizer
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.sanitized address -- pytest -q $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.sanitized thread -- pytest -q tests/hostile/test_hostile_threads.py
+
+fuzz: $(STAMP) ## all fuzz targets for SECONDS in all (600); one: make fuzz NAME=regex SECONDS=3600
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris>=3" || echo "atheris is not to be had: mutating blindly"
+	$(BIN)/python -m tests.fuzz $(NAME) --seconds $(SECONDS)
 
 lint: $(STAMP) ## ruff: errors, imports, formatting
 	$(BIN)/ruff check .

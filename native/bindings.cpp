@@ -30,6 +30,9 @@
 #include "spelling_bindings.hpp"
 #include "suffix_bindings.hpp"
 #include "word_room.hpp"
+#ifdef TOKENFST_STRESS
+#include "stress_bindings.hpp"
+#endif
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -492,4 +495,7 @@ NB_MODULE(_native, m) {
   bind_logits(m);
   bind_device(m);
   bind_suffix_automaton(m);
+#ifdef TOKENFST_STRESS
+  bind_stress(m);
+#endif
 }

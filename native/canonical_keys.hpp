@@ -77,7 +77,7 @@ class CanonicalKeys {
   void put_all(const T& values) {
     const size_t bytes = values.size() * sizeof(values[0]), at = words_.size();
     words_.resize(at + (bytes + 3) / 4, 0);
-    std::memcpy(words_.data() + at, values.data(), bytes);
+    if (bytes > 0) std::memcpy(words_.data() + at, values.data(), bytes);  // the address of nothing may be null
   }
   void tell(const Arena& arena, NodeId id) {
     const Node& node = arena[id];

@@ -5,8 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from support.shards import (
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_runtest_setup,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
 
 from tokenfst import Vocabulary, load_vocabulary
+
+__all__ = [
+    "pytest_addoption",
+    "pytest_collection_modifyitems",
+    "pytest_runtest_setup",
+    "pytest_terminal_summary",
+    "pytest_testnodedown",
+]
 
 
 @pytest.fixture(scope="session")
