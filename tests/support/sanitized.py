@@ -1,8 +1,8 @@
-"""Run a command with the native core built under a sanitizer: ``python -m tests.support.sanitized address -- pytest ...``.
+"""Run a module with the native core built under a sanitizer: ``python -m tests.support.sanitized address -- pytest``.
 
 ``address`` is AddressSanitizer with UndefinedBehaviorSanitizer, ``thread`` is ThreadSanitizer. The core is built into
-``build/sanitize/NAME`` with a virtual environment beside it, in which the package is a tree of links and everything else
-comes from the environment that this runs in. The command's first word is a module: ``pytest`` is ``python -m pytest``.
+``build/sanitize/NAME`` with a virtual environment beside it, in which the package is a tree of links and everything
+else comes from the environment that this runs in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SANITIZERS = {"address": "address;undefined", "thread": "thread"}
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
 OPTIONS = {
-    # CPython frees little of what it holds at its end, and some of its extension modules throw C++ exceptions of their own.
+    # CPython frees little of what it holds at its end: leaks cannot be judged.
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     # Races in programs that are not built with the sanitizer (the interpreter, torch) cannot be judged.

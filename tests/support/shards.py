@@ -1,9 +1,10 @@
 """Pytest options that run a part of the tests, and keep a record of which parts have run.
 
-``--shard 3/12`` runs the third of twelve parts; ``--shard commit/12`` takes the part that the commit's hash chooses. A part is
-chosen by each test's name, so it does not change when other tests come or go. ``--record FILE`` adds a line of JSON for each
-test that ran, ``--left`` leaves out the tests that passed according to that file, and ``--stop-after SECONDS`` starts no test
-later than that. The summary at the end says what ran, for how long, and how much is left.
+``--shard=3/12`` runs the third of twelve parts; ``--shard=commit/12`` takes the part that the commit's hash chooses. A
+part is chosen by each test's name, so it does not change when other tests come or go. ``--record=FILE`` adds a line of
+JSON for each test that ran, ``--left`` leaves out the tests that passed according to that file, and
+``--stop-after=SECONDS`` starts no test later than that. The summary at the end says what ran, for how long, and how
+much is left.
 """
 
 from __future__ import annotations
