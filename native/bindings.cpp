@@ -419,7 +419,7 @@ void bind_matcher(nb::module_& m) {
 
 Made by ``TokenAutomaton.matcher(max_tokens=None)``. Masking, advancing and rolling back cost the same however long the
 text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint32_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
+      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
            nb::call_guard<nb::gil_scoped_release>())
       .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
            R"(Advance by one token. False, and nothing changes, where the token is not allowed.
@@ -453,7 +453,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
             if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
             self.rollback(static_cast<size_t>(count));
           }, "num_tokens"_a = 1, "Undo the last tokens. Raises RollbackError where fewer were accepted.")
-      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
+      .def("fork", &Matcher::fork, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
       .def("reset", &Matcher::reset, "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")

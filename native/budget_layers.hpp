@@ -97,6 +97,7 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
     uint32_t last_distance = kUnreachable;
     for (auto& [token, target] : automaton.arcs(q)) {
       const uint32_t farthest = automaton.distance({target}, stacks);
+      if (farthest == kUnreachable) continue;  // of an artifact with a false distance
       if (farthest != last_distance) last = &reached[last_distance = farthest];
       last->push_back(token);
     }

@@ -272,7 +272,7 @@ class TokenAutomaton : protected TokenDistances {
     Info& entry = info(config.state);
     uint32_t value = id;
     if (bytes_->is_pushdown()) {
-      value = mask_tree_.keep(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked, id);
+      value = mask_tree_.keep(mask_tree_.make_place(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked), id);
       ++mask_leaves_;
     }
     if (entry.mask.load() == 0) ++masks_made_;
@@ -319,7 +319,7 @@ class TokenAutomaton : protected TokenDistances {
   Gathered gathered_;  // of the mask that is made: its room is kept
   AskTree mask_tree_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
-  std::mutex mutex_;
+  Mutex mutex_;
 };
 
 }  // namespace tokenfst
