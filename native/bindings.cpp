@@ -167,7 +167,7 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
 
 bool fill_row(Matcher& matcher, nb::object bitmask, int64_t index) {
   uint32_t* row = BitmaskBuffer(bitmask, matcher.automaton()->masks().words()).row(index);
-  if (matcher.is_cheap()) return matcher.fill(row);
+  if (const std::optional<bool> known = matcher.fill_known(row)) return *known;
   nb::gil_scoped_release nogil;
   return matcher.fill(row);
 }
@@ -188,8 +188,7 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
     uint32_t* row = BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i));
-    if (matchers[i]->is_cheap()) matchers[i]->fill(row);
-    else work.emplace_back(matchers[i], row);
+    if (!matchers[i]->fill_known(row)) work.emplace_back(matchers[i], row);
   }
   if (work.empty()) return;
   nb::gil_scoped_release nogil;
@@ -333,6 +332,9 @@ void bind_automata(nb::module_& m) {
           [](Vocabulary* self, nb::bytes data, Vector<uint64_t> offsets, std::optional<nb::bytes> initial_data, std::optional<Vector<uint64_t>> initial_offsets,
              std::vector<uint32_t> eos_ids, bool start_absorbs) {
             auto tokens = [](const nb::bytes& text, const Vector<uint64_t>& at) {
+              if (std::any_of(at.data(), at.data() + at.size(), [](uint64_t offset) { return offset > UINT32_MAX; })) {
+                throw Error(Fault::Vocabulary, "the tokens have more than 4,294,967,295 bytes");
+              }
               return TokenBytes(std::string(from_bytes(text)), std::vector<uint32_t>(at.data(), at.data() + at.size()));
             };
             std::unique_ptr<TokenBytes> initial;

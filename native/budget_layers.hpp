@@ -112,6 +112,17 @@ struct StackLeaves {
   std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
 };
 
+// Raises where they are not leaves of this automaton.
+inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
+  const auto below = [](const std::vector<uint32_t>& values, size_t bound) { return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; }); };
+  const bool whole = leaves.masks.size() == leaves.states.size() && leaves.offsets.size() == leaves.states.size() + 1 && leaves.offsets[0] == 0 &&
+                     leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
+  if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
+      !below(leaves.answers, 2 * automaton.bytes().num_frames())) {
+    throw Error(Fault::Constraint, "these are not the leaves of this automaton");
+  }
+}
+
 // The distance of a configuration by what lies above `opaque`, and by ways that leave that node out.
 struct LengthsAbove {
   uint32_t above = kUnreachable, alone = kUnreachable;

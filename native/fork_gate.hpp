@@ -45,7 +45,7 @@ class ForkGate {
   // How often this process was forked off from another.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
-  Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
+  static Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
 
   Thread& enter() {
     Thread& thread = this_thread();
@@ -68,7 +68,7 @@ class ForkGate {
   static constexpr std::chrono::microseconds kPause{50};
   static constexpr std::chrono::seconds kLongest{10};
 
-  [[gnu::noinline]] Thread& register_thread() {
+  [[gnu::noinline]] static Thread& register_thread() {
     struct Registered {
       Registered() {
         ForkGate& gate = instance();

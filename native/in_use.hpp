@@ -36,7 +36,7 @@ class InUse {
  private:
   // Whether the thread has it already; else takes it.
   bool take() {
-    const uint64_t own = uint64_t{ForkGate::generation()} << 32 | ForkGate::instance().this_thread().number;
+    const uint64_t own = uint64_t{ForkGate::generation()} << 32 | ForkGate::this_thread().number;
     if (by_.load(std::memory_order_relaxed) == own) return true;
     for (uint64_t other = 0; !by_.compare_exchange_strong(other, own, std::memory_order_acquire); other = 0) {
       if (other >> 32 != ForkGate::generation()) {

@@ -19,41 +19,9 @@
 #include "excluded_tokens.hpp"
 #include "in_use.hpp"
 #include "token_automaton.hpp"
+#include "trail.hpp"
 
 namespace tokenfst {
-
-// The configurations that a sequence went through. The last 16 to 32 are kept, and every sixteenth of those before: the
-// others are found again by advancing from there, so going back costs at most 32 advances however far it goes.
-template <class Place>
-class Trail {
- public:
-  size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Place); }
-  Place last(Place start) const { return recent_.empty() ? start : recent_.back(); }
-  void push(Place place) {
-    if (recent_.size() == 2 * kStep) {
-      marks_.push_back(recent_[kStep - 1]);
-      recent_.erase(recent_.begin(), recent_.begin() + kStep);
-    }
-    recent_.push_back(place);
-  }
-  // Goes back to the place after `size` tokens; `advance(place, k)` is what token k leads to.
-  template <class Advance>
-  void resize(size_t size, Place start, Advance&& advance) {
-    if (size <= marks_.size() * kStep) {
-      marks_.resize(size / kStep - (size >= kStep));
-      recent_.clear();
-      Place at = marks_.empty() ? start : marks_.back();
-      for (size_t k = marks_.size() * kStep; k < size; ++k) recent_.push_back(at = advance(at, k));
-    } else {
-      recent_.resize(size - marks_.size() * kStep);
-    }
-  }
-
- private:
-  static constexpr size_t kStep = 16;
-  std::vector<Place> marks_;   // after 16, 32, ... tokens
-  std::vector<Place> recent_;  // after each token from there on
-};
 
 class Matcher {
  public:
@@ -156,19 +124,21 @@ class Matcher {
   // Writes the mask; returns whether anything is masked.
   bool fill(uint32_t* out) {
     const InUse::Scope use(in_use_);
+    if (terminated_) return fill_end(out);
     const Reread reread(*this);
-    const Vocabulary& vocabulary = automaton_->vocabulary();
-    if (terminated_) {
-      std::memset(out, 0, automaton_->masks().words() * 4);
-      for (uint32_t token : vocabulary.eos()) out[token >> 5] |= 1u << (token & 31);
-      return true;
-    }
     const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
     return excluding_ ? exclude(out) || some : some;
   }
-  bool is_cheap() {
+  // The same where the mask is known, and takes no look at other tokens; elsewhere none, and nothing is written.
+  std::optional<bool> fill_known(uint32_t* out) {
     const InUse::Scope use(in_use_);
-    return terminated_ || (limit_ == kNoLimit && automaton_->known_mask(config(), stacks_));
+    if (terminated_) return fill_end(out);
+    const MaskId known = limit_ == kNoLimit ? automaton_->known_mask(config(), stacks_) : 0;
+    if (known == 0) return std::nullopt;
+    const bool some = automaton_->write(known, out);
+    if (!excluding_) return some;
+    const Reread reread(*this);
+    return exclude(out) || some;
   }
 
   // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
@@ -323,6 +293,13 @@ class Matcher {
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
   static constexpr size_t kMaxForced = 1 << 20;
 
+  // The mask behind the end token: that again.
+  bool fill_end(uint32_t* out) const {
+    std::memset(out, 0, automaton_->masks().words() * 4);
+    for (uint32_t token : automaton_->vocabulary().eos()) out[token >> 5] |= 1u << (token & 31);
+    return true;
+  }
+
   // Takes back what is accepted from here on when its scope ends, by an exception too.
   class Trial {
    public:
@@ -371,32 +348,45 @@ class Matcher {
     }
   }
   bool push(uint32_t token) {
-    if (left() == 0) return false;
+    if (tokens_.size() == limit_) return false;
+    if (excluding_) return push_excluding(token);
+    Config next = trail_.last(automaton_->start());
+    const bool ends = automaton_->vocabulary().is_eos(token);
+    if (ends) {
+      if (!automaton_->accepting(next)) return false;
+    } else {
+      next = automaton_->advance(next, token, stacks_);
+      if (!automaton_->spellable(next, stacks_) || (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1)) return false;
+    }
+    make_room();
+    trail_.push(next);
+    tokens_.push_back(token);
+    terminated_ = ends;
+    return true;
+  }
+  bool push_excluding(uint32_t token) {
     const Reread reread(*this);  // the history's last step is another one by then, if all goes well
+    Exclusion& exclusion = excluding_->exclusion;
     Config next = config();
-    Exclusion* const exclusion = excluding_ ? &excluding_->exclusion : nullptr;
     const bool ends = automaton_->vocabulary().is_eos(token);
     std::optional<std::string> text;  // a plan for where the token leads
     if (ends) {
       if (!automaton_->accepting(next)) return false;
     } else {
-      next = automaton_->advance(next, token, stacks_, exclusion);
-      if (!may_rest(next, token, text)) return false;
+      next = automaton_->advance(next, token, stacks_, &exclusion);
+      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).escapes(next, exclusion.reading())) return false;
+      if (limit_ != kNoLimit && !completes(next, token, text)) return false;
     }
-    if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::max<size_t>(16, 2 * tokens_.size()));  // nothing raises from here on
-    if (exclusion && !ends && limit_ != kNoLimit) plan(std::move(text), tokens_.size() + 1);
-    if (exclusion) excluding_->trail.push({next, exclusion->checkpoint()});
-    else trail_.push(next);
+    make_room();
+    if (!ends && limit_ != kNoLimit) plan(std::move(text), tokens_.size() + 1);
+    excluding_->trail.push({next, exclusion.checkpoint()});
     tokens_.push_back(token);
     terminated_ = ends;
     return true;
   }
-  // Whether a text can go on from where the next token leads; `text` then is a plan for there, if there is one.
-  bool may_rest(Config next, uint32_t token, std::optional<std::string>& text) {
-    if (!automaton_->spellable(next, stacks_)) return false;
-    if (excluding_ && !ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).escapes(next, excluding_->exclusion.reading())) return false;
-    if (limit_ == kNoLimit) return true;
-    return excluding_ ? completes(next, token, text) : automaton_->distance(next, stacks_) <= left() - 1;
+  // For one more token: what raises, raises here.
+  void make_room() {
+    if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::max<size_t>(16, 2 * tokens_.size()));
   }
   Completion completion() { return {*automaton_, stacks_, excluding_->exclusion, excluding_->known}; }
   void plan(std::optional<std::string> text, size_t position) {

@@ -24,6 +24,7 @@ from tokenfst import (
     PushDownDeviceAutomaton,
     TokenAutomaton,
     Vocabulary,
+    _native,
     allocate_token_bitmask,
     compile,
     gbnf,
@@ -33,7 +34,7 @@ from tokenfst import (
     special_token,
 )
 from tokenfst.decoding import artifact, token_automaton
-from tokenfst.errors import ArtifactCorruptError, TokenfstError
+from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstError
 
 BYTES = [bytes([byte]) for byte in range(256)]
 EVERY = Vocabulary([*BYTES, b"ab", b"))", b'", "', b'["', b"((", b"", b""], 261, {"<tool>": 262})
@@ -196,11 +197,10 @@ def test_bounds_of_states_with_a_stack(value: int, tmp_path: Path) -> None:
         TokenAutomaton.load(path, STACKED)
 
 
-@pytest.mark.parametrize("name", ["stack_asks", "stack_chains", "stack_reveals"])
+@pytest.mark.parametrize("name", ["stack_asks", "stack_reveals"])
 def test_rows_in_another_order(name: str, tmp_path: Path) -> None:
     arrays = stacked(**{name: lambda rows: rows[::-1].copy()})
-    if len(arrays[name]) < 2:
-        pytest.skip("there are no two rows")
+    assert len(arrays[name]) > 1
     artifact.write(tmp_path / "it", arrays, STACKED.fingerprint, len(STACKED), "altered")
     with pytest.raises(ArtifactCorruptError, match="ascend"):
         TokenAutomaton.load(tmp_path / "it", STACKED)
@@ -212,6 +212,35 @@ def test_rows_that_are_there_twice(name: str, tmp_path: Path) -> None:
     artifact.write(tmp_path / "it", arrays, STACKED.fingerprint, len(STACKED), "altered")
     with pytest.raises(ArtifactCorruptError, match="ascend"):
         TokenAutomaton.load(tmp_path / "it", STACKED)
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        ([5], [1], [], []),
+        ([0], [0], [0, 9], [1]),
+        ([9**6], [0], [0, 0], []),
+        ([0], [9**6], [0, 0], []),
+        ([0], [0], [0, 1], [9**6]),
+    ],
+)
+def test_leaves_of_no_automaton(leaves: tuple[list[int], ...]) -> None:
+    native = compile(gbnf('root ::= "(" root ")" | "a"'), EVERY).expand()._native
+    with pytest.raises(ConstraintError, match="leaves"):
+        _native.stack_layers(native, *leaves, 1 << 20, 1.0)
+
+
+@pytest.mark.parametrize("value", [0, 1, 2**32 - 1])
+def test_canonical_distances_that_are_false(value: int, tmp_path: Path) -> None:
+    compile(regex("xyzw"), SPLIT, tokenization="canonical").save(tmp_path / "it")
+    found = artifact.read(tmp_path / "it")
+    for state in range(1, len(found.arrays["distance"])):
+        false = np.array(found.arrays["distance"])
+        false[state] = value
+        arrays = found.arrays | {"distance": false}
+        artifact.write(tmp_path / "it", arrays, SPLIT.fingerprint, len(SPLIT), "x", found.split_pattern)
+        with contextlib.suppress(TokenfstError):
+            CanonicalAutomaton.load(tmp_path / "it", SPLIT).matcher().distance()
 
 
 @pytest.mark.parametrize("value", [0, 1, 2**31 - 1, 2**32 - 2, 2**32 - 1])

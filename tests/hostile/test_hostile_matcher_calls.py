@@ -7,12 +7,14 @@ the other gives, and what a third one gives that has accepted the tokens at one 
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tokenfst import (
     Budget,
@@ -20,6 +22,7 @@ from tokenfst import (
     TokenAutomaton,
     Vocabulary,
     allocate_token_bitmask,
+    apply_token_bitmask_inplace,
     compile,
     fill_bitmasks,
     gbnf,
@@ -233,26 +236,29 @@ def test_calls_in_any_order_at_length(name: str) -> None:
         play(name, seed, 200)
 
 
-@pytest.mark.parametrize("states", range(60, 300, 3))
-def test_masks_that_are_asked_for_again(states: int) -> None:
-    """A budget of tokens and one of states: the next mask is made, or raises again."""
-    automaton = compile(json_schema({"type": "array"}), JSON, Budget(states=states))
-    row = allocate_token_bitmask(1, len(JSON))
+def test_masks_that_are_asked_for_again() -> None:
+    """A budget of tokens and one of states, which runs out wherever it can: the next mask is made, or raises again."""
+    plain = Vocabulary([*BYTES, b""], 256)
+    row, ran_out = allocate_token_bitmask(1, len(plain)), 0
 
     def tried(call: Callable[[], object]) -> object:
+        nonlocal ran_out
         for _ in range(3):
             try:
                 return call()
             except BudgetExceeded:
-                pass
+                ran_out += 1
         return None
 
-    matcher = tried(lambda: automaton.matcher(max_tokens=60))
-    if isinstance(matcher, Matcher):
-        for token in b'[[{"z":[{':
-            tried(lambda: matcher.fill_next_token_bitmask(row, 0))
-            tried(lambda accepted=token: matcher.accept_token(accepted))
-            tried(matcher.distance)
+    for states in range(60, 300):
+        automaton = compile(json_schema({"type": "array"}), plain, Budget(states=states))
+        matcher = tried(lambda made=automaton: made.matcher(max_tokens=60))
+        if isinstance(matcher, Matcher):
+            for token in b'[[{"z":[{':
+                tried(functools.partial(matcher.fill_next_token_bitmask, row, 0))
+                tried(functools.partial(matcher.accept_token, token))
+                tried(matcher.distance)
+    assert ran_out > 100
 
 
 @pytest.mark.parametrize("limit", [2**31 - 1, 2**32 - 1, 2**32, 2**64 - 1])
@@ -287,6 +293,8 @@ def test_automata_without_any_token() -> None:
 def test_empty_batches() -> None:
     rows = allocate_token_bitmask(0, 10)
     fill_bitmasks([], rows)
+    apply_token_bitmask_inplace(np.zeros((0, 10), np.float32), rows)
+    apply_token_bitmask_inplace(torch.zeros(0, 10), rows)
     matcher = compile(regex("a*"), LETTERS).matcher()
     none = np.zeros(0, np.int64)
     matcher.traverse_draft_tree(none, none, none, allocate_token_bitmask(1, len(LETTERS)))
@@ -301,3 +309,55 @@ def test_loaded_automata_go_the_same_way(tmp_path: Any) -> None:
         world.one = TokenAutomaton.load(tmp_path / "it", vocabulary).matcher()
         for _ in range(150):
             world.step()
+
+
+class Raising:
+    """Something walked node by node whose budget runs out at one of its calls."""
+
+    def __init__(self, walked: Any, at: int) -> None:
+        self._walked, self._left = walked, at
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._walked, name)
+        if name not in ("step", "mask", "mask_within", "is_within", "accepting"):
+            return found
+
+        def call(*args: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise BudgetExceeded("states", 1)
+            return found(*args)
+
+        return call
+
+
+@pytest.mark.parametrize("limit", [None, 9])
+def test_matchers_of_nodes_stay_where_they_were(limit: int | None) -> None:
+    vocabulary = Vocabulary([*BYTES, b"ab", b"xy", b"xyz", b""], 259, split_pattern=r"\s+|\S+")
+    automaton = compile(regex("a?xyzw(ab)*"), vocabulary, tokenization="canonical")
+    tokens, none = [258, ord("w"), 256], np.full(2, -1, np.int64)
+    calls: list[Callable[[Any], object]] = [
+        lambda m: m.accept_tokens(tokens),
+        lambda m: m.validate_tokens(tokens),
+        lambda m: m.forced_tokens(),
+        lambda m: m.accept_token(258),
+        lambda m: m.traverse_draft_tree(
+            np.array([1, -1]), none, np.array([0, 258]), np.zeros((2, 9), np.int32)
+        ),
+    ]
+    for call in calls:
+        for at in range(20):
+            matcher = automaton.matcher(limit)
+            if at % 2:
+                assert matcher.accept_token(258)
+            before = (matcher.tokens, matcher.state, matcher.max_tokens_left, matcher.is_terminated())
+            matcher.automaton = Raising(automaton, at)
+            try:
+                call(matcher)
+            except BudgetExceeded:
+                assert (
+                    matcher.tokens,
+                    matcher.state,
+                    matcher.max_tokens_left,
+                    matcher.is_terminated(),
+                ) == before
