@@ -1,7 +1,7 @@
 """Artifacts: expanded token automata as ``.safetensors`` files (docs/format.md is the specification).
 
-``write`` lays the tables out as safetensors does; ``read`` maps the file and hands out views of it, so that
-loading copies nothing and processes that load the same artifact share its memory.
+``write`` lays the tables out as safetensors does; ``read`` reads the file at one go and hands out views of what it
+read, so that no table is copied.
 
 Invariant: what ``read`` returns has every tensor of the format, of the stated type, with shapes that fit each
 other, inside the file; and the file is what was written, bit for bit. That indices point at something is
@@ -9,7 +9,10 @@ checked by the native core, which uses them.
 
 Cost: one SHA-256 of the file, which is nearly all of it.
 
-Rejected: the safetensors library. Its writer shuffles the metadata (a hash map), so that one automaton gave
+Rejected: to map the file. What is mapped changes with the file: cut short in place it ends the process (SIGBUS), and
+what was checked may be another content by the time it is walked. Reading costs a tenth of the SHA-256; processes that
+are forked after it share what was read.
+The safetensors library. Its writer shuffles the metadata (a hash map), so that one automaton gave
 other bytes in every process; its reader takes any tensors, so every check would stand here all the same.
 A checksum in place of SHA-256: half the time, but the digest also serves to name what was compiled.
 """
@@ -18,16 +21,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -39,7 +42,7 @@ from tokenfst.errors import ArtifactError
 class Artifact:
     """What an artifact holds.
 
-    ``arrays``: the tensors by name (read-only views of the mapped file; docs/format.md has shapes and
+    ``arrays``: the tensors by name (read-only views of what was read; docs/format.md has shapes and
     meanings), and the start states ``start`` and ``inner_start`` as ints. ``vocabulary_fingerprint`` and
     ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the constraint, for people.
     ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the file, in bytes.
@@ -116,8 +119,8 @@ def write(
 ) -> None:
     """Write an artifact (see ``serialize``): ``path`` then names the whole new file, or still what it named.
 
-    It is written under a temporary name in the same folder, flushed to the disk and renamed. Whoever has the
-    old file mapped keeps it. Raises ``ArtifactError`` where that fails; the temporary file is removed then.
+    It is written under a temporary name in the same folder, flushed to the disk and renamed.
+    Raises ``ArtifactError`` where that fails; the temporary file is removed then.
     """
     data = serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, split_pattern)
     try:
@@ -142,44 +145,49 @@ def write(
 
 
 def read(path: str | PathLike[str]) -> Artifact:
-    """Map an artifact into memory and check it against docs/format.md, its digest included.
+    """Read an artifact into memory and check it against docs/format.md, its digest included.
 
-    The arrays keep the mapping alive, and the mapping keeps the content, even when the name is replaced or
-    removed; but a file must not be changed in place while it is mapped. Raises ``ArtifactVersionError`` for
-    other versions of the format, ``ArtifactCorruptError`` where a rule is broken, and ``ArtifactError`` for
-    what is not an artifact or cannot be read. O(size of the file).
+    Whatever happens to the file afterwards is of no consequence. Raises ``ArtifactVersionError`` for other versions of
+    the format, ``ArtifactCorruptError`` where a rule is broken, and ``ArtifactError`` for what is not an artifact or
+    cannot be read. O(size of the file).
     """
-    data = _map(path)
-    if len(data) < 10:
-        raise rules.corrupt(path, f"it has {len(data)} bytes, fewer than any header")
-    if data[8:9] != b"{":
-        raise ArtifactError(
-            f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
-        )
-    length = int.from_bytes(data[:8], "little")
-    if length > rules.MAX_HEADER:
-        raise rules.corrupt(
-            path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
-        )
-    if 8 + length > len(data):
-        raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {len(data):,}")
-    if length % 8:
-        raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
-    base = 8 + length
-    header = rules.parse_header(path, data[8:base])
-    rules.check_format(path, header)
-    if data[8 : rules.DIGEST.start] != rules.OPENING:
-        raise rules.corrupt(path, "its header does not begin with the digest")
-    rules.check_header(path, header, len(data) - base)
-    with memoryview(data) as view, view[rules.DIGEST.stop :] as rest:
-        digest = hashlib.sha256(rest).hexdigest()
-    if data[rules.DIGEST] != digest.encode("ascii"):
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(8)
+        if size < 10 or len(head) < 8:
+            raise rules.corrupt(path, f"it has {size} bytes, fewer than any header")
+        head += file.read(1)
+        if head[8:9] != b"{":
+            raise ArtifactError(
+                f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
+            )
+        length = int.from_bytes(head[:8], "little")
+        if length > rules.MAX_HEADER:
+            raise rules.corrupt(
+                path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
+            )
+        if 8 + length > size:
+            raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {size:,}")
+        if length % 8:
+            raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
+        base = 8 + length
+        head += _whole(path, file, max(length - 1, 0))
+        header = rules.parse_header(path, head[8:base])
+        rules.check_format(path, header)
+        if head[8 : rules.DIGEST.start] != rules.OPENING:
+            raise rules.corrupt(path, "its header does not begin with the digest")
+        rules.check_header(path, header, size - base)
+        data = _whole(path, file, size - base)
+    content = hashlib.sha256(memoryview(head)[rules.DIGEST.stop :])
+    content.update(data)
+    digest = content.hexdigest()
+    if head[rules.DIGEST] != digest.encode("ascii"):
         raise rules.corrupt(path, "the content does not have the digest in its header: something was altered")
 
     metadata = header["__metadata__"]
     arrays: dict[str, Any] = {key: int(metadata[key]) for key in ("start", "inner_start")}
     for name, dtype, _ in rules.tensors(header):
-        shape, begin = header[name]["shape"], base + header[name]["data_offsets"][0]
+        shape, begin = header[name]["shape"], header[name]["data_offsets"][0]
         arrays[name] = np.frombuffer(data, rules.DTYPES[dtype], prod(shape), begin).reshape(shape)
     return Artifact(
         arrays=arrays,
@@ -188,14 +196,19 @@ def read(path: str | PathLike[str]) -> Artifact:
         source=metadata["source"],
         version=int(metadata["version"]),
         digest=digest,
-        size=len(data),
+        size=size,
         split_pattern=metadata.get(rules.SPLIT_PATTERN),
     )
 
 
-def _map(path: str | PathLike[str]) -> mmap.mmap:
+@contextmanager
+def _opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """The file, open; what goes wrong with it until it is closed is an ``ArtifactError``."""
     try:
-        found = Path(path).stat()
+        try:
+            found = Path(path).stat()
+        except ValueError as error:  # of names with null bytes
+            raise ArtifactError(f"cannot read the artifact {path}: {error}") from error
         if stat.S_ISDIR(found.st_mode):
             raise ArtifactError(f"{path} is a folder, not an artifact: give the name of a file")
         if not stat.S_ISREG(found.st_mode):
@@ -203,14 +216,24 @@ def _map(path: str | PathLike[str]) -> mmap.mmap:
         if found.st_size == 0:
             raise ArtifactError(f"{path} is empty, so it is not an artifact: compile the constraint again")
         with Path(path).open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            yield file
     except FileNotFoundError as error:
         raise ArtifactError(
             f"there is no file {path}: check the name, or make the artifact with TokenAutomaton.save() or "
             "`tokenfst compile`"
         ) from error
-    except (OSError, ValueError) as error:
+    except MemoryError as error:
+        raise ArtifactError(f"cannot read the artifact {path}: there is not enough memory for it") from error
+    except OSError as error:
         raise ArtifactError(f"cannot read the artifact {path}: {_reason(error)}") from error
+
+
+def _whole(path: str | PathLike[str], file: BinaryIO, size: int) -> bytes:
+    """So many bytes, which the file had when it was opened."""
+    data = file.read(size)
+    if len(data) < size:
+        raise rules.corrupt(path, f"it was cut short while it was read: {size - len(data):,} bytes are gone")
+    return data
 
 
 def _reason(error: OSError | ValueError) -> str:

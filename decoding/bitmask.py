@@ -244,7 +244,7 @@ def _numpy_view(array: npt.NDArray[Any], kind: int, what: str, last: str) -> _Vi
         rows, columns, stride, step = 1, shape[0], 0, strides[0]
     else:
         raise _wrong_shape(what, last, shape)
-    if step != _SIZES[kind] and columns > 1:
+    if step != _SIZES[kind] and columns > 1 and rows > 0:  # strides of empty arrays are 0
         raise MaskBufferError(
             f"the rows of the {what} must be contiguous in memory; numpy.ascontiguousarray() makes them so"
         )
@@ -259,7 +259,7 @@ def _torch_view(tensor: Any, kind: int, what: str, last: str) -> _View:
         rows, columns, stride, step = 1, shape[0], 0, strides[0]
     else:
         raise _wrong_shape(what, last, shape)
-    if step != 1 and columns > 1:
+    if step != 1 and columns > 1 and rows > 0:
         raise MaskBufferError(
             f"the rows of the {what} must be contiguous in memory; .contiguous() makes them so"
         )

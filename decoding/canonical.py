@@ -25,7 +25,6 @@ some ms to seconds for each new pair of states. Rejected: masks of what is allow
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -50,6 +49,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     TokenizationError,
 )
+from tokenfst.locks import fork_safe_lock
 from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.segmentation import DEAD
 
@@ -91,7 +91,7 @@ class CanonicalAutomaton:
                 'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
         self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary, split_pattern)
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock()
         self._words = (len(self.vocabulary) + 31) // 32
         self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
         self._arcs: OrderedDict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = OrderedDict()
@@ -132,7 +132,7 @@ class CanonicalAutomaton:
 
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> CanonicalAutomaton:
-        """Map an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
+        """Read an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
 
         Raises a subclass of ``ArtifactError`` for any file that is not one, and ``ArtifactVocabularyError`` where it
         was compiled for another vocabulary, or where this one splits texts in another way. A vocabulary that does not

@@ -25,7 +25,6 @@ Invariant: answers are exact. A mask allows a token exactly if can(q', r - 1) af
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ import numpy.typing as npt
 from tokenfst import _native
 from tokenfst.decoding.bitmask import bitmask_from_ids
 from tokenfst.errors import BudgetExceeded, TokenBudgetError
+from tokenfst.locks import fork_safe_lock
 
 if TYPE_CHECKING:
     from tokenfst.decoding.token_automaton import TokenAutomaton
@@ -58,7 +58,7 @@ class Reach:
 
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
         self.automaton, self.exact = automaton, exact
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock()
         self._configurations = _native.Configurations(automaton._native)
         self._successors: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         self._yes: dict[int, int] = {}

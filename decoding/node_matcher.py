@@ -2,7 +2,7 @@
 
 Two things are walked so: canonical token sequences (``CanonicalMatcher``), and the configurations of ``Reach``, whose
 token budgets are exact for stacks (``ReachMatcher``). A matcher keeps the nodes that it came through, so that going
-back is free. Cost: a step of what is walked, and a copied mask.
+back is free, and what raises leaves a matcher where it was. Cost: a step of what is walked, and a copied mask.
 """
 
 from __future__ import annotations
@@ -109,16 +109,21 @@ class NodeMatcher(Generic[N]):
 
     def accept_tokens(self, token_ids: Sequence[int]) -> bool:
         """Go on by all of the tokens, or by none."""
-        accepted = self._push_all(token_ids)
-        if accepted < len(token_ids):
-            self.rollback(accepted)
-        return accepted == len(token_ids)
+        before, whole = len(self._tokens), False
+        try:
+            whole = self._push_all(token_ids) == len(token_ids)
+        finally:
+            if not whole:
+                self.rollback(len(self._tokens) - before)
+        return whole
 
     def validate_tokens(self, token_ids: Sequence[int]) -> int:
         """How many of the tokens would be accepted; the matcher stays where it is."""
-        accepted = self._push_all(token_ids)
-        self.rollback(accepted)
-        return accepted
+        before = len(self._tokens)
+        try:
+            return self._push_all(token_ids)
+        finally:
+            self.rollback(len(self._tokens) - before)
 
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
@@ -134,16 +139,17 @@ class NodeMatcher(Generic[N]):
 
     def forced_tokens(self) -> list[int]:
         """The tokens that have no alternative, up to the next choice or the end."""
-        forced: list[int] = []
-        while not self._terminated:
-            bits = np.unpackbits(self._mask().view(np.uint8), bitorder="little")
-            only = np.flatnonzero(bits)
-            if len(only) != 1 or int(only[0]) in self.automaton.vocabulary.eos_token_ids:
-                break
-            self._push(int(only[0]))
-            forced.append(int(only[0]))
-        self.rollback(len(forced))
-        return forced
+        before = len(self._tokens)
+        try:
+            while not self._terminated:
+                bits = np.unpackbits(self._mask().view(np.uint8), bitorder="little")
+                only = np.flatnonzero(bits)
+                if len(only) != 1 or int(only[0]) in self.automaton.vocabulary.eos_token_ids:
+                    break
+                self._push(int(only[0]))
+            return self._tokens[before:]
+        finally:
+            self.rollback(len(self._tokens) - before)
 
     def traverse_draft_tree(
         self,

@@ -178,7 +178,7 @@ class TokenAutomaton:
 
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> TokenAutomaton:
-        """Map an artifact into memory. Raises a subclass of ``ArtifactError`` for any file that is not one, and
+        """Read an artifact. Raises a subclass of ``ArtifactError`` for any file that is not one, and
         ``ArtifactVocabularyError`` where it was compiled for another vocabulary."""
         found = artifact.read(path)
         if found.split_pattern is not None:
@@ -252,7 +252,7 @@ class TokenAutomaton:
         return Stats(**self._native.stats, expanded=self.is_expanded)
 
     def memory(self) -> Memory:
-        """Bytes in memory, mapped files counted."""
+        """Bytes in memory, the tables of artifacts counted."""
         own = self._native.memory
         if self._arrays is not None:
             own += sum(a.nbytes for a in self._arrays.values() if isinstance(a, np.ndarray))

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "artifact_stacks.hpp"
+#include "artifact_view.hpp"
 
 namespace tokenfst {
 
@@ -26,9 +27,6 @@ struct Arrays {
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
 };
-
-// The bit of a mark's signs that says that some prefixes have few ends.
-constexpr uint32_t kThinSign = 4;
 
 template <class Number>
 std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& order, Number&& number) {
@@ -185,18 +183,6 @@ inline Arrays expand(TokenAutomaton& automaton) {
   return automaton.bytes().is_pushdown() ? expand_pushdown(automaton) : expand_finite(automaton);
 }
 
-// Borrowed arrays of a file; `owner` keeps them alive.
-struct View {
-  const uint8_t* classes;
-  std::span<const uint32_t> table, mask, distance, worst, mask_row, flip_offsets, flips, rows;
-  std::span<const uint8_t> accepting;
-  uint32_t num_classes, start, inner_start;
-  std::shared_ptr<void> owner;
-  StackView stacks{};
-  std::span<const uint32_t> marks{};
-  std::span<const uint32_t> columns{};
-};
-
 class LoadedAutomaton : public TokenAutomaton {
  public:
   // Checks everything that a walk relies on, then adopts the arrays without a copy. O(size of the arrays).
@@ -214,13 +200,6 @@ class LoadedAutomaton : public TokenAutomaton {
       adopt_state(q, view.mask[q] == 0 && !later ? pool_empty(pool) : view.mask[q], view.distance[q], view.worst[q]);
     }
     if (!view.stacks.empty()) adopt_stacks(view);
-    Room room{false, kUnbounded, kUnbounded, kUnbounded};  // of a file that does not say it
-    for (size_t k = 0; k < view.marks.size(); k += 4) {
-      const uint32_t* row = view.marks.data() + k;
-      if (row[0]) room.thin |= row[1] & kThinSign, bytes().adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3]);
-      else room = {false, row[1], row[2], row[3]};
-    }
-    if (!view.marks.empty()) bytes().adopt_room(room);
   }
 
  private:
@@ -269,18 +248,16 @@ class LoadedAutomaton : public TokenAutomaton {
     }
     for (size_t r = 0; r < given.reveals.size(); r += 3) pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
     for (size_t c = 0; c < given.chains.size(); c += 3) pushdown.adopt_chain(given.chains[c], given.chains[c + 1], given.chains[c + 2]);
-    // The root of a state asks for the top of the stack, which has address 0; its child for the next.
+    // The root of a state asks for the top of the stack, which has address 0; its child for the next. Nodes come before their
+    // children.
     std::map<uint32_t, uint32_t> address;
     for (uint32_t root : view.mask) {
       if (root & AskTree::kAsk) address[root & ~AskTree::kAsk] = 0;
     }
-    uint32_t last = 0;
     for (size_t k = 0; k < given.asks.size(); k += 3) {
-      last = std::max(last, given.asks[k]);
-      if (given.asks[k + 2] & AskTree::kAsk) address[given.asks[k + 2] & ~AskTree::kAsk] = address[given.asks[k]] + 1;
+      if (given.asks[k + 2] & AskTree::kAsk) address[given.asks[k + 2] & ~AskTree::kAsk] = address.at(given.asks[k]) + 1;
     }
-    if (!address.empty()) last = std::max(last, address.rbegin()->first);
-    std::vector<uint32_t> addresses(last);
+    std::vector<uint32_t> addresses(address.empty() ? 0 : address.rbegin()->first);
     for (auto& [ask, at] : address) addresses[ask - 1] = at;
     mask_tree().adopt(addresses);
     for (size_t k = 0; k < given.asks.size(); k += 3) mask_tree().adopt_child(given.asks[k], given.asks[k + 1], given.asks[k + 2]);
@@ -296,71 +273,27 @@ class LoadedAutomaton : public TokenAutomaton {
   }
 
   static std::shared_ptr<ByteAutomaton> make_bytes(const View& view, const Vocabulary& vocabulary) {
-    auto require = [](bool holds, const char* rule) {
-      if (!holds) throw Error(Fault::Corrupt, rule);
-    };
-    // Without a branch in the loop, so that it runs at the speed of memory.
-    auto all_below = [](std::span<const uint32_t> values, size_t bound) {
-      uint32_t largest = 0;
-      for (uint32_t value : values) largest = std::max(largest, value);
-      return values.empty() || largest < bound;
-    };
-    const size_t states = view.accepting.size(), words = (vocabulary.size() + 31) / 32;
-    require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1), "there are 1 to 256 byte classes");
-    require(states >= 1, "state 0 is there");
-    require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");
-    require(view.mask.size() == states && view.distance.size() == states && view.worst.size() == states, "each state has a mask, a distance and a bound");
-    require(view.start < states && view.inner_start < states, "start states are states");
-    for (int byte = 0; byte < 256; ++byte) require(view.classes[byte] < view.num_classes, "each byte has a class");
-    for (uint32_t c = 0; c < view.num_classes; ++c) require(view.table[c] == 0, "state 0 is absorbing");
-    require(view.columns.empty() || view.stacks.empty(), "automata with a stack have no columns of tokens");
-    for (size_t k = 0; k < view.columns.size(); k += 2) {
-      const uint32_t token = view.columns[k], column = view.columns[k + 1];
-      require(k == 0 || view.columns[k - 2] < token, "columns of tokens ascend by token");
-      require(column < view.num_classes && std::find(view.classes, view.classes + 256, column) == view.classes + 256, "columns of tokens are columns of no byte");
-      if (token == kNone) continue;
-      require(token < vocabulary.size() && vocabulary.tokens()[token].empty() && vocabulary.initial()[token].empty(), "tokens with columns have no bytes");
-    }
-    require(all_below(view.table, states), "transitions lead to states");
-    for (uint8_t accepts : view.accepting) require(accepts <= 1, "a state accepts (1) or not (0)");
-    require(!view.accepting[0] && view.mask[0] == 0 && view.distance[0] == kUnreachable, "state 0 does not accept, allows nothing, and leads nowhere");
-    for (uint32_t distance : view.distance) {
-      require(distance < states || distance == kUnreachable || !view.stacks.empty(), "a distance is less than the number of states");
-    }
-    require(!view.mask_row.empty() && view.flip_offsets.size() == view.mask_row.size() + 1, "each mask has a range of flips");
-    require(view.rows.size() % words == 0, "rows are whole");
-    if (view.stacks.empty()) {
-      require(all_below(view.mask, view.mask_row.size()), "states have masks that exist");
-    } else {
-      for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
-      check_stacks(view.stacks, states, view.mask, view.mask_row.size());
-    }
-    require(view.marks.size() % 4 == 0, "marks have four numbers");
-    for (size_t k = 0; k < view.marks.size(); k += 4) {
-      const uint32_t* row = view.marks.data() + k;
-      if (k == 0 && row[0] == 0) continue;  // the room
-      require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
-      require((row[1] & ~kThinSign) >= 1 && row[1] < 8, "a mark has signs that exist");
-    }
-    require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
-    require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");
-    require(view.mask_row[0] == 0 && view.flip_offsets[1] == 0, "mask 0 is the empty one");
-    for (size_t m = 1; m < view.flip_offsets.size(); ++m) require(view.flip_offsets[m - 1] <= view.flip_offsets[m], "flip ranges ascend");
-    for (size_t m = 0; m + 1 < view.flip_offsets.size(); ++m) {
-      for (uint32_t i = view.flip_offsets[m]; i < view.flip_offsets[m + 1]; ++i) {
-        require(view.flips[i] < vocabulary.size(), "flips are token ids");
-        require(i == view.flip_offsets[m] || view.flips[i - 1] < view.flips[i], "flips ascend");
-      }
-    }
-    if (vocabulary.size() % 32) {
-      for (size_t r = 0; r * words < view.rows.size(); ++r) require(view.rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
-    }
+    check_view(view, vocabulary);
     std::array<uint8_t, 256> classes;
     std::copy_n(view.classes, 256, classes.begin());
     const bool bounded = !view.columns.empty() && view.columns[view.columns.size() - 2] == kNone;
     const uint32_t symbols = static_cast<uint32_t>(view.columns.size() / 2 - bounded);
-    return std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), static_cast<uint32_t>(states), view.start,
-                                           view.inner_start, symbols, bounded ? view.columns.back() : kNone);
+    const uint32_t states = static_cast<uint32_t>(view.accepting.size());
+    auto bytes = std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), states, view.start, view.inner_start, symbols,
+                                                 bounded ? view.columns.back() : kNone);
+    // That there are stacks and marks is said before the vocabulary is composed with it: what lacks bytes is told by that.
+    if (!view.stacks.empty()) bytes->adopt_pushdown();
+    adopt_marks(*bytes, view.marks);
+    return bytes;
+  }
+  static void adopt_marks(ByteAutomaton& bytes, std::span<const uint32_t> marks) {
+    Room room{false, kUnbounded, kUnbounded, kUnbounded};  // of a file that does not say it
+    for (size_t k = 0; k < marks.size(); k += 4) {
+      const uint32_t* row = marks.data() + k;
+      if (row[0]) room.thin |= row[1] & kThinSign, bytes.adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3]);
+      else room = {false, row[1], row[2], row[3]};
+    }
+    if (!marks.empty()) bytes.adopt_room(room);
   }
   static std::vector<std::pair<uint32_t, uint32_t>> specials(const View& view) {
     std::vector<std::pair<uint32_t, uint32_t>> found;

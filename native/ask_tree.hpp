@@ -44,9 +44,14 @@ class AskTree {
     return value;
   }
 
-  // Keeps `leaf` for a configuration, given the nodes that were looked into to find it. Returns the new value of the
-  // state. Under the owner's mutex; readers may go on meanwhile.
-  uint32_t keep(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Asked& asked, uint32_t leaf) {
+  // Where a leaf will be: the value of the state, and the answer that leads there.
+  struct Place {
+    uint32_t root;
+    uint64_t from;  // 0: at the root
+  };
+  // The place for a configuration, given the nodes that were looked into; `stacks.known` then names the nodes on the way. There is no
+  // leaf yet, so find() says 0. Under the owner's mutex; readers may go on meanwhile.
+  Place make_place(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Asked& asked) {
     begin(config, count, stacks);
     bool pattern = count > 1;
     std::vector<StackId> seen;
@@ -67,8 +72,12 @@ class AskTree {
       value = children_.find(from);
     }
     deepest_ = std::max(deepest_, depth);
-    hang(root, from, leaf);
-    return root;
+    return {root, from};
+  }
+  // Keeps a leaf there. Returns the new value of the state.
+  uint32_t keep(Place place, uint32_t leaf) {
+    hang(place.root, place.from, leaf);
+    return place.root;
   }
 
  private:
@@ -114,7 +123,7 @@ class AskTree {
   StableVector<uint32_t> asks_;  // the address each inner node asks for; 0 is none
   StableMap children_;           // inner node and answer -> value
   std::map<std::vector<uint32_t>, uint32_t> answers_;
-  std::mutex answers_mutex_;
+  Mutex answers_mutex_;
   uint32_t deepest_ = 0;
 };
 

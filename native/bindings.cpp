@@ -170,7 +170,7 @@ nb::dict expand_to_python(TokenAutomaton& automaton) {
 
 bool fill_row(Matcher& matcher, nb::object bitmask, int64_t index) {
   uint32_t* row = BitmaskBuffer(bitmask, matcher.automaton()->masks().words()).row(index);
-  if (matcher.is_cheap()) return matcher.fill(row);
+  if (const std::optional<bool> known = matcher.fill_known(row)) return *known;
   nb::gil_scoped_release nogil;
   return matcher.fill(row);
 }
@@ -191,8 +191,7 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
     uint32_t* row = BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i));
-    if (matchers[i]->is_cheap()) matchers[i]->fill(row);
-    else work.emplace_back(matchers[i], row);
+    if (!matchers[i]->fill_known(row)) work.emplace_back(matchers[i], row);
   }
   if (work.empty()) return;
   nb::gil_scoped_release nogil;
@@ -336,6 +335,9 @@ void bind_automata(nb::module_& m) {
           [](Vocabulary* self, nb::bytes data, Vector<uint64_t> offsets, std::optional<nb::bytes> initial_data, std::optional<Vector<uint64_t>> initial_offsets,
              std::vector<uint32_t> eos_ids, bool start_absorbs) {
             auto tokens = [](const nb::bytes& text, const Vector<uint64_t>& at) {
+              if (std::any_of(at.data(), at.data() + at.size(), [](uint64_t offset) { return offset > UINT32_MAX; })) {
+                throw Error(Fault::Vocabulary, "the tokens have more than 4,294,967,295 bytes");
+              }
               return TokenBytes(std::string(from_bytes(text)), std::vector<uint32_t>(at.data(), at.data() + at.size()));
             };
             std::unique_ptr<TokenBytes> initial;
@@ -422,7 +424,7 @@ void bind_matcher(nb::module_& m) {
 
 Made by ``TokenAutomaton.matcher(max_tokens=None)``. Masking, advancing and rolling back cost the same however long the
 text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint32_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
+      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
            nb::call_guard<nb::gil_scoped_release>())
       .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
            R"(Advance by one token. False, and nothing changes, where the token is not allowed.
@@ -456,7 +458,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
             if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
             self.rollback(static_cast<size_t>(count));
           }, "num_tokens"_a = 1, "Undo the last tokens. Raises RollbackError where fewer were accepted.")
-      .def("fork", [](const Matcher& self) { return Matcher(self); }, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
+      .def("fork", &Matcher::fork, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
       .def("reset", &Matcher::reset, "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")

@@ -22,7 +22,7 @@ class BitmaskBuffer {
     const size_t ndim = shape_.size();
     if (ndim != 1 && ndim != 2) refuse("the bitmask must have shape (batch, words)");
     if (shape_.back() != static_cast<int64_t>(words)) refuse("the bitmask must have " + std::to_string(words) + " words a row");
-    if (words > 1 && strides_.back() != 1) refuse("the rows of the bitmask must be contiguous");
+    if (words > 1 && rows() > 0 && strides_.back() != 1) refuse("the rows of the bitmask must be contiguous");
   }
 
   uint32_t* row(int64_t index) const {

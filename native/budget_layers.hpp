@@ -97,6 +97,7 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
     uint32_t last_distance = kUnreachable;
     for (auto& [token, target] : automaton.arcs(q)) {
       const uint32_t farthest = automaton.distance({target}, stacks);
+      if (farthest == kUnreachable) continue;  // of an artifact with a false distance
       if (farthest != last_distance) last = &reached[last_distance = farthest];
       last->push_back(token);
     }
@@ -110,6 +111,17 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
 struct StackLeaves {
   std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
 };
+
+// Raises where they are not leaves of this automaton.
+inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
+  const auto below = [](const std::vector<uint32_t>& values, size_t bound) { return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; }); };
+  const bool whole = leaves.masks.size() == leaves.states.size() && leaves.offsets.size() == leaves.states.size() + 1 && leaves.offsets[0] == 0 &&
+                     leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
+  if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
+      !below(leaves.answers, 2 * automaton.bytes().num_frames())) {
+    throw Error(Fault::Constraint, "these are not the leaves of this automaton");
+  }
+}
 
 // The distance of a configuration by what lies above `opaque`, and by ways that leave that node out.
 struct LengthsAbove {

@@ -15,6 +15,7 @@
 
 #include "blame.hpp"
 #include "columns.hpp"
+#include "fork_gate.hpp"
 #include "leaps.hpp"
 #include "least_lengths.hpp"
 #include "liveness.hpp"
@@ -123,7 +124,7 @@ class ByteAutomaton {
   const PushDown& pushdown() const { return *pushdown_; }
   // Of finished tables: makes it a push-down automaton, to be told what states do to stacks.
   PushDown& adopt_pushdown() {
-    pushdown_ = std::make_unique<PushDown>(arena_);
+    if (!pushdown_) pushdown_ = std::make_unique<PushDown>(arena_);
     return *pushdown_;
   }
   void adopt_stacks(State state, uint8_t stacks, uint32_t effect, uint32_t shape) {
@@ -454,7 +455,7 @@ class ByteAutomaton {
   size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
 
   // Exclusive use of the arena for one call, whose clock starts where its budget is first checked: most calls end before.
-  std::unique_lock<std::mutex> enter() {
+  std::unique_lock<Mutex> enter() {
     std::unique_lock lock(mutex_);
     deadline_.reset();
     return lock;
@@ -487,7 +488,7 @@ class ByteAutomaton {
   Leaps leaps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::optional<Deadline> deadline_;  // of the call
 };
 

@@ -408,9 +408,8 @@ class Composition {
   }
   // Kept for one mask, which asks for it as a part of a union, and as a place.
   const Split& known_split(Arena& arena, NodeId node) {
-    const auto [it, fresh] = splits_.try_emplace(node);
-    if (fresh) it->second = split(arena, node);
-    return it->second;
+    if (auto known = splits_.find(node); known != splits_.end()) return known->second;
+    return splits_.emplace(node, split(arena, node)).first->second;
   }
   // Whether so many tokens leave a fragment that a longer one is better.
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) { return at.open && fragment && fragment->crowded; }

@@ -163,8 +163,9 @@ class Derivatives {
     if (outermost_cut_ >= unfolding_.size()) {
       outermost_cut_ = kNone;
       if (memo_.size() <= id) memo_.resize(std::max<size_t>(id + 1, memo_.size() * 2), {kNone, 0});
-      memo_[id] = {static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(result.size())};
+      const uint32_t first = static_cast<uint32_t>(pool_.size());
       pool_.insert(pool_.end(), result.begin(), result.end());
+      memo_[id] = {first, static_cast<uint32_t>(result.size())};
     }
     outermost_cut_ = std::min(outermost_cut_, outer);
     return result;

@@ -49,7 +49,9 @@ inline void bind_device(nanobind::module_& m) {
         BudgetLayers out;
         {
           nb::gil_scoped_release nogil;
-          out = stack_layers(automaton, {std::move(states), std::move(masks), std::move(offsets), std::move(answers)}, {UINT64_MAX, bytes, seconds});
+          const StackLeaves leaves{std::move(states), std::move(masks), std::move(offsets), std::move(answers)};
+          check_leaves(automaton, leaves);
+          out = stack_layers(automaton, leaves, {UINT64_MAX, bytes, seconds});
         }
         return layer_arrays(automaton, std::move(out));
       },

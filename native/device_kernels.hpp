@@ -16,7 +16,6 @@
 #include <cstring>
 #include <limits>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "logits.hpp"
@@ -193,9 +192,7 @@ int64_t greatest(const DeviceTables& t, const DeviceTables::MaskRecord& mask, co
 template <class Run>
 void in_parts(size_t rows, size_t threads, Run&& run) {
   const size_t parts = std::clamp<size_t>(threads, 1, std::max<size_t>(rows, 1));
-  std::vector<std::jthread> workers;
-  for (size_t p = 1; p < parts; ++p) workers.emplace_back([&run, rows, parts, p] { run(rows * p / parts, rows * (p + 1) / parts); });
-  run(0, rows / parts);
+  in_parallel(parts, [&](size_t p) { run(rows * p / parts, rows * (p + 1) / parts); });
 }
 
 template <class Run>

@@ -20,7 +20,12 @@
 namespace tokenfst {
 
 constexpr uint32_t kUnreachable = UINT32_MAX;
-inline uint32_t plus(uint32_t a, uint32_t b) { return a == kUnreachable || b == kUnreachable ? kUnreachable : a + b; }
+constexpr uint32_t kUnknown = UINT32_MAX - 1;  // a distance that was not looked for yet
+// Sums that are too large are no distances.
+inline uint32_t plus(uint32_t a, uint32_t b) {
+  const uint64_t sum = uint64_t{a} + b;
+  return sum >= kUnknown ? kUnreachable : static_cast<uint32_t>(sum);
+}
 
 struct Successors {
   std::vector<uint32_t> next;  // states one token away
@@ -116,7 +121,7 @@ class Distances {
       if (accepting(found_[i].state)) improve(i, 0);
       auto edge = [&](uint32_t target, uint32_t cost) {
         if (auto it = number_.find(target); it != number_.end()) sources[it->second].emplace_back(i, cost);
-        else if (uint32_t length = known(target)->distance; length != kUnreachable) improve(i, length + cost);
+        else if (uint32_t length = known(target)->distance; length != kUnreachable) improve(i, plus(length, cost));
       };
       for (uint32_t target : edges_[i].next) edge(target, 1);
       for (uint32_t target : edges_[i].same) edge(target, 0);
@@ -136,7 +141,7 @@ class Distances {
       queue.pop();
       if (length > found_[i].distance || settled[i]) continue;
       settled[i] = true;
-      for (auto& [source, cost] : sources[i]) improve(source, length + cost);
+      for (auto& [source, cost] : sources[i]) improve(source, plus(length, cost));
       for (size_t k : parts_of[i]) {
         sums[k].length = plus(sums[k].length, length);
         if (--sums[k].open == 0) improve(sums[k].source, sums[k].length);

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fork_gate.hpp"
 #include "masks.hpp"
 #include "splits.hpp"
 #include "trie.hpp"
@@ -74,7 +75,7 @@ struct Fragment {
   }
 
  private:
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::unique_ptr<const Trie> words_left_;
 };
 
@@ -127,7 +128,7 @@ class FragmentCache {
 
  private:
   static constexpr size_t kMaxBytes = 256 << 20;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const Fragment>> known_;
   size_t bytes_ = 0;
 };

@@ -66,12 +66,13 @@ class KnownFragments {
   };
 
   Known& entry(const Split& at, uint32_t top) {
-    auto [it, fresh] = known_.try_emplace(slot_of(at, top));
-    Known& known = it->second;
-    if (!fresh) return known;
-    known.key = key_of(at, top);
-    if (!known.key.empty()) known.fragment = vocabulary_.fragments().find(known.key);
-    if (known.fragment) bytes_held_ += known.fragment->memory(), known.key = {};
+    const Slot slot = slot_of(at, top);
+    if (auto it = known_.find(slot); it != known_.end()) return it->second;
+    Known found{nullptr, key_of(at, top)};
+    if (!found.key.empty()) found.fragment = vocabulary_.fragments().find(found.key);
+    if (found.fragment) found.key = {};
+    Known& known = known_.emplace(slot, std::move(found)).first->second;
+    if (known.fragment) bytes_held_ += known.fragment->memory();
     return known;
   }
   std::shared_ptr<const Fragment> build(Split at, uint32_t top) {

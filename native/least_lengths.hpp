@@ -71,12 +71,10 @@ class LeastLengths {
   }
 
   uint32_t to_end(const Machine& machine, uint32_t state) {
-    std::vector<uint32_t>& lengths = machines_[&machine];
-    if (!lengths.empty()) return lengths[state];
+    if (auto known = machines_.find(&machine); known != machines_.end()) return known->second[state];
     const uint32_t states = static_cast<uint32_t>(machine.accepting.size());
     std::vector<std::vector<uint32_t>> sources(states);
-    std::vector<uint32_t> queue;
-    lengths.assign(states, kMost);
+    std::vector<uint32_t> queue, lengths(states, kMost);
     for (uint32_t q = 1; q < states; ++q) {
       machine.each_move(q, [&](uint32_t, uint32_t next) { sources[next].push_back(q); });
       if (machine.accepting[q]) lengths[q] = 0, queue.push_back(q);
@@ -86,7 +84,7 @@ class LeastLengths {
         if (lengths[source] == kMost) lengths[source] = lengths[queue[k]] + 1, queue.push_back(source);
       }
     }
-    return lengths[state];
+    return machines_.emplace(&machine, std::move(lengths)).first->second[state];
   }
 
   const Arena& arena_;

@@ -35,7 +35,6 @@ class Lengths {
   }
 
  private:
-  static constexpr uint32_t kUnknown = UINT32_MAX - 1;
   static constexpr size_t kMaxSearch = 20'000;  // states that one search goes through
 
   // Rules and variables, from "no word" on, until none gets shorter.
@@ -172,13 +171,16 @@ class Lengths {
     return least;
   }
   uint32_t search(NodeId id) {
-    auto [known, fresh] = searched_.try_emplace(id, kUnreachable);
-    if (!fresh) return known->second;
+    if (auto known = searched_.find(id); known != searched_.end()) return known->second;
+    const uint32_t found = find(id);
+    return searched_[id] = found;
+  }
+  uint32_t find(NodeId id) {
     std::vector<std::pair<State, uint32_t>> queue{{bytes_.intern(id), 0}};
     std::set<State> seen{kDead, queue[0].first};
     for (size_t i = 0; i < queue.size() && i < kMaxSearch; ++i) {
       auto [state, length] = queue[i];
-      if (state != kDead && bytes_.accepting(state)) return searched_[id] = length;
+      if (state != kDead && bytes_.accepting(state)) return length;
       if (state == kDead) continue;
       const State* row = bytes_.row(state);
       for (uint32_t c = 0; c < bytes_.num_classes(); ++c) {

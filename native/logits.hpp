@@ -27,8 +27,9 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <thread>
 #include <vector>
+
+#include "in_parallel.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define TOKENFST_LOGITS_X86 1
@@ -368,13 +369,7 @@ inline std::optional<LogitsPosition> apply_bitmask(const LogitsView& logits, con
   if (parts == 1) return run(0, rows);
 
   std::vector<std::optional<LogitsPosition>> found(parts);
-  {
-    std::vector<std::jthread> workers;
-    workers.reserve(parts - 1);
-    for (size_t p = 1; p < parts; ++p)
-      workers.emplace_back([&, p] { found[p] = run(rows * p / parts, rows * (p + 1) / parts); });
-    found[0] = run(0, rows / parts);
-  }
+  in_parallel(parts, [&](size_t p) { found[p] = run(rows * p / parts, rows * (p + 1) / parts); });
   for (const auto& position : found)
     if (position) return position;
   return std::nullopt;

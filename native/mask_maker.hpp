@@ -24,8 +24,8 @@ class MaskMaker {
     if (gathered.rows.size() <= 1 && gathered.neighbours.empty() && tokens.size() <= MaskPool::kMaxFlips) {
       if (gathered.rows.empty()) return pool_.add(0, tokens);
       const auto& [row, removed] = gathered.rows[0];
-      auto [base, fresh] = bases_.try_emplace(row, 0);
-      if (fresh) base->second = pool_.add_row(*row);
+      auto base = bases_.find(row);
+      if (base == bases_.end()) base = bases_.emplace(row, pool_.add_row(*row)).first;
       std::vector<uint32_t> flips;
       auto in_row = [&](uint32_t token) { return (row->words[token >> 5] >> (token & 31) & 1) != 0; };
       for (uint32_t token : tokens) {

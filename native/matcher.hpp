@@ -3,6 +3,10 @@
 // Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. Where
 // strings must differ from each other, the sequence carries what it has finished of them (exclusion.hpp), and its
 // history has checkpoints of that.
+//
+// What raises leaves a matcher as it was: a token is in its history when all of it was read, a plan is kept when it is whole, and
+// what was read of strings that must differ is taken back. One thread at a time uses a matcher, others wait: every public
+// function takes it first.
 #pragma once
 
 #include <limits>
@@ -13,46 +17,15 @@
 
 #include "budgeted_tokens.hpp"
 #include "excluded_tokens.hpp"
+#include "in_use.hpp"
 #include "token_automaton.hpp"
+#include "trail.hpp"
 
 namespace tokenfst {
 
-// The configurations that a sequence went through. The last 16 to 32 are kept, and every sixteenth of those before: the
-// others are found again by advancing from there, so going back costs at most 32 advances however far it goes.
-template <class Place>
-class Trail {
- public:
-  size_t memory() const { return (recent_.capacity() + marks_.capacity()) * sizeof(Place); }
-  Place last(Place start) const { return recent_.empty() ? start : recent_.back(); }
-  void push(Place place) {
-    if (recent_.size() == 2 * kStep) {
-      marks_.push_back(recent_[kStep - 1]);
-      recent_.erase(recent_.begin(), recent_.begin() + kStep);
-    }
-    recent_.push_back(place);
-  }
-  // Goes back to the place after `size` tokens; `advance(place, k)` is what token k leads to.
-  template <class Advance>
-  void resize(size_t size, Place start, Advance&& advance) {
-    if (size <= marks_.size() * kStep) {
-      marks_.resize(size / kStep - (size >= kStep));
-      recent_.clear();
-      Place at = marks_.empty() ? start : marks_.back();
-      for (size_t k = marks_.size() * kStep; k < size; ++k) recent_.push_back(at = advance(at, k));
-    } else {
-      recent_.resize(size - marks_.size() * kStep);
-    }
-  }
-
- private:
-  static constexpr size_t kStep = 16;
-  std::vector<Place> marks_;   // after 16, 32, ... tokens
-  std::vector<Place> recent_;  // after each token from there on
-};
-
 class Matcher {
  public:
-  Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint32_t> max_tokens) : automaton_(std::move(automaton)) {
+  Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint64_t> max_tokens) : automaton_(std::move(automaton)) {
     if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
     }
@@ -61,47 +34,76 @@ class Matcher {
   }
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
-  Config config() const {
-    return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start());
+  Matcher fork() const {
+    const InUse::Scope use(in_use_);
+    return *this;
   }
   // Where the matcher stands: equal numbers have equal futures, among a matcher and its forks where there are stacks.
   uint64_t state() const {
+    const InUse::Scope use(in_use_);
     const uint64_t place = uint64_t{config().stack} << 32 | config().state;
     return excluding_ ? mix(place, excluding_->exclusion.fingerprint()) : place;
   }
-  size_t num_tokens() const { return tokens_.size(); }
-  const std::vector<uint32_t>& tokens() const { return tokens_; }
-  bool is_terminated() const { return terminated_; }
-  bool is_accepting() const { return automaton_->accepting(config()); }
-  uint32_t distance() { return excluding_ ? completion().length(config()) : automaton_->distance(config(), stacks_); }
+  size_t num_tokens() const {
+    const InUse::Scope use(in_use_);
+    return tokens_.size();
+  }
+  std::vector<uint32_t> tokens() const {
+    const InUse::Scope use(in_use_);
+    return tokens_;
+  }
+  bool is_terminated() const {
+    const InUse::Scope use(in_use_);
+    return terminated_;
+  }
+  bool is_accepting() const {
+    const InUse::Scope use(in_use_);
+    return automaton_->accepting(config());
+  }
+  uint32_t distance() {
+    const InUse::Scope use(in_use_);
+    const Reread reread(*this);
+    return excluding_ ? completion().length(config()) : automaton_->distance(config(), stacks_);
+  }
   // Bytes that this sequence holds, the shared automaton apart.
   size_t memory() const {
+    const InUse::Scope use(in_use_);
     const size_t excluded = excluding_ ? excluding_->exclusion.memory() + excluding_->trail.memory() : 0;
     return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4 + excluded;
   }
 
-  std::optional<uint32_t> max_tokens_left() const {
+  std::optional<uint64_t> max_tokens_left() const {
+    const InUse::Scope use(in_use_);
     if (limit_ == kNoLimit) return std::nullopt;
-    return static_cast<uint32_t>(limit_ - tokens_.size());
+    return limit_ - tokens_.size();
   }
-  void set_max_tokens_left(std::optional<uint32_t> left) {
-    if (left) {
-      const bool plenty = excluding_ && completion().plenty(config(), excluding_->exclusion.reading(), *left);
-      const bool planned = excluding_ && !plenty && !terminated_ && plan(completion().within(config(), *left), tokens_.size());
-      if (uint32_t least = plenty || planned ? 0 : distance(); least > *left && !terminated_) {
-        const std::string needed = least == kUnreachable ? "more are needed than are searched for" : "the least number from here is " + std::to_string(least);
-        throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: " + needed);
-      }
+  void set_max_tokens_left(std::optional<uint64_t> left) {
+    const InUse::Scope use(in_use_);
+    if (!left) {
+      limit_ = kNoLimit;
+      return;
     }
-    limit_ = left ? tokens_.size() + *left : kNoLimit;
+    const Reread reread(*this);
+    const uint32_t most = at_most(*left);
+    const bool plenty = excluding_ && completion().plenty(config(), excluding_->exclusion.reading(), most);
+    std::optional<std::string> text;
+    if (excluding_ && !plenty && !terminated_) text = completion().within(config(), most);
+    if (const uint32_t least = plenty || text ? 0 : distance(); least > most && !terminated_) {
+      const std::string needed = least == kUnreachable ? "more are needed than are searched for" : "the least number from here is " + std::to_string(least);
+      throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: " + needed);
+    }
+    if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
+    limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());
   }
 
   bool accept_token(uint32_t token) {
+    const InUse::Scope use(in_use_);
     check(token);
     if (terminated_) throw Error(Fault::Terminated, "token " + std::to_string(token) + " was offered after the end token; reset() or rollback() first");
     return push(token);
   }
   bool accept_tokens(const std::vector<uint32_t>& tokens) {
+    const InUse::Scope use(in_use_);
     for (uint32_t token : tokens) check(token);
     Trial trial(*this);
     for (uint32_t token : tokens) {
@@ -111,6 +113,7 @@ class Matcher {
     return true;
   }
   size_t validate_tokens(const std::vector<uint32_t>& tokens) {
+    const InUse::Scope use(in_use_);
     for (uint32_t token : tokens) check(token);
     Trial trial(*this);
     size_t accepted = 0;
@@ -120,22 +123,30 @@ class Matcher {
 
   // Writes the mask; returns whether anything is masked.
   bool fill(uint32_t* out) {
-    const Vocabulary& vocabulary = automaton_->vocabulary();
-    if (terminated_) {
-      std::memset(out, 0, automaton_->masks().words() * 4);
-      for (uint32_t token : vocabulary.eos()) out[token >> 5] |= 1u << (token & 31);
-      return true;
-    }
+    const InUse::Scope use(in_use_);
+    if (terminated_) return fill_end(out);
+    const Reread reread(*this);
     const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
     return excluding_ ? exclude(out) || some : some;
   }
-  bool is_cheap() { return terminated_ || (limit_ == kNoLimit && automaton_->known_mask(config(), stacks_)); }
+  // The same where the mask is known, and takes no look at other tokens; elsewhere none, and nothing is written.
+  std::optional<bool> fill_known(uint32_t* out) {
+    const InUse::Scope use(in_use_);
+    if (terminated_) return fill_end(out);
+    const MaskId known = limit_ == kNoLimit ? automaton_->known_mask(config(), stacks_) : 0;
+    if (known == 0) return std::nullopt;
+    const bool some = automaton_->write(known, out);
+    if (!excluding_) return some;
+    const Reread reread(*this);
+    return exclude(out) || some;
+  }
 
   // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
   // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
   // O(nodes); the matcher ends where it began.
   void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::span<const int64_t> draft_tokens,
                            uint32_t* out, ptrdiff_t stride) {
+    const InUse::Scope use(in_use_);
     Trial trial(*this);
     struct Visit {
       int64_t node;
@@ -166,6 +177,7 @@ class Matcher {
 
   // The tokens that have no alternative, up to the next choice or the end.
   std::vector<uint32_t> forced_tokens() {
+    const InUse::Scope use(in_use_);
     std::vector<uint32_t> forced;
     if (terminated_) return forced;
     Trial trial(*this);
@@ -187,6 +199,7 @@ class Matcher {
 
   // The bytes that every accepted text goes on with.
   std::string forced_bytes() {
+    const InUse::Scope use(in_use_);
     std::string forced;
     if (terminated_) return forced;
     ByteAutomaton& bytes = automaton_->bytes();
@@ -212,6 +225,7 @@ class Matcher {
   }
 
   void rollback(size_t count) {
+    const InUse::Scope use(in_use_);
     if (count > tokens_.size()) {
       throw Error(Fault::Rollback, "cannot roll back " + std::to_string(count) + " tokens: only " + std::to_string(tokens_.size()) + " were accepted");
     }
@@ -233,9 +247,15 @@ class Matcher {
     terminated_ = false;
     if (tokens_.empty()) stacks_.clear();
   }
-  void reset() { rollback(tokens_.size()); }
+  void reset() {
+    const InUse::Scope use(in_use_);
+    rollback(tokens_.size());
+  }
 
  private:
+  Config config() const {
+    return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start());
+  }
   // The same where tokens are more than their bytes: over all ways to cut the text, up to where a special token may come.
   std::string forced_text() {
     ByteAutomaton& bytes = automaton_->bytes();
@@ -273,6 +293,13 @@ class Matcher {
   static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
   static constexpr size_t kMaxForced = 1 << 20;
 
+  // The mask behind the end token: that again.
+  bool fill_end(uint32_t* out) const {
+    std::memset(out, 0, automaton_->masks().words() * 4);
+    for (uint32_t token : automaton_->vocabulary().eos()) out[token >> 5] |= 1u << (token & 31);
+    return true;
+  }
+
   // Takes back what is accepted from here on when its scope ends, by an exception too.
   class Trial {
    public:
@@ -285,7 +312,22 @@ class Matcher {
     size_t before_;
   };
 
-  uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : static_cast<uint32_t>(limit_ - tokens_.size()); }
+  // Takes back what was read of strings that must differ, since the last token that was accepted, when its scope ends: by an
+  // exception, or because it was read to see where it leads.
+  class Reread {
+   public:
+    explicit Reread(Matcher& matcher) : matcher_(matcher) {}
+    ~Reread() {
+      if (matcher_.excluding_) matcher_.excluding_->exclusion.restore(matcher_.excluding_->trail.last({matcher_.automaton_->start(), {}}).after);
+    }
+
+   private:
+    Matcher& matcher_;
+  };
+
+  // As many tokens as a distance can be. More make no difference.
+  static uint32_t at_most(uint64_t tokens) { return static_cast<uint32_t>(std::min<uint64_t>(tokens, kUnknown - 1)); }
+  uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : at_most(limit_ - tokens_.size()); }
   void check(uint32_t token) const {
     if (token >= automaton_->vocabulary().size()) {
       throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(automaton_->vocabulary().size()) + " tokens");
@@ -306,36 +348,50 @@ class Matcher {
     }
   }
   bool push(uint32_t token) {
-    if (left() == 0) return false;
-    Config next = config();
-    Exclusion* const exclusion = excluding_ ? &excluding_->exclusion : nullptr;
-    if (automaton_->vocabulary().is_eos(token)) {
+    if (tokens_.size() == limit_) return false;
+    if (excluding_) return push_excluding(token);
+    Config next = trail_.last(automaton_->start());
+    const bool ends = automaton_->vocabulary().is_eos(token);
+    if (ends) {
       if (!automaton_->accepting(next)) return false;
-      terminated_ = true;
     } else {
-      next = automaton_->advance(next, token, stacks_, exclusion);
-      if (!may_rest(next, token)) {
-        if (exclusion) exclusion->restore(excluding_->trail.last({automaton_->start(), {}}).after);
-        return false;
-      }
+      next = automaton_->advance(next, token, stacks_);
+      if (!automaton_->spellable(next, stacks_) || (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1)) return false;
     }
-    if (exclusion) excluding_->trail.push({next, exclusion->checkpoint()});
-    else trail_.push(next);
+    make_room();
+    trail_.push(next);
     tokens_.push_back(token);
+    terminated_ = ends;
     return true;
   }
-  // Whether a text can go on from where the next token leads.
-  bool may_rest(Config next, uint32_t token) {
-    if (!automaton_->spellable(next, stacks_)) return false;
-    if (excluding_ && !ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).escapes(next, excluding_->exclusion.reading())) return false;
-    if (limit_ == kNoLimit) return true;
-    return excluding_ ? completes(next, token) : automaton_->distance(next, stacks_) <= left() - 1;
+  bool push_excluding(uint32_t token) {
+    const Reread reread(*this);  // the history's last step is another one by then, if all goes well
+    Exclusion& exclusion = excluding_->exclusion;
+    Config next = config();
+    const bool ends = automaton_->vocabulary().is_eos(token);
+    std::optional<std::string> text;  // a plan for where the token leads
+    if (ends) {
+      if (!automaton_->accepting(next)) return false;
+    } else {
+      next = automaton_->advance(next, token, stacks_, &exclusion);
+      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).escapes(next, exclusion.reading())) return false;
+      if (limit_ != kNoLimit && !completes(next, token, text)) return false;
+    }
+    make_room();
+    if (!ends && limit_ != kNoLimit) plan(std::move(text), tokens_.size() + 1);
+    excluding_->trail.push({next, exclusion.checkpoint()});
+    tokens_.push_back(token);
+    terminated_ = ends;
+    return true;
+  }
+  // For one more token: what raises, raises here.
+  void make_room() {
+    if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::max<size_t>(16, 2 * tokens_.size()));
   }
   Completion completion() { return {*automaton_, stacks_, excluding_->exclusion, excluding_->known}; }
-  bool plan(std::optional<std::string> text, size_t position) {
+  void plan(std::optional<std::string> text, size_t position) {
     if (text) excluding_->plans.insert_or_assign(position, std::move(*text));
     else excluding_->plans.erase(position);
-    return excluding_->plans.contains(position);
   }
   // What is left of the plan behind a token, if that begins it (special tokens have no text) and the rest fits into the budget.
   std::optional<std::string> planned(uint32_t token) {
@@ -345,19 +401,18 @@ class Matcher {
     std::string rest = it->second.substr(text.size());
     return completion().cut(rest).size() <= left() - 1 ? std::optional(std::move(rest)) : std::nullopt;
   }
-  // Whether the budget holds where the next token leads; then the plan for there is kept.
-  bool completes(Config next, uint32_t token) {
-    const size_t position = tokens_.size() + 1;
-    if (std::optional<std::string> rest = planned(token)) return plan(std::move(rest), position);
+  // Whether the budget holds where the next token leads: with plenty of tokens left, or by a plan.
+  bool completes(Config next, uint32_t token, std::optional<std::string>& text) {
+    if ((text = planned(token))) return true;
     Completion completion = this->completion();
-    if (completion.plenty(next, excluding_->exclusion.reading(), left() - 1)) return plan(std::nullopt, position), true;
-    if (automaton_->distance(next, stacks_) > left() - 1) return plan(std::nullopt, position);
+    if (completion.plenty(next, excluding_->exclusion.reading(), left() - 1)) return true;
+    if (automaton_->distance(next, stacks_) > left() - 1) return false;
     if (excluding_->offers_from == tokens_.size()) {
-      for (const std::string& text : excluding_->offers) {
-        if (completion.fits(next, text, left() - 1)) return plan(text, position);
+      for (const std::string& offer : excluding_->offers) {
+        if (completion.fits(next, offer, left() - 1)) return text = offer, true;
       }
     }
-    return plan(completion.within(next, left() - 1), position);
+    return (text = completion.within(next, left() - 1)).has_value();
   }
 
   // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
@@ -401,8 +456,9 @@ class Matcher {
   Trail<Config> trail_;
   std::optional<Excluding> excluding_;  // where strings must differ, instead of the trail
   std::vector<uint32_t> tokens_;
-  size_t limit_ = kNoLimit;
+  size_t limit_ = kNoLimit;  // of all tokens
   bool terminated_ = false;
+  mutable InUse in_use_;
 };
 
 }  // namespace tokenfst

@@ -1,9 +1,11 @@
-// What is made when it is first asked for, by whichever thread that is; afterwards a look at one word. std::call_once alone
-// looks up what is the thread's own each time.
+// What is made when it is first asked for, by whichever thread that is; afterwards a look at one word. What raises half way is
+// begun anew by whoever asks next, so it keeps what it makes only when that is whole.
 #pragma once
 
 #include <atomic>
 #include <mutex>
+
+#include "fork_gate.hpp"
 
 namespace tokenfst {
 
@@ -12,12 +14,15 @@ class Once {
   template <class F>
   void operator()(F&& make) {
     if (done_.load(std::memory_order_acquire)) return;
-    std::call_once(flag_, std::forward<F>(make));
+    const std::lock_guard lock(mutex_);
+    if (done_.load(std::memory_order_relaxed)) return;
+    make();
     done_.store(true, std::memory_order_release);
   }
+  bool is_done() const { return done_.load(std::memory_order_acquire); }
 
  private:
-  std::once_flag flag_;
+  Mutex mutex_;
   std::atomic<bool> done_{false};
 };
 

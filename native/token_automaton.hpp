@@ -176,6 +176,11 @@ class TokenAutomaton : protected TokenDistances {
     return found;
   }
 
+  // Writes a mask. Returns whether there is anything that is not allowed.
+  bool write(MaskId id, uint32_t* out) const {
+    masks_.fill(id, out);
+    return masks_[id].count < masks_.vocab_size();
+  }
   // Fills `out` with the tokens after which acceptance is at most `left` - 1 tokens away (the end tokens need left >= 1).
   // Returns whether there is anything that is not allowed.
   bool fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks) {
@@ -183,11 +188,7 @@ class TokenAutomaton : protected TokenDistances {
       std::memset(out, 0, masks_.words() * 4);
       return true;
     }
-    if (left == kUnreachable || worst(config, stacks) <= left - 1) {
-      MaskId id = mask(config, stacks);
-      masks_.fill(id, out);
-      return masks_[id].count < masks_.vocab_size();
-    }
+    if (left == kUnreachable || worst(config, stacks) <= left - 1) return write(mask(config, stacks), out);
     std::lock_guard lock(mutex_);
     std::memset(out, 0, masks_.words() * 4);
     with_walk(stacks, nullptr, [&](auto& walk) {
@@ -272,7 +273,7 @@ class TokenAutomaton : protected TokenDistances {
     Info& entry = info(config.state);
     uint32_t value = id;
     if (bytes_->is_pushdown()) {
-      value = mask_tree_.keep(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked, id);
+      value = mask_tree_.keep(mask_tree_.make_place(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked), id);
       ++mask_leaves_;
     }
     if (entry.mask.load() == 0) ++masks_made_;
@@ -319,7 +320,7 @@ class TokenAutomaton : protected TokenDistances {
   Gathered gathered_;  // of the mask that is made: its room is kept
   AskTree mask_tree_;
   size_t masks_made_ = 0, mask_leaves_ = 0;
-  std::mutex mutex_;
+  Mutex mutex_;
 };
 
 }  // namespace tokenfst

@@ -20,7 +20,6 @@ class TokenDistances {
       : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
         complete_(composition_.tokens_lead_on()), lengths_(*bytes_) {}
 
-  static constexpr uint32_t kUnknown = UINT32_MAX - 1;
   static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
   // States of an automaton without stacks; where each takes a walk of the vocabulary, fewer. What has more has bounds from
   // then on.
@@ -223,8 +222,8 @@ class TokenDistances {
       Asked asked(config, count, stacks);
       StacksTrial trial(stacks);
       const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
-      leaf = static_cast<uint32_t>(worsts_.size() + 1);
-      entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, asked, leaf);
+      const AskTree::Place place = worst_tree_.make_place(entry.worst, config, count, stacks, asked);
+      entry.worst = place.root;
       const std::vector<StackId> known = stacks.known;
       std::map<uint32_t, Rise> highest;
       for (Config end : next) {
@@ -234,8 +233,12 @@ class TokenDistances {
         at->second.length = std::max(at->second.length, found.length);
         at->second.bytes = std::max(at->second.bytes, found.bytes);
       }
-      worsts_.emplace_back();
-      for (auto& [address, rise] : highest) worsts_.back().push_back(rise);
+      std::vector<Rise> found;
+      for (auto& [address, rise] : highest) found.push_back(rise);
+      // Only now, when it is whole: what lies before may raise.
+      worsts_.push_back(std::move(found));
+      leaf = static_cast<uint32_t>(worsts_.size());
+      entry.worst = worst_tree_.keep(place, leaf);
       worst_tree_.find(entry.worst, config, count, stacks);
     }
     return worsts_[leaf - 1];
@@ -283,7 +286,7 @@ class TokenDistances {
   std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
   std::unordered_map<State, uint32_t> worst_bytes_;
   std::vector<uint32_t> frame_distances_, byte_lengths_;
-  std::mutex grow_mutex_;
+  Mutex grow_mutex_;
 };
 
 }  // namespace tokenfst

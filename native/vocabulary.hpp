@@ -87,6 +87,7 @@ class Vocabulary {
   std::span<const CoarseTrie> coarse_tries() const {
     coarse_made_([this] {
       auto finer = std::make_unique<CoarseTrie>(trie(), groups(), kHexadecimal);
+      coarse_.clear();
       coarse_.reserve(kCoarseTries);
       coarse_.emplace_back(finer->trie(), finer->groups(), kCoarse);
       coarse_.push_back(std::move(*finer));
@@ -112,6 +113,7 @@ class Vocabulary {
   // The tokens with a comma; those with a quotation mark, too, if `quoting`.
   std::span<const uint32_t> separating(bool quoting) const {
     separating_found_([this] {
+      separating_.clear();
       for (const bool quotes : {true, false}) {
         for (uint32_t token = 0; token < size(); ++token) {
           const std::string_view text = tokens_[token];
@@ -129,6 +131,7 @@ class Vocabulary {
   static constexpr size_t kLong = 32;
   std::span<const uint32_t> longer_than(size_t bytes) const {
     long_found_([this] {
+      long_.clear();
       for (uint32_t token = 0; token < size(); ++token) {
         if (tokens_[token].size() > kLong) long_.push_back(token);
       }
@@ -139,8 +142,10 @@ class Vocabulary {
   }
   FragmentCache& fragments() const { return fragments_; }
   size_t memory() const {
-    return coarse_bytes_ + tokens_.memory() + (initial_ ? initial_->memory() : 0) + (trie_ ? trie_->memory() + groups_.capacity() * sizeof(ByteGroups) : 0) + (initial_trie_ ? initial_trie_->memory() : 0) +
-           fragments_.memory();
+    size_t tries = 0;  // other threads may be making them
+    if (built_.is_done()) tries += trie_->memory() + groups_.capacity() * sizeof(ByteGroups);
+    if (initial_built_.is_done()) tries += initial_trie_->memory();
+    return coarse_bytes_ + tokens_.memory() + (initial_ ? initial_->memory() : 0) + tries + fragments_.memory();
   }
 
  private:
@@ -148,6 +153,7 @@ class Vocabulary {
   // opening bracket; with two; with one.
   std::span<const uint32_t> quoting_up_to(size_t group) const {
     quoting_found_([this] {
+      quoting_.clear();
       std::array<std::vector<uint32_t>, 4> groups;
       for (uint32_t token = 0; token < size(); ++token) {
         const std::string_view text = tokens_[token];

@@ -1,4 +1,4 @@
-"""Artifacts as files: whole or not at all, mapped and not copied, alive when their name is gone."""
+"""Artifacts as files: whole or not at all, read once and not copied, alive whatever becomes of the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def masks(automaton: TokenAutomaton) -> list[list[int]]:
     return found
 
 
-def test_arrays_are_views_of_the_mapped_file(tmp_path: Path) -> None:
+def test_arrays_are_views_of_what_was_read(tmp_path: Path) -> None:
     make(8).save(tmp_path / "it")
     found = artifact.read(tmp_path / "it")
     for name, array in found.arrays.items():
@@ -71,7 +71,7 @@ def test_a_replaced_or_removed_file_stays_as_it_was_loaded(tmp_path: Path) -> No
     assert masks(loaded) == before
 
 
-def test_matchers_keep_the_mapping_alive(tmp_path: Path) -> None:
+def test_matchers_keep_the_arrays_alive(tmp_path: Path) -> None:
     first = make(8)
     first.save(tmp_path / "it")
     matcher = TokenAutomaton.load(tmp_path / "it", first.vocabulary).matcher()
@@ -83,7 +83,7 @@ def test_matchers_keep_the_mapping_alive(tmp_path: Path) -> None:
     assert mask.tolist() == wanted.tolist()
 
 
-def test_saving_over_the_file_that_is_mapped(tmp_path: Path) -> None:
+def test_saving_over_the_file_that_was_loaded(tmp_path: Path) -> None:
     path = tmp_path / "it"
     make(8).save(path)
     data = path.read_bytes()

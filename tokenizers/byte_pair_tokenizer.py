@@ -8,7 +8,6 @@ segmentation that was visited.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from tokenfst.budget import Budget
 from tokenfst.errors import TokenizationError
+from tokenfst.locks import fork_safe_lock
 from tokenfst.tokenizers.byte_pairs import BytePairs
 from tokenfst.tokenizers.segmentation import DEAD, Segmentation
 from tokenfst.tokenizers.split_pattern import split_pattern
@@ -36,7 +36,7 @@ class BytePairTokenizer:
     """What is known of a vocabulary's tokenizer, shared by all automata over it; under its lock."""
 
     def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
-        self.lock = threading.RLock()
+        self.lock = fork_safe_lock()
         self.pattern = pattern
         self.segmentation = Segmentation(split_pattern(pattern), vocabulary, Budget())
         self._pairs = BytePairs(vocabulary)
