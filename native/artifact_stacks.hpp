@@ -199,8 +199,7 @@ class StackExpansion {
       std::vector<uint32_t> known;
       for (StackId node = config.stack; node != levels_.opaque(); node = stacks.edges(node)[0].below) known.push_back(stacks.edges(node)[0].frame);
       for (const auto& caller : levels_.levels()[level].callers) {
-        StackId node = levels_.below(caller.level);
-        for (size_t i = caller.frames.size(); i-- > 0;) node = stacks.push(caller.frames[i], node);
+        StackId node = stacks.push(caller.frame, levels_.below(caller.level));
         for (size_t i = known.size(); i-- > 0;) node = stacks.push(known[i], node);
         pending.push_back({caller.level, {config.state, node}});
       }
