@@ -13,6 +13,7 @@
 #pragma once
 
 #include <queue>
+#include <set>
 
 #include "walker.hpp"
 
@@ -63,6 +64,8 @@ class Levels {
   // The stacks that levels are blind below: nothing, for the first.
   StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
   StackId opaque() const { return opaque_; }
+  // What the stack showed (see PushDown::single_signature) where a step to `raw` had to look into it.
+  const std::set<uint32_t>& shown(State raw) { return shown_[raw]; }
   Stacks& stacks() { return stacks_; }
 
   // A shortest text that leads into a conflict; none where one stack is always enough.
@@ -188,6 +191,7 @@ class Levels {
     StackId node = below(caller.level);
     for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
     found.text = caller.text + found.text;
+    if (found.again != kDead) shown_[found.again].insert(PushDown::single_signature(stacks_.edges(node)[0]));
     Config to = found.again == kDead ? walker_.resume({found.state, node}) : walker_.arrive({found.state, node}, found.again);
     check();
     if (walker_.blocked()) end(caller.level, std::move(found));
@@ -247,6 +251,7 @@ class Levels {
   std::map<uint32_t, uint8_t> byte_of_;  // of each byte class
   std::vector<Level> levels_;
   std::vector<Place> places_;
+  std::map<State, std::set<uint32_t>> shown_;
   std::vector<Ends> ends_;  // of each level
   std::map<std::vector<uint32_t>, uint32_t> level_of_;  // by the state at its first entry, and the frames above it then
   std::map<std::pair<uint32_t, State>, uint32_t> place_of_;

@@ -221,22 +221,24 @@ class TokenDistances {
     uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
       Asked asked(config, count, stacks);
-      StacksTrial trial(stacks);
-      const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
-      leaf = static_cast<uint32_t>(worsts_.size() + 1);
-      entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, asked, leaf);
-      const std::vector<StackId> known = stacks.known;
       std::map<uint32_t, Rise> highest;
-      for (Config end : next) {
-        const Rise found = rise(end, stacks, known);
-        if (found.length == kUnreachable) continue;
-        auto [at, fresh] = highest.try_emplace(found.address, found);
-        at->second.length = std::max(at->second.length, found.length);
-        at->second.bytes = std::max(at->second.bytes, found.bytes);
+      leaf = static_cast<uint32_t>(worsts_.size() + 1);
+      {
+        StacksTrial trial(stacks);
+        const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
+        entry.worst = worst_tree_.keep(entry.worst, config, count, stacks, asked, leaf);
+        const std::vector<StackId> known = stacks.known;
+        for (Config end : next) {
+          const Rise found = rise(end, stacks, known);
+          if (found.length == kUnreachable) continue;
+          auto [at, fresh] = highest.try_emplace(found.address, found);
+          at->second.length = std::max(at->second.length, found.length);
+          at->second.bytes = std::max(at->second.bytes, found.bytes);
+        }
       }
       worsts_.emplace_back();
       for (auto& [address, rise] : highest) worsts_.back().push_back(rise);
-      worst_tree_.find(entry.worst, config, count, stacks);
+      worst_tree_.find(entry.worst, config, count, stacks);  // what is known stays there now
     }
     return worsts_[leaf - 1];
   }
