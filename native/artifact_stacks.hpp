@@ -46,7 +46,8 @@ class StackExpansion {
     StackArrays out;
     for (size_t k = 0; k < order_.size(); ++k) {
       State q = order_[k];
-      const uint32_t stacks = bytes_.num_stacks(q);
+      const bool looks = std::ranges::find(looks_, q) != looks_.end();
+      const uint32_t stacks = looks ? 1 : bytes_.num_stacks(q);
       uint32_t closed = kUnreachable, effect = effect_of_[k];
       if (stacks > 0 && rests(k)) {
         const auto tops = automaton_.top_distances(q);
@@ -55,7 +56,7 @@ class StackExpansion {
           if (members[m].hole == kNone) closed = tops[m];
         }
       }
-      out.states.insert(out.states.end(), {stacks, effect, stacks > 0 && bytes_.to_reveal(q) != kNone, closed});
+      out.states.insert(out.states.end(), {stacks, effect, looks || (stacks > 0 && bytes_.to_reveal(q) != kNone), closed});
     }
     for (const Chain& each : effects_) {
       out.pushes.insert(out.pushes.end(), each.frames.begin(), each.frames.end());
@@ -112,19 +113,20 @@ class StackExpansion {
     }
     return out;
   }
-  // Either of two: the same, but for the top.
-  Pile united(const Pile& a, const Pile& b) {
+  // Either of two: the same, but for the top. None where only the stack below can tell.
+  std::optional<Pile> united(const Pile& a, const Pile& b) {
     Pile out = chained(a), other = chained(b);
     const bool like = out.base == other.base && out.frames.size() == other.frames.size() && !out.frames.empty() &&
                       std::equal(out.frames.begin(), out.frames.end() - 1, other.frames.begin());
-    if (!like) throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
+    if (!like) return std::nullopt;
     const auto [less, more] = std::minmax(out.frames.back(), other.frames.back());
     if (less != more) out.frames.back() = bytes_.unite(less, more);
     return out;
   }
 
-  // `reg` is the register that stands for the old stack: 0; or 1 where its top was looked into, which was `top`.
-  uint32_t keep(const Effect& effect, uint32_t reg, uint32_t top = kNone) {
+  // The number of an effect; none where only the stack below can tell. `reg` is the register that stands for the old stack: 0;
+  // or 1 where its top was looked into, which was `top`.
+  std::optional<uint32_t> keep(const Effect& effect, uint32_t reg, uint32_t top = kNone) {
     std::vector<Pile> made;
     auto value = [&](uint32_t from) -> Pile {
       if (from != kNothing && from >= kFirstOp) return made[from - kFirstOp];
@@ -142,6 +144,7 @@ class StackExpansion {
         Pile one = value(from);
         if (one.base == kNothing && one.frames.empty()) continue;
         all = all ? united(*all, one) : std::move(one);
+        if (!all) return std::nullopt;
       }
       made.push_back(all.value_or(Pile{kNothing, {}}));
     }
@@ -151,10 +154,25 @@ class StackExpansion {
       chain.keeps = pile.base == reg;
       chain.frames = std::move(pile.frames);
     }
-    number(effect.state);
+    return keep(chain);
+  }
+  uint32_t keep(const Chain& chain) {
+    number(chain.state);
     auto [it, fresh] = effect_index_.try_emplace(chain, static_cast<uint32_t>(effects_.size() + 1));
     if (fresh) effects_.push_back(chain);
     return it->second;
+  }
+  uint32_t keep_certain(std::optional<uint32_t> effect) {
+    if (!effect) throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
+    return *effect;
+  }
+  // What a step to `raw` does. Where only the stack below can tell, it rests in `raw` itself, which looks into the stack: an
+  // answer for each top that one can meet there.
+  uint32_t effect_of(State raw, const Effect& effect) {
+    if (std::optional<uint32_t> told = keep(effect, 0)) return *told;
+    if (levels_.shown(raw).empty()) keep_certain(std::nullopt);
+    looks_.push_back(raw);
+    return keep(Chain{raw, true, {}});
   }
 
   // The effects of all targets of steps, and of all states that must look into the stack.
@@ -169,14 +187,17 @@ class StackExpansion {
     for (size_t k = 0; k < order_.size(); ++k) {
       State q = order_[k];
       const Effect* effect = q == kDead ? nullptr : bytes_.effect(q);
-      effect_of_.push_back(effect ? keep(*effect, 0) : 0);
+      effect_of_.push_back(effect ? effect_of(q, *effect) : 0);
     }
     for (bool grown = true; grown;) {
       size_t before = order_.size();
       std::vector<std::array<uint32_t, 3>> rows;
       bytes_.pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
-        if (numbers_.contains(state)) rows.push_back({numbers_.at(state), answer, keep(effect, 1, answer)});
+        if (numbers_.contains(state)) rows.push_back({numbers_.at(state), answer, keep_certain(keep(effect, 1, answer))});
       });
+      for (State raw : looks_) {
+        for (uint32_t answer : levels_.shown(raw)) rows.push_back({numbers_.at(raw), answer, keep_certain(keep(*bytes_.effect(raw), 1, answer))});
+      }
       reveals_ = std::move(rows);
       grown = order_.size() > before;
     }
@@ -199,8 +220,7 @@ class StackExpansion {
       std::vector<uint32_t> known;
       for (StackId node = config.stack; node != levels_.opaque(); node = stacks.edges(node)[0].below) known.push_back(stacks.edges(node)[0].frame);
       for (const auto& caller : levels_.levels()[level].callers) {
-        StackId node = levels_.below(caller.level);
-        for (size_t i = caller.frames.size(); i-- > 0;) node = stacks.push(caller.frames[i], node);
+        StackId node = stacks.push(caller.frame, levels_.below(caller.level));
         for (size_t i = known.size(); i-- > 0;) node = stacks.push(known[i], node);
         pending.push_back({caller.level, {config.state, node}});
       }
@@ -218,6 +238,7 @@ class StackExpansion {
   std::map<Chain, uint32_t> effect_index_;
   std::vector<uint32_t> effect_of_;  // by number; 0: none
   std::vector<std::array<uint32_t, 3>> reveals_;
+  std::vector<State> looks_;  // targets whose steps look into the stack
 };
 
 }  // namespace tokenfst

@@ -104,7 +104,7 @@ class AskTree {
     if (address == kPattern) {
       for (StackId node : stacks.known) describe(node);
     } else {
-      auto edges = stacks.edges(stacks.known[address]);
+      auto edges = stacks.edges(stacks.grouped(stacks.known[address]));
       auto is_new = [&](StackId node) { return node != kBottom && std::ranges::find(stacks.known, node) == stacks.known.end(); };
       if (PushDown::is_single(edges) && (edges[0].below == kBottom || is_new(edges[0].below))) {
         if (edges[0].below != kBottom) stacks.known.push_back(edges[0].below);

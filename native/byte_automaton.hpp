@@ -127,7 +127,7 @@ class ByteAutomaton {
     if (!pushdown_) pushdown_ = std::make_unique<PushDown>(arena_);
     return *pushdown_;
   }
-  void adopt_stacks(State state, uint8_t stacks, uint32_t effect, uint32_t shape) {
+  void adopt_stacks(State state, uint32_t stacks, uint32_t effect, uint32_t shape) {
     StateInfo& info = states_[state];
     info.stacks = stacks;
     info.effect = effect;
@@ -255,9 +255,8 @@ class ByteAutomaton {
     std::atomic<bool> whole{false};  // nothing in the row is pending
     // Of push-down automata. As the target of a step: the number of stacks where it settles to itself, else kPasses;
     // and its effect. As a shape: its stacks.
-    std::atomic<uint8_t> arrival{PushDown::kUnknown};
-    uint8_t stacks = 0;
-    uint32_t effect = 0, shape = 0;
+    std::atomic<uint32_t> arrival{PushDown::kUnknown};
+    uint32_t stacks = 0, effect = 0, shape = 0;
   };
 
   State new_state(NodeId node) {
@@ -383,17 +382,17 @@ class ByteAutomaton {
     return true;
   }
 
-  uint8_t arrival(State raw, const StateInfo& info) {
-    const uint8_t known = info.arrival.load(std::memory_order_acquire);
+  uint32_t arrival(State raw, const StateInfo& info) {
+    const uint32_t known = info.arrival.load(std::memory_order_acquire);
     return known == PushDown::kUnknown ? prepare(raw) : known;
   }
   // Finds out how a target of steps settles, when someone first steps there.
-  uint8_t prepare(State raw) {
+  uint32_t prepare(State raw) {
     auto lock = enter();
     StateInfo& info = states_[raw];
-    if (uint8_t known = info.arrival.load(std::memory_order_relaxed); known != PushDown::kUnknown) return known;
+    if (uint32_t known = info.arrival.load(std::memory_order_relaxed); known != PushDown::kUnknown) return known;
     Settled settled = pushdown_->settler().settle(states_[raw].node);
-    uint8_t arrival = static_cast<uint8_t>(settled.holes.size());
+    uint32_t arrival = static_cast<uint32_t>(settled.holes.size());
     const bool stays = settled.shape == states_[raw].node && settled.ops.empty() && settled.keeps_stacks();
     State state = shaped(settled);
     if (!stays || shape(state).reveal != kNone) {
@@ -409,7 +408,7 @@ class ByteAutomaton {
     StateInfo& info = states_[state];
     if (info.shape == 0 && !settled.holes.empty()) {
       info.shape = pushdown_->add_shape(settled);
-      info.stacks = static_cast<uint8_t>(settled.holes.size());
+      info.stacks = static_cast<uint32_t>(settled.holes.size());
     }
     return state;
   }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -34,13 +35,15 @@ class ByteDerivatives {
 
   ByteDerivatives(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
 
-  // What is left of a closed expression behind a letter.
+  // What is left of a closed expression behind a letter. Expressions are graphs: each part is gone through once.
   Left after(NodeId id, Letter letter) {
     room_ = &StackRoom::of_thread();
+    ++call_, found_ = 0;
+    lefts_.clear();
     return left_of(id, letter);
   }
 
-  size_t memory() const { return known_.capacity() * sizeof(Known); }
+  size_t memory() const { return known_.capacity() * sizeof(Known) + read_.size() * (sizeof(ByteSet) + 24); }
 
   // The letters behind which anything is left; more, where nothing but a derivative can tell.
   ByteSet readable(NodeId id) {
@@ -50,7 +53,7 @@ class ByteDerivatives {
 
  private:
   static constexpr uint32_t kWide = 16;  // members of a union
-  static constexpr size_t kKept = 1024;  // a power of two
+  static constexpr size_t kKept = 1024, kMostKept = 1 << 20;  // powers of two
 
   Left left_of(NodeId id, Letter letter) {
     const Node node = arena_[id];
@@ -58,13 +61,13 @@ class ByteDerivatives {
     if (id == kEpsilon) return {kEmpty, arena_.everything()};
     if (by_moves(id, node)) return after_move(id, letter);
     if (known_.empty()) known_.resize(kKept);
-    Known& known = known_[mix(0, uint64_t{id} << 9 | letter.code()) & (kKept - 1)];
-    if (known.id == id && known.letter == letter.code()) return known.left;
+    const Known& known = place_of(id, letter.code());
+    if (known.is(id, letter.code())) return known.left;
     room_->check();
     arena_.tick();
     const uint64_t cut = cut_;
     const Left left = find(id, node, letter);
-    if (cut == cut_) known = {id, letter.code(), left};
+    if (cut == cut_) keep({id, letter.code(), left, call_});
     return left;
   }
   Left find(NodeId id, const Node& node, Letter letter) {
@@ -123,12 +126,23 @@ class ByteDerivatives {
   ByteSet read_by(NodeId id) {
     const Node node = arena_[id];
     if (node.kind == Kind::Set) return arena_.set(id);
-    ByteSet found;
     if (by_moves(id, node)) {
+      ByteSet found;
       for (const Move& move : derivatives_.moves(id)) found = found | move.set;
       return found;
     }
     room_->check();
+    arena_.tick();
+    // Where several parts have a say, an expression is a graph with many ways to one part.
+    const bool several = node.kind != Kind::Call && (node.kind != Kind::Concat || arena_[node.a].nullable);
+    if (!several) return read_by_parts(id, node);
+    if (auto known = read_.find(id); known != read_.end()) return known->second;
+    const ByteSet found = read_by_parts(id, node);
+    read_.emplace(id, found);
+    return found;
+  }
+  ByteSet read_by_parts(NodeId id, const Node& node) {
+    ByteSet found;
     switch (node.kind) {
       case Kind::Concat:
         for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
@@ -192,13 +206,33 @@ class ByteDerivatives {
   std::vector<NodeId> lefts_;
   std::vector<NodeId> calls_;  // outermost first
   uint64_t cut_ = 0;           // how often a call was met within itself: then what is left was found in another way
-  // What was found last: the parts of one expression are those of many.
+  // What was found last: the parts of one expression are those of many. Room grows with what one call finds: else parts with
+  // many ways to them would be found again and again.
   struct Known {
     NodeId id = kNone;
     uint32_t letter;
     Left left;
+    uint64_t call = 0;
+    bool is(NodeId other, uint32_t code) const { return id == other && letter == code; }
   };
+  // Where it is, or is to be put: one of two places, the one that was not taken in this call.
+  Known& place_of(NodeId id, uint32_t letter) {
+    Known* const pair = &known_[mix(0, uint64_t{id} << 9 | letter) & (known_.size() - 2)];
+    return pair[0].is(id, letter) || (pair[0].call != call_ && !pair[1].is(id, letter)) ? pair[0] : pair[1];
+  }
+  void keep(const Known& found) {
+    if (++found_ > known_.size() / 4 && known_.size() < kMostKept) {
+      ReusedVector<Known> before(known_.size() * 2);
+      std::swap(before, known_);
+      for (const Known& each : before) {
+        if (each.id != kNone) place_of(each.id, each.letter) = each;
+      }
+    }
+    place_of(found.id, found.letter) = found;
+  }
   ReusedVector<Known> known_;
+  uint64_t call_ = 0, found_ = 0;  // the calls so far, and what the last one found
+  std::unordered_map<NodeId, ByteSet> read_;  // the letters of an expression of several parts
 };
 
 }  // namespace tokenfst

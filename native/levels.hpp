@@ -6,11 +6,14 @@
 // analysis via graph reachability", 1995): exact, and finite because shapes and frames are.
 //
 // Places are gone through in the order of the shortest text since their level was entered (a generalized Dijkstra), so
-// that a shortest text to every place is known. A *conflict* is a step after which one stack is not enough; with one,
-// only texts that are shorter are gone through. O(levels x states x byte classes), times callers where levels end; within the automaton's budget.
+// that a shortest text to every place is known. Where a level ends, each caller goes on in its turn of the same queue: nothing
+// here recurses. A *conflict* is a step after which one stack is not enough; with one, only texts that are shorter are gone
+// through. O(levels x states x byte classes), times callers where levels end. Levels may end in infinitely many ways where
+// frames that may be left out are put on each other without end: the automaton's budget counts them with the places.
 #pragma once
 
 #include <queue>
+#include <set>
 
 #include "walker.hpp"
 
@@ -18,14 +21,13 @@ namespace tokenfst {
 
 class Levels {
  public:
-  // Who entered a level: the text since its own level was entered, and the frames that are left there, top first.
+  // Who entered a level: the text since its own level was entered, and the frame that is left there.
   struct Caller {
     uint32_t level;
     std::string text;
-    std::vector<uint32_t> frames;
+    uint32_t frame;
   };
   struct Level {
-    State entry;
     std::vector<Caller> callers;
   };
   struct Place {
@@ -43,16 +45,17 @@ class Levels {
       for (int byte = last; byte >= first; --byte) byte_of_[bytes.classes()[byte]] = static_cast<uint8_t>(byte);
     }
     if (bytes.start() == kDead || !bytes.is_pushdown()) return;
-    levels_.push_back({bytes.start(), {}});
-    returns_.emplace_back();
+    levels_.emplace_back();
+    ends_.emplace_back();
     reach(0, "", bytes.start());
     reach(0, "", bytes.inner_start());
     for (size_t reached = 0; !queue_.empty();) {
-      auto [length, index] = queue_.top();
+      const Event event = queue_.top();
       queue_.pop();
       // What follows is at least as long as this text: with a conflict that is shorter, the rest does not matter.
-      if (!conflicts_.empty() && std::exchange(reached, length) < length && conflict()->size() <= length) break;
-      if (!std::exchange(places_[index].done, true)) visit(index);
+      if (!conflicts_.empty() && std::exchange(reached, event.length) < event.length && conflict()->size() <= event.length) break;
+      if (event.caller != kNone) go_on(levels_[event.place].callers[event.caller], ends_[event.place].found[event.end]);
+      else if (!std::exchange(places_[event.place].done, true)) visit(event.place);
     }
   }
 
@@ -61,6 +64,8 @@ class Levels {
   // The stacks that levels are blind below: nothing, for the first.
   StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
   StackId opaque() const { return opaque_; }
+  // What the stack showed (see PushDown::single_signature) where a step to `raw` had to look into it.
+  const std::set<uint32_t>& shown(State raw) { return shown_[raw]; }
   Stacks& stacks() { return stacks_; }
 
   // A shortest text that leads into a conflict; none where one stack is always enough.
@@ -85,6 +90,21 @@ class Levels {
     State state;
     State again = kDead;
     std::vector<uint32_t> frames{};
+  };
+  // The ways in which one level ends, and where each is among them; and where its callers are.
+  struct Ends {
+    std::vector<Return> found;
+    std::map<std::tuple<State, State, std::vector<uint32_t>>, uint32_t> known;
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> callers;
+  };
+  // What is done next: a place is visited; or a caller of the level `place` goes on behind one of its ends. Texts that are as
+  // long as each other: ends first, since a visit reads a byte more.
+  struct Event {
+    size_t length;
+    uint32_t place, caller = kNone, end = kNone;
+    bool operator>(const Event& other) const {
+      return std::tuple(length, caller == kNone, place, caller, end) > std::tuple(other.length, other.caller == kNone, other.place, other.caller, other.end);
+    }
   };
 
   void visit(uint32_t index) {
@@ -117,43 +137,64 @@ class Levels {
     } else if (frames.empty()) {
       reach(level, text, to.state);
     } else {
-      enter(to.state, {level, text, std::move(frames)});
+      enter(to.state, level, text, frames);
     }
   }
 
-  void enter(State entry, Caller caller) {
-    auto [known, fresh] = level_of_.try_emplace(entry, static_cast<uint32_t>(levels_.size()));
-    const uint32_t inner = known->second;
-    if (fresh) {
-      levels_.push_back({entry, {}});
-      returns_.emplace_back();
+  // A step into `entry` with frames pushed, top first. Each frame lies between two levels: so what a level looks at of its
+  // caller is one frame, and what lies further below stays the same however often it does.
+  void enter(State entry, uint32_t level, std::string text, const std::vector<uint32_t>& frames) {
+    std::vector<uint32_t> above{entry};
+    above.insert(above.end(), frames.begin(), frames.end());
+    for (size_t k = frames.size(); k-- > 0; text.clear()) {
+      above.pop_back();
+      auto [known, fresh] = level_of_.try_emplace(above, static_cast<uint32_t>(levels_.size()));
+      if (fresh) {
+        levels_.emplace_back();
+        ends_.emplace_back();
+      }
+      const uint32_t inner = known->second;
+      call(inner, {level, text, frames[k]});
+      if (fresh && k == 0) reach(inner, "", entry);
+      level = inner;
     }
+  }
+  void call(uint32_t inner, Caller caller) {
     auto& callers = levels_[inner].callers;
-    auto same = std::ranges::find_if(callers, [&](const Caller& each) { return each.level == caller.level && each.frames == caller.frames; });
-    if (same != callers.end()) {
-      if (caller.text.size() < same->text.size()) same->text = caller.text;
+    auto [same, fresh] = ends_[inner].callers.try_emplace({caller.level, caller.frame}, static_cast<uint32_t>(callers.size()));
+    if (!fresh) {
+      if (caller.text.size() < callers[same->second].text.size()) callers[same->second].text = caller.text;
       return;
     }
-    callers.push_back(caller);
-    if (fresh) reach(inner, "", entry);
-    for (size_t k = 0; k < returns_[inner].size(); ++k) go_on(caller, returns_[inner][k]);
+    count(caller.text, 1);
+    callers.push_back(std::move(caller));
+    for (uint32_t k = 0; k < ends_[inner].found.size(); ++k) meet(inner, same->second, k);
   }
-  void end(uint32_t level, const Return& found) {
-    for (const Return& each : returns_[level]) {
-      if (each.state == found.state && each.again == found.again && each.frames == found.frames) return;
+  void end(uint32_t level, Return found) {
+    auto& ends = ends_[level].found;
+    auto [same, fresh] = ends_[level].known.try_emplace({found.state, found.again, found.frames}, static_cast<uint32_t>(ends.size()));
+    if (!fresh) {
+      if (found.text.size() < ends[same->second].text.size()) ends[same->second].text = found.text;
+      return;
     }
-    returns_[level].push_back(found);
-    for (size_t k = 0; k < levels_[level].callers.size(); ++k) go_on(levels_[level].callers[k], found);
+    count(found.text, found.frames.size());
+    ends.push_back(std::move(found));
+    for (uint32_t k = 0; k < levels_[level].callers.size(); ++k) meet(level, k, same->second);
+  }
+  void meet(uint32_t level, uint32_t caller, uint32_t end) {
+    check();
+    queue_.push({levels_[level].callers[caller].text.size() + ends_[level].found[end].text.size(), level, caller, end});
   }
   // Goes on in the level of a caller. Copies: what they are from may grow meanwhile.
   void go_on(Caller caller, Return found) {
-    found.frames.insert(found.frames.end(), caller.frames.begin(), caller.frames.end());
+    found.frames.push_back(caller.frame);
     StackId node = below(caller.level);
     for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
     found.text = caller.text + found.text;
+    if (found.again != kDead) shown_[found.again].insert(PushDown::single_signature(stacks_.edges(node)[0]));
     Config to = found.again == kDead ? walker_.resume({found.state, node}) : walker_.arrive({found.state, node}, found.again);
     check();
-    if (walker_.blocked()) end(caller.level, found);
+    if (walker_.blocked()) end(caller.level, std::move(found));
     else arrive(caller.level, found.text, to);
   }
 
@@ -166,7 +207,7 @@ class Levels {
     } else {
       return;
     }
-    queue_.emplace(text.size(), it->second);
+    queue_.push({text.size(), it->second});
   }
 
   // The shortest text to each level's entry.
@@ -188,10 +229,18 @@ class Levels {
     return found;
   }
 
+  // Of a caller or an end, kept twice.
+  void count(const std::string& text, size_t frames) {
+    ++kept_;
+    held_ += text.size() + 8 * frames + sizeof(Return) + sizeof(Caller);
+  }
   void check() {
-    if (++steps_ % 256 != 0) return;
-    if (deadline_.expired()) throw BudgetExceeded("seconds", bytes_.budget().seconds, "the configurations that can be reached");
-    if (places_.size() > bytes_.budget().states) throw BudgetExceeded("states", static_cast<double>(bytes_.budget().states), "the configurations that can be reached");
+    if (++steps_ % 64 != 0) return;
+    const Budget& budget = bytes_.budget();
+    const char* const where = "the configurations that can be reached";
+    if (deadline_.expired()) throw BudgetExceeded("seconds", budget.seconds, where);
+    if (places_.size() + kept_ > budget.states) throw BudgetExceeded("states", static_cast<double>(budget.states), where);
+    if (held_ + queue_.size() * sizeof(Event) + stacks_.memory() > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), where);
   }
 
   ByteAutomaton& bytes_;
@@ -202,13 +251,14 @@ class Levels {
   std::map<uint32_t, uint8_t> byte_of_;  // of each byte class
   std::vector<Level> levels_;
   std::vector<Place> places_;
-  std::vector<std::vector<Return>> returns_;  // of each level
-  std::map<State, uint32_t> level_of_;
+  std::map<State, std::set<uint32_t>> shown_;
+  std::vector<Ends> ends_;  // of each level
+  std::map<std::vector<uint32_t>, uint32_t> level_of_;  // by the state at its first entry, and the frames above it then
   std::map<std::pair<uint32_t, State>, uint32_t> place_of_;
-  using Item = std::pair<size_t, uint32_t>;
-  std::priority_queue<Item, std::vector<Item>, std::greater<>> queue_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::vector<std::pair<uint32_t, std::string>> conflicts_;
   size_t steps_ = 0;
+  size_t kept_ = 0, held_ = 0;  // callers and ends, and their bytes
 };
 
 }  // namespace tokenfst

@@ -27,7 +27,7 @@ struct Shape {
 
 class PushDown {
  public:
-  static constexpr uint8_t kPasses = 255, kUnknown = 254;  // no numbers of stacks
+  static constexpr uint32_t kPasses = UINT32_MAX, kUnknown = UINT32_MAX - 1;  // no numbers of stacks
 
   explicit PushDown(Arena& arena) : settler_(arena) {
     effects_.grow();

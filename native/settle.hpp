@@ -37,7 +37,7 @@ struct Member {
 };
 
 // Registers hold stacks: those there were before from 0 on, the result of each op from kFirstOp on.
-constexpr uint32_t kFirstOp = 1 << 16;
+constexpr uint32_t kFirstOp = 1 << 30;
 constexpr uint32_t kNothing = UINT32_MAX;  // the register of the empty stack
 
 struct StackOp {
@@ -63,7 +63,6 @@ struct Settled {
 
 class Settler {
  public:
-  static constexpr size_t kMaxStacks = 250;  // of one configuration
   static constexpr uint8_t kMaxChain = 4;
 
   explicit Settler(Arena& arena) : arena_(arena) {}
@@ -161,6 +160,8 @@ class Settler {
     known_.clear();
     groups_.clear();
     placed_.clear();
+    pushed_.clear();
+    joined_.clear();
   }
 
   void add(NodeId top, uint32_t stack, bool open) {
@@ -175,7 +176,7 @@ class Settler {
     // Equal tops were brought together; now tops on equal stacks are.
     std::map<std::pair<int, std::vector<uint32_t>>, std::vector<NodeId>> tops_on;
     for (auto& [key, stacks] : groups_) {
-      std::ranges::sort(stacks);
+      reduce(stacks);
       tops_on[{key.second, stacks}].push_back(key.first);
     }
     std::vector<NodeId> parts;
@@ -188,9 +189,8 @@ class Settler {
         continue;
       }
       uint32_t hole = static_cast<uint32_t>(out.holes.size());
-      if (hole == kMaxStacks) throw BudgetExceeded("stacks", kMaxStacks, "a text that the grammar can read in too many ways at once");
       out.members.push_back({top, hole, form == kOpen});
-      out.holes.push_back(stacks.size() == 1 ? stacks[0] : united(stacks));
+      out.holes.push_back(joined(stacks));
       parts.push_back(arena_.concat(top, arena_.hole(hole, form == kOpen)));
     }
     out.shape = arena_.any_of(parts);
@@ -231,7 +231,12 @@ class Settler {
     rest = here.rest;
     auto [first, after] = head_of(rest);
     if (rest != kEpsilon && arena_[first].kind == Kind::Or) {
-      for (NodeId branch : branches_of(first)) segments(prefix, arena_.concat(branch, after), out);
+      std::vector<NodeId> plain;  // branches without borders are read as one
+      for (NodeId branch : branches_of(first)) {
+        if (marked(branch)) segments(prefix, arena_.concat(branch, after), out);
+        else plain.push_back(branch);
+      }
+      if (!plain.empty()) segments(prefix, arena_.concat(arena_.any_of(plain), after), out);
     } else if (std::ranges::find(out, Segment{prefix, rest}) == out.end()) {
       out.push_back({prefix, rest});
     }
@@ -282,7 +287,8 @@ class Settler {
     auto [first, after] = head_of(border);
     return arena_[first].kind == Kind::Return ? stacks_of(after) : std::vector<uint32_t>{arena_[first].a};
   }
-  // The registers of the stacks that `rest` is. Frames on the same stack are one.
+  // The registers of the stacks that `rest` is: kNothing if it may be nothing, and one for all others. So what a call returns to
+  // is one node for all who call it here, as generalized parsers have it; and frames on the same stack are one.
   std::vector<uint32_t> stacks_of(NodeId rest) {
     check_stack();
     if (auto it = known_.find(rest); it != known_.end()) return it->second;
@@ -290,14 +296,16 @@ class Settler {
     for (auto [body, border] : segments(kEpsilon, rest)) {
       for (uint32_t stack : stacks_at(border)) frames_on[stack].push_back(body);
     }
-    std::vector<uint32_t> found;
-    auto take = [&](uint32_t stack) {
-      if (std::ranges::find(found, stack) == found.end()) found.push_back(stack);
-    };
+    std::vector<uint32_t> found, others;
     for (auto& [stack, bodies] : frames_on) {
-      if (std::erase(bodies, kEpsilon)) take(stack);
-      if (NodeId body = arena_.any_of(bodies); body != kEmpty) take(pushed(body, stack));
+      const NodeId body = arena_.any_of(bodies);
+      if (body == kEmpty) continue;
+      const uint32_t made = body == kEpsilon ? stack : pushed(body, stack);
+      if (made == kNothing) found.push_back(made);
+      else others.push_back(made);
     }
+    reduce(others);
+    if (!others.empty()) found.push_back(joined(others));
     known_.emplace(rest, found);
     return found;
   }
@@ -310,12 +318,10 @@ class Settler {
   std::vector<NodeId> branches_of(NodeId id) const { return {arena_.list(id).begin(), arena_.list(id).end()}; }
 
   uint32_t pushed(NodeId body, uint32_t below) {
-    uint32_t frame = frame_of(body, 1);
-    for (size_t k = 0; k < ops_.size(); ++k) {
-      if (ops_[k].joined.empty() && ops_[k].frame == frame && ops_[k].below == below) return kFirstOp + static_cast<uint32_t>(k);
-    }
-    ops_.push_back({frame, below});
-    return kFirstOp + static_cast<uint32_t>(ops_.size() - 1);
+    const uint32_t frame = frame_of(body, 1);
+    auto [known, fresh] = pushed_.try_emplace({frame, below}, kFirstOp + static_cast<uint32_t>(ops_.size()));
+    if (fresh) ops_.push_back({frame, below});
+    return known->second;
   }
   uint32_t frame_of(NodeId body, uint8_t chained) {
     auto [it, fresh] = frame_index_.try_emplace(body, static_cast<uint32_t>(frames_.size()));
@@ -326,9 +332,29 @@ class Settler {
     }
     return it->second;
   }
-  uint32_t united(const std::vector<uint32_t>& stacks) {
-    ops_.push_back({0, 0, stacks});
-    return kFirstOp + static_cast<uint32_t>(ops_.size() - 1);
+  // Sorts registers whose stacks are to be united, and leaves out what others hold: a frame that may be left out makes a stack
+  // that holds the one below.
+  void reduce(std::vector<uint32_t>& stacks) const {
+    std::ranges::sort(stacks);
+    stacks.erase(std::unique(stacks.begin(), stacks.end()), stacks.end());
+    for (size_t k = 0; stacks.size() > 1 && k < stacks.size(); ++k) {
+      for (uint32_t at = stacks[k]; at != kNothing && at >= kFirstOp;) {
+        const StackOp& op = ops_[at - kFirstOp];
+        if (!op.joined.empty() || !frames_[op.frame].nullable) break;
+        at = op.below;
+        auto held = std::ranges::find(stacks, at);
+        if (at == kNothing || held == stacks.end()) continue;
+        if (static_cast<size_t>(held - stacks.begin()) < k) --k;
+        stacks.erase(held);
+      }
+    }
+  }
+  // The register of the union of stacks, which are reduced.
+  uint32_t joined(const std::vector<uint32_t>& stacks) {
+    if (stacks.size() == 1) return stacks[0];
+    auto [known, fresh] = joined_.try_emplace(stacks, kFirstOp + static_cast<uint32_t>(ops_.size()));
+    if (fresh) ops_.push_back({0, 0, stacks});
+    return known->second;
   }
 
   Arena& arena_;
@@ -341,6 +367,8 @@ class Settler {
   std::map<NodeId, std::vector<uint32_t>> known_;
   std::map<std::pair<NodeId, int>, std::vector<uint32_t>> groups_;
   std::set<std::pair<NodeId, NodeId>> placed_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> pushed_;
+  std::map<std::vector<uint32_t>, uint32_t> joined_;
 };
 
 }  // namespace tokenfst

@@ -122,6 +122,34 @@ class Stacks {
     if (nodes_[id].frame != kMany) return {&nodes_[id], id == kBottom ? size_t{0} : size_t{1}};
     return {lists_.data() + list_at_[nodes_[id].below].first, list_at_[nodes_[id].below].second};
   }
+  // The same stacks, with one edge for each frame: what lies below is united. (A frame on nothing stays an edge of its own.) One
+  // step of the subset construction, kept: what is not looked at stays as it was made. O(edges of the nodes below) once.
+  StackId grouped(StackId id) {
+    if (nodes_[id].frame != kMany) return id;
+    const uint32_t list = nodes_[id].below;
+    if (grouped_.size() <= list) grouped_.resize(list_at_.size(), kBottom);
+    if (grouped_[list] != kBottom) return grouped_[list];
+    const std::vector<Edge> before(edges(id).begin(), edges(id).end());
+    std::vector<Edge> after, below;
+    group(before, after, [&](std::span<const Edge> same) {
+      below.clear();
+      for (const Edge& edge : same) below.insert(below.end(), edges(edge.below).begin(), edges(edge.below).end());
+      return node(below);
+    });
+    const StackId made = after.size() == before.size() ? id : node(after);
+    grouped_[list] = made;
+    groupings_.emplace_back(list, static_cast<uint32_t>(nodes_.size()));
+    return made;
+  }
+  // Edges in order of their frames: those of one frame, where something lies below each, become one, on `unite` of them.
+  template <class Unite>
+  static void group(std::span<const Edge> edges, std::vector<Edge>& out, Unite&& unite) {
+    for (size_t from = 0, to; from < edges.size(); from = to) {
+      to = from + 1;
+      while (edges[from].below != kBottom && to < edges.size() && edges[to].frame == edges[from].frame) ++to;
+      out.push_back(to == from + 1 ? edges[from] : Edge{edges[from].frame, unite(edges.subspan(from, to - from))});
+    }
+  }
   // The node of a configuration's stack `index`.
   StackId member(StackId id, uint32_t index) const {
     return nodes_[id].frame == kTuple ? lists_[list_at_[nodes_[id].below].first + index].frame : id;
@@ -130,7 +158,7 @@ class Stacks {
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
     return nodes_.capacity() * sizeof(Edge) + index_.memory() + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * 8 +
-           least_.capacity() * 4;
+           (least_.capacity() + grouped_.capacity() + 2 * groupings_.capacity()) * 4;
   }
 
   void clear() {
@@ -139,6 +167,8 @@ class Stacks {
     lists_.clear();
     list_at_.clear();
     least_.clear();
+    grouped_.clear();
+    groupings_.clear();
   }
   // Forgets the nodes made since there were `size` of them. Newest first: then no older one was placed behind it.
   void shrink(size_t size) {
@@ -152,6 +182,10 @@ class Stacks {
       nodes_.pop_back();
     }
     if (least_.size() > size) least_.resize(size);
+    if (grouped_.size() > list_at_.size()) grouped_.resize(list_at_.size());
+    for (; !groupings_.empty() && groupings_.back().second > size; groupings_.pop_back()) {
+      if (groupings_.back().first < grouped_.size()) grouped_[groupings_.back().first] = kBottom;
+    }
   }
 
   // The sum of `cost(frame)` down to the bottom, least over all ways; kept. O(nodes not summed yet).
@@ -224,6 +258,8 @@ class Stacks {
   std::vector<Edge> lists_;
   std::vector<std::pair<uint32_t, uint32_t>> list_at_;  // first edge and how many
   std::vector<uint32_t> least_;
+  std::vector<StackId> grouped_;                            // by list; kBottom: not known
+  std::vector<std::pair<uint32_t, uint32_t>> groupings_;    // of which list, and how many nodes there were then
 };
 
 // Forgets what is put on stacks in its scope.

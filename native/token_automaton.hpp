@@ -133,10 +133,8 @@ class TokenAutomaton : protected TokenDistances {
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
     Walker walk(*bytes_, stacks, &asked);
     walk.stop_at(opaque, true);
-    {
-      StacksTrial trial(stacks);
-      gather(walk, config, gathered, stacks);
-    }
+    StacksTrial trial(stacks);
+    gather(walk, config, gathered, stacks);
     if (!walk.stuck()) keep_mask(config, stacks, gathered, asked);
     return !walk.stuck();
   }
@@ -255,10 +253,8 @@ class TokenAutomaton : protected TokenDistances {
     if (MaskId known = known_mask(config, stacks)) return known;
     gathered_.clear();
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
-    {
-      StacksTrial trial(stacks);
-      with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered_, stacks); });
-    }
+    StacksTrial trial(stacks);
+    with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered_, stacks); });
     return keep_mask(config, stacks, gathered_, asked);
   }
   template <class Walk>

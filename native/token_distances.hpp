@@ -220,18 +220,21 @@ class TokenDistances {
     uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
     if (!leaf) {
       Asked asked(config, count, stacks);
-      StacksTrial trial(stacks);
-      const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
-      const AskTree::Place place = worst_tree_.make_place(entry.worst, config, count, stacks, asked);
-      entry.worst = place.root;
-      const std::vector<StackId> known = stacks.known;
       std::map<uint32_t, Rise> highest;
-      for (Config end : next) {
-        const Rise found = rise(end, stacks, known);
-        if (found.length == kUnreachable) continue;
-        auto [at, fresh] = highest.try_emplace(found.address, found);
-        at->second.length = std::max(at->second.length, found.length);
-        at->second.bytes = std::max(at->second.bytes, found.bytes);
+      AskTree::Place place;
+      {
+        StacksTrial trial(stacks);
+        const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
+        place = worst_tree_.make_place(entry.worst, config, count, stacks, asked);
+        entry.worst = place.root;
+        const std::vector<StackId> known = stacks.known;
+        for (Config end : next) {
+          const Rise found = rise(end, stacks, known);
+          if (found.length == kUnreachable) continue;
+          auto [at, fresh] = highest.try_emplace(found.address, found);
+          at->second.length = std::max(at->second.length, found.length);
+          at->second.bytes = std::max(at->second.bytes, found.bytes);
+        }
       }
       std::vector<Rise> found;
       for (auto& [address, rise] : highest) found.push_back(rise);
@@ -239,7 +242,7 @@ class TokenDistances {
       worsts_.push_back(std::move(found));
       leaf = static_cast<uint32_t>(worsts_.size());
       entry.worst = worst_tree_.keep(place, leaf);
-      worst_tree_.find(entry.worst, config, count, stacks);
+      worst_tree_.find(entry.worst, config, count, stacks);  // what is known stays there now
     }
     return worsts_[leaf - 1];
   }

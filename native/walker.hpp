@@ -15,12 +15,16 @@ struct Asked {
   Asked(Config config, uint32_t count, const Stacks& stacks) {
     for (uint32_t k = 0; k < count; ++k) known.push_back(stacks.member(config.stack, k));
   }
-  void note(StackId node, const Stacks& stacks) {
-    if (std::ranges::find(known, node) == known.end() || std::ranges::find(nodes, node) != nodes.end()) return;
+  // Whether the node is one of the configuration's own: then it is looked at with one edge for each frame, so that what
+  // was seen is told by frames, of which there are finitely many.
+  bool note(StackId node, Stacks& stacks) {
+    if (std::ranges::find(known, node) == known.end()) return false;
+    if (std::ranges::find(nodes, node) != nodes.end()) return true;
     nodes.push_back(node);
-    for (const Edge& edge : stacks.edges(node)) {
-      if (edge.below != kBottom) known.push_back(edge.below);
+    for (const Edge& edge : stacks.edges(stacks.grouped(node))) {
+      if (edge.below != kBottom && std::ranges::find(known, edge.below) == known.end()) known.push_back(edge.below);
     }
+    return true;
   }
 };
 
@@ -107,9 +111,10 @@ class Walker {
         break;
       }
       if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step looks into stacks without end");
-      StackId node = stacks_before_[hole];
-      if (asked_) asked_->note(node, stacks_);
       looked_ = true;
+      const StackId node = shown(stacks_before_[hole]);
+      stuck_ |= blocked_;
+      if (blocked_) return {};
       for (const Edge& edge : stacks_.edges(node)) {
         if (edge.below != kBottom) stacks_before_.push_back(edge.below);
       }
@@ -129,9 +134,8 @@ class Walker {
       }
       edges_.clear();
       for (uint32_t reg : op.joined) {
-        auto edges = stacks_.edges(value(reg));
+        auto edges = look(value(reg));
         edges_.insert(edges_.end(), edges.begin(), edges.end());
-        if (asked_) asked_->note(value(reg), stacks_);
         blocked_ |= value(reg) == stop_;
       }
       made_.push_back(blocked_ ? kBottom : united());
@@ -146,15 +150,36 @@ class Walker {
     if (reg >= stacks_before_.size()) throw Error(Fault::Corrupt, "a step needs a stack that is not there");
     return stacks_before_[reg];
   }
+  // The edges of a node that is looked at.
+  std::span<const Edge> look(StackId node) {
+    if (asked_ && asked_->note(node, stacks_)) node = stacks_.grouped(node);
+    return stacks_.edges(node);
+  }
+  // The same stacks with one edge for each frame (see Stacks::grouped), what is looked at for that noted.
+  StackId shown(StackId node) {
+    const bool own = asked_ ? asked_->note(node, stacks_) : stop_ == kNowhere;
+    if (own || PushDown::is_single(stacks_.edges(node))) return stacks_.grouped(node);
+    edges_.assign(stacks_.edges(node).begin(), stacks_.edges(node).end());
+    std::vector<Edge> after, below;
+    Stacks::group(edges_, after, [&](std::span<const Edge> same) {
+      below.clear();
+      for (const Edge& edge : same) {
+        blocked_ |= edge.below == stop_;
+        auto edges = look(edge.below);
+        below.insert(below.end(), edges.begin(), edges.end());
+      }
+      return stacks_.node(below);
+    });
+    return stacks_.node(after);
+  }
   StackId push(uint32_t id, StackId below) {
     const Settler::Frame& frame = bytes_.frame(id);
-    auto edges = stacks_.edges(below);
-    if (!frame.nullable || edges.empty()) return stacks_.push(id, below);
+    if (!frame.nullable || below == kBottom) return stacks_.push(id, below);
     if (below == stop_) {
       blocked_ = true;
       return below;
     }
-    if (asked_) asked_->note(below, stacks_);
+    auto edges = look(below);
     if (edges.size() == 1) {
       if (uint32_t chain = bytes_.chain(id, edges[0].frame); chain != kNone) return stacks_.push(chain, edges[0].below);
     }
@@ -168,27 +193,27 @@ class Walker {
     std::erase_if(edges_, [&](const Edge& edge) { return edge.frame == id; });
     const bool others = !edges_.empty();
     const StackId rest = others ? united() : kBottom;
-    edges = stacks_.edges(below);
+    edges = look(below);
     edges_.assign(edges.begin(), edges.end());
     if (others) edges_.push_back({id, rest});
     return united();
   }
-  // The node with the edges in edges_: frames on the same node become one.
+  // The node with the edges in edges_. Frames become one where that leaves a single edge, and not elsewhere: their
+  // unions would be as many as their subsets.
   StackId united() {
-    std::ranges::sort(edges_, {}, [](const Edge& edge) { return std::pair(edge.below, edge.frame); });
-    size_t kept = 0;
-    for (size_t k = 1; k < edges_.size(); ++k) {
-      if (edges_[k].below == edges_[kept].below) edges_[kept].frame = bytes_.unite(edges_[kept].frame, edges_[k].frame);
-      else edges_[++kept] = edges_[k];
+    if (std::ranges::all_of(edges_, [&](const Edge& edge) { return edge.below == edges_[0].below; })) {
+      std::ranges::sort(edges_);
+      for (const Edge& edge : edges_) edges_[0].frame = bytes_.unite(edges_[0].frame, edge.frame);
+      edges_.resize(1);
     }
-    edges_.resize(kept + 1);
     return stacks_.node(edges_);
   }
 
   ByteAutomaton& bytes_;
   Stacks& stacks_;
   Asked* asked_;
-  StackId stop_ = UINT32_MAX;
+  static constexpr StackId kNowhere = UINT32_MAX;
+  StackId stop_ = kNowhere;
   static constexpr uint32_t kMaxLooks = 1 << 20;
   bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false, looked_ = false;
   std::vector<StackId> stacks_before_, next_, made_;
