@@ -1,8 +1,13 @@
 """The statements of a grammar in Lark's notation: who is defined where, and what a name means.
 
 The idea: a text is a scope, names to definitions. ``%import`` reads a grammar that lark ships into a scope of
-its own and puts the definitions asked for into the importing one; ``%override`` and ``%extend`` change a
-definition for all that use it. Bodies stay trees: ``lark_syntax`` translates those that are needed.
+its own, once for each text that imports it, and puts the definitions asked for into the importing one. Bodies stay
+trees: ``lark_syntax`` translates those that are needed.
+
+What ``%override`` and ``%extend`` change for the imported grammar itself is as in lark, which writes terminals into
+those that name them when a text has been read, and looks rules up by name at the end: rules of the imported grammar
+see what the importing text has made of a name that it imports; terminals see what ``%extend`` adds and keep what
+``%override`` replaces.
 
 Rejected: lark's own loader. It tells no places, and it turns repetitions into rules.
 """
@@ -127,13 +132,17 @@ _UNFINISHED = {
 @dataclass
 class File:
     """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
-    stands behind each %json, by its place."""
+    stands behind each %json, by its place. ``importer`` and ``given``: who imports this text, and under which names
+    it has these definitions."""
 
     text: str
     at: int | None = None
     schemas: dict[int, Any] = field(default_factory=dict)
     scope: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Any] = field(default_factory=list)
+    libraries: dict[str, File] = field(default_factory=dict)
+    importer: File | None = None
+    given: dict[str, str] = field(default_factory=dict)
 
     def position(self, token: Token) -> int:
         return token.start_pos if self.at is None else self.at
@@ -155,7 +164,6 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.libraries: dict[str, File] = {}
         self.main = self.load(File(text), "")
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
@@ -168,7 +176,7 @@ class Source:
         statements: list[Any] = list(parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED).children)
         for statement in statements:
             if kind_of(statement) == "import":
-                self.load_import(statement, file)
+                self.load_import(statement, file, library)
         for statement in statements:
             kind = kind_of(statement)
             if kind == "ignore":
@@ -219,13 +227,14 @@ class Source:
         definition = self.look_up(token, file)
         names = [str(name) for name in params]
         if kind == "override":
-            definition.bodies, definition.params = [], names
-            definition.position = file.position(token)
+            own = definition.own
+            definition = Definition(definition.name, [], names, file.position(token), own)
+            file.scope[str(token)] = definition
         elif definition.params != names:
             self.fail(f"{str(token)!r} has other parameters", file.position(token))
         definition.bodies.append((body, file))
 
-    def load_import(self, statement: Any, file: File) -> None:
+    def load_import(self, statement: Any, file: File, importing: str) -> None:
         token, path, *rest = statement.children
         position = file.position(token)
         names = [str(name) for name in path.children if not hasattr(name, "children")]
@@ -242,21 +251,27 @@ class Source:
         if relative or len(names) > 1 or not self.ships(library):
             message = f"only the grammars that lark ships can be imported, and {library!r} is none of them"
             self.fail(message, position, UnsupportedPatternError)
-        if library not in self.libraries:
+        imports = file.libraries.get(library)
+        if imports is None:
             shipped = importlib.resources.files("lark").joinpath("grammars", f"{library}.lark")
             place = position if file.at is None else file.at
-            self.libraries[library] = File(shipped.read_text("utf-8"), place)
-            self.load(self.libraries[library], library)
+            imports = file.libraries[library] = File(shipped.read_text("utf-8"), place, importer=file)
+            self.load(imports, f"{importing}.{library}" if importing else library)
         for name, alias in imported.items():
-            definition = self.libraries[library].scope.get(name)
+            definition = imports.scope.get(name)
             if definition is None:
                 self.fail(f"the grammar {library!r} has no {name!r}", position)
             if alias in file.scope:
                 self.fail(f"{alias!r} is defined twice", position)
             if is_terminal(alias) != is_terminal(name):
                 self.fail(f"{name!r} and {alias!r} are not both rules or both terminals", position)
-            if file.at is None and "." in definition.name:
+            if name in imports.given:
+                self.fail(
+                    f"{name!r} is imported twice, as {imports.given[name]!r} and as {alias!r}", position
+                )
+            if file.at is None:
                 definition.name = alias
+            imports.given[name] = alias
             file.scope[alias] = definition
 
     def ships(self, library: str) -> bool:
@@ -265,8 +280,12 @@ class Source:
             and importlib.resources.files("lark").joinpath("grammars", f"{library}.lark").is_file()
         )
 
-    def look_up(self, token: Token, file: File) -> Definition:
-        definition = file.scope.get(str(token))
+    def look_up(self, token: Token, file: File, *, in_terminal: bool = False) -> Definition:
+        """What a name means in a rule of a file, or in a terminal."""
+        name, scope = str(token), file
+        while not in_terminal and scope.importer is not None and name in scope.given:
+            name, scope = scope.given[name], scope.importer
+        definition = scope.scope.get(name)
         if definition is None:
             what = "terminal" if is_terminal(token) else "rule"
             self.fail(f"there is no {what} {str(token)!r}", file.position(token))

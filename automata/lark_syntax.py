@@ -7,7 +7,8 @@ any way at all. So priorities, which choose among ways, and ``?``, ``!``, ``_`` 
 trees, have no effect. ``docs/grammars.md`` has the table.
 
 ``%ignore``: what is ignored may stand at the beginning of the text and behind every terminal of a rule; behind and not
-before, so that a rule's first byte tells that the rule has begun.
+before, so that a rule's first byte tells that the rule has begun. Where it ends, and what only some terminals or the
+end of the text may follow, is in ``lark_ignored``, which has to know all terminals: then the rules are made twice.
 
 Linear in the text, apart from templates, whose instances are counted, and terminals, which are written into
 those that name them (``BudgetExceeded``).
@@ -16,10 +17,12 @@ those that name them (``BudgetExceeded``).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata import lark_terminals as terminals
+from tokenfst.automata import leftmost
 from tokenfst.automata.assembly import Assembly
 from tokenfst.automata.expression import (
     EPSILON,
@@ -34,11 +37,14 @@ from tokenfst.automata.expression import (
     union,
 )
 from tokenfst.automata.grammar import Grammar, refuse_empty
+from tokenfst.automata.language import Language
+from tokenfst.automata.lark_ignored import Runs, runs_of
 from tokenfst.automata.lark_source import Definition, File, Source, is_terminal, terminals_in
 from tokenfst.automata.named_groups import NAMES
 from tokenfst.automata.notation import Token, fold
 from tokenfst.automata.pattern import Pattern
 from tokenfst.automata.rule_graph import called
+from tokenfst.automata.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
 
@@ -48,6 +54,9 @@ if TYPE_CHECKING:
 _MAX_INSTANCES = 10_000
 _IGNORED, _START = "%ignore", "%start"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+_JSON: Ranges = tuple((ord(each), ord(each)) for each in '"-0123456789[fnt{')
+"""What a JSON text begins with."""
 
 _Value = tuple[Expr, str]
 """An expression and, for what can be an argument of a template, a name for it."""
@@ -64,14 +73,14 @@ def lark_grammar(text: str, start: str = "start", budget: Budget | None = None) 
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
-    return _Builder(text, budget).build(start)
+    return _Builder(Source(text), budget).build(start)
 
 
 class _Builder:
-    def __init__(self, text: str, budget: Budget | None) -> None:
-        self.text, self.budget = text, budget
-        self.source = Source(text)
-        self.patterns: dict[int, list[str]] = {}
+    def __init__(self, source: Source, budget: Budget | None, runs: Runs | None = None) -> None:
+        self.source, self.budget, self.runs = source, budget, runs
+        self.text = source.text
+        self.patterns: dict[int, terminals.Body] = {}
         self.parsed: dict[str, Pattern] = {}
         self.named: set[int] = set()
         self.rules: dict[str, Expr] = {}
@@ -80,6 +89,8 @@ class _Builder:
         self.calls: dict[str, Expr] = {}
         self.leaves: dict[str, Expr] = {}
         self.ignore: Expr = EPSILON
+        self.ending: dict[str, tuple[Expr, Ranges]] = {}
+        self.words: dict[int, Expr] = {}
         self.schemas = Assembly(budget)
 
     def build(self, start: str) -> Grammar:
@@ -89,7 +100,11 @@ class _Builder:
             self.source.fail(f"there is no rule {start!r} to start with", 0)
         if main.ignored:
             self.ignore = call(_IGNORED)
-            self.rules[_IGNORED] = repeat(union(*(self.ignored_part(tree, main) for tree in main.ignored)))
+            self.rules[_IGNORED] = (
+                self.runs.between
+                if self.runs is not None
+                else repeat(union(*(self.ignored_part(tree, main) for tree in main.ignored)))
+            )
         self.reference(first)
         for definition in main.scope.values():
             if definition.own and not definition.params and not is_terminal(definition.name):
@@ -100,8 +115,12 @@ class _Builder:
                 self.reference(definition)
         self.translate()
         self.rules.update(self.schemas.rules)
-        if self.ignore is not EPSILON:
-            start = self.with_ignored_beginning(first.name)
+        if main.ignored:
+            if self.runs is None and (runs := self.ignored_runs(main)) is not None:
+                if not runs.plain:
+                    return _Builder(self.source, self.budget, runs).build(start)
+                self.rules[_IGNORED] = runs.between
+            start = self.with_ignored_ends(first.name)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
         order = sorted(self.rules, key=lambda name: self.positions.get(name, len(self.text)))
         return refuse_empty(
@@ -115,14 +134,58 @@ class _Builder:
             )
         )
 
-    def with_ignored_beginning(self, start: str) -> str:
-        """The rule for whole texts: what is ignored may stand at their beginning as well."""
+    def with_ignored_ends(self, start: str) -> str:
+        """The rule for whole texts: what is ignored may stand at their beginning as well, and some of it at their end
+        only."""
+        end = EPSILON if self.runs is None else self.runs.end
         if not any(start in called(body) for body in self.rules.values()):
-            self.rules[start] = concat(self.ignore, self.rules[start])
+            self.rules[start] = concat(self.ignore, self.rules[start], end)
             return start
-        self.rules[_START] = concat(self.ignore, call(start))
+        self.rules[_START] = concat(self.ignore, call(start), end)
         self.positions[_START] = self.positions[start]
         return _START
+
+    def ignored_runs(self, main: File) -> Runs | None:
+        """What lark ignores; None where that is all repetitions of what %ignore names."""
+        budget = self.budget or Budget()
+        pieces: list[leftmost.Leftmost] = []
+        written: list[Expr] = []
+        for tree in main.ignored:
+            body = self.pattern_of([(tree, main)])
+            position = main.position(next(tree.scan_values(lambda value: isinstance(value, Token))))
+            try:
+                pattern = terminals.parse_pattern(terminals.joined(body.patterns), self.parsed, self.budget)
+                if pattern.reserved:
+                    return None
+                piece = leftmost.read(pattern, budget)
+            except PatternError as error:
+                self.source.fail(error.message, position, type(error))
+            if piece is None:
+                message = "look-around in what is ignored, or a repetition of what may be empty: leave it out"
+                self.source.fail(message, position, UnsupportedPatternError)
+            pieces.append(piece)
+            written.append(terminals.expression_of(body.patterns, self.parsed, self.budget))
+        try:
+            runs = runs_of(pieces, self.ending, budget)
+        except UnsupportedPatternError as error:
+            self.source.fail(error.message, position, type(error))
+        every = Language(repeat(union(*written)), "what is ignored", budget)
+        return (
+            None
+            if runs.plain and every.equivalent(Language(runs.between, "what is ignored", budget))
+            else runs
+        )
+
+    def ended(self, terminal: Expr, key: str, words: Callable[[], Expr], first: Callable[[], Ranges]) -> Expr:
+        """A terminal in a rule, with what is ignored behind it, and before it where it is not always ignored behind.
+        ``words``: its expression without calls; ``first``: what they begin with."""
+        if self.ignore is EPSILON:
+            return terminal
+        if key not in self.ending:
+            self.ending[key] = words(), first()
+        if self.runs is not None:
+            terminal = self.runs.led(terminal, key, *self.ending[key])
+        return concat(terminal, self.ignore)
 
     # --- rules ----------------------------------------------------------------------------------------
 
@@ -187,7 +250,13 @@ class _Builder:
             return bound[part] if part in bound else self.rule_value(part, [], file)
         if part.type == "TERMINAL":
             definition = self.source.look_up(part, file)
-            return concat(self.reference(definition), self.ignore), definition.name
+            terminal = self.reference(definition)
+            return self.ended(
+                terminal,
+                definition.name,
+                lambda: self.terminal(definition),
+                lambda: self.first_of(self.pattern(definition).patterns),
+            ), definition.name
         if part.type == "SPECIAL":
             return self.special(str(part))
         if part.type == "JSON":
@@ -196,20 +265,23 @@ class _Builder:
 
     def special(self, name: str) -> _Value:
         """The special token of a name."""
-        return concat(tokens(TokenName(name, special=True)), self.ignore), name
+        token = tokens(TokenName(name, special=True))
+        return self.ended(token, name, lambda: token, lambda: ()), name
 
     def schema(self, token: Token, file: File) -> _Value:
         """The JSON texts of a schema. Raises what ``json_schema`` does."""
         from tokenfst.automata.json_schema import json_schema
 
         found = json_schema(file.schemas[token.start_pos], budget=self.budget)
-        return concat(self.schemas.expr(found), self.ignore), f"%json at {token.start_pos}"
+        value, key = self.schemas.expr(found), f"%json at {token.start_pos}"
+        return self.ended(value, key, lambda: value, lambda: _JSON), key
 
     def anonymous(self, tokens: list[Token], file: File) -> _Value:
         """A terminal that is spelled out in a rule."""
         key = "..".join(tokens)
         if key not in self.leaves:
-            self.leaves[key] = concat(self.leaf(tokens, file), self.ignore)
+            leaf = self.leaf(tokens, file)
+            self.leaves[key] = self.ended(leaf, key, lambda: leaf, lambda: self.first_of_leaf(tokens, file))
         return self.leaves[key], key
 
     def rule_value(self, token: Token, arguments: list[_Value], file: File) -> _Value:
@@ -240,17 +312,32 @@ class _Builder:
         parts = alternatives[0].children
         if len(alternatives) == 1 and len(parts) == 1 and getattr(parts[0], "type", "") == "TERMINAL":
             return self.reference(self.source.look_up(parts[0], file))
-        return self.compiled(self.pattern_of([(tree, file)]), 0)
+        return self.compiled(self.pattern_of([(tree, file)]).patterns, 0)
 
     def terminal(self, definition: Definition) -> Expr:
-        return self.compiled(self.pattern(definition), definition.position)
+        if id(definition) not in self.words:
+            body = self.pattern(definition)
+            self.words[id(definition)] = self.compiled(body.patterns, definition.position)
+        return self.words[id(definition)]
 
     def leaf(self, tokens: list[Token], file: File) -> Expr:
         """The words of a string, a regular expression or, given two strings, a range."""
         if len(tokens) == 1 and tokens[0].endswith('"'):
             return literal(self.spelled(tokens[0], file).encode())
-        alternatives = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
-        return self.compiled(alternatives, file.position(tokens[0]))
+        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
+        return self.compiled(body.patterns, file.position(tokens[0]))
+
+    def first_of_leaf(self, tokens: list[Token], file: File) -> Ranges:
+        if len(tokens) == 1 and tokens[0].endswith('"'):
+            code = ord(self.spelled(tokens[0], file)[0])
+            return ((code, code),)
+        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
+        return self.first_of(body.patterns)
+
+    def first_of(self, alternatives: list[str]) -> Ranges:
+        """What the words of a terminal begin with, or more."""
+        pattern = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
+        return ((0, MAX_CODE_POINT),) if pattern.reserved else leftmost.Places(pattern, folded=True).first
 
     def compiled(self, alternatives: list[str], position: int) -> Expr:
         try:
@@ -258,7 +345,7 @@ class _Builder:
         except PatternError as error:
             self.source.fail(error.message, position, type(error))
 
-    def pattern(self, wanted: Definition) -> list[str]:
+    def pattern(self, wanted: Definition) -> terminals.Body:
         """The alternatives of a terminal as patterns; the terminals it names come first."""
         stack, entered = [wanted], {id(wanted)}
         while stack:
@@ -269,7 +356,7 @@ class _Builder:
             missing: list[Definition] = []
             for tree, file in definition.bodies:
                 for token in terminals_in(tree):
-                    needed = self.source.look_up(token, file)
+                    needed = self.source.look_up(token, file, in_terminal=True)
                     self.named.add(id(needed))
                     if id(needed) not in self.patterns:
                         if id(needed) in entered:
@@ -285,22 +372,25 @@ class _Builder:
             entered.discard(id(definition))
         return self.patterns[id(wanted)]
 
-    def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> list[str]:
-        found: list[str] = []
-        for tree, file in bodies:
+    def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
+        """The alternatives of bodies, what a later one adds in front, as lark has it."""
+        found: list[terminals.Body] = []
+        for tree, file in reversed(bodies):
             for token in terminals_in(tree):
-                self.pattern(self.source.look_up(token, file))
-            found += fold(tree, partial(self.terminal_part, file=file))
-        if sum(map(len, found)) > terminals.MAX_PATTERN:
+                self.pattern(self.source.look_up(token, file, in_terminal=True))
+            parts = [fold(each, partial(self.terminal_part, file=file)) for each in tree.children]
+            found += parts if tree is bodies[0][0] else [terminals.in_order(parts)]
+        body = terminals.in_order(found)
+        if sum(map(len, body.patterns)) > terminals.MAX_PATTERN:
             raise BudgetExceeded(
-                "characters", terminals.MAX_PATTERN, f"a terminal that begins {found[0][:40]!r}"
+                "characters", terminals.MAX_PATTERN, f"a terminal that begins {body.patterns[0][:40]!r}"
             )
-        return found
+        return body
 
-    def terminal_part(self, kind: str, children: list[Any], file: File) -> list[str]:
+    def terminal_part(self, kind: str, children: list[Any], file: File) -> terminals.Body:
         """One node of a terminal's body: its alternatives as patterns."""
         if kind == "expansions":
-            return [pattern for part in children for pattern in part]
+            return terminals.in_order(children)
         if kind == "range":
             return self.range(children, file)
         if kind == "special":
@@ -311,35 +401,58 @@ class _Builder:
             self.source.fail("a terminal has no aliases", file.position(children[0]))
         if kind == "alternative":
             parts = [self.terminal_value(each, file) for each in children]
-            return parts[0] if len(parts) == 1 else ["".join(map(terminals.grouped, parts))]
-        alternatives = self.terminal_value(children[0], file)
+            if len(parts) > 1 and any(part.bare for part in parts):
+                self.bare(children, parts, file)
+            return terminals.one_after_the_other(parts) if parts else terminals.EMPTY_BODY
+        body = self.terminal_value(children[0], file)
         if kind == "maybe":
-            return [*alternatives, ""]
+            return body.repeated(0, 1, "?")
         low, high = self.bounds(kind, children[1:], file)
-        times = f"{{{low},{high}}}" if kind == "counted" else str(children[1])
-        return [terminals.grouped(alternatives) + times]
+        return body.repeated(low, high, f"{{{low},{high}}}" if kind == "counted" else str(children[1]))
 
-    def terminal_value(self, part: list[str] | Token, file: File) -> list[str]:
+    def bare(self, children: list[Any], parts: list[terminals.Body], file: File) -> NoReturn:
+        """Refuses a sequence with a regular expression that lark writes into it without brackets."""
+        tokens = [
+            each for each, part in zip(children, parts, strict=True) if isinstance(each, Token) and part.bare
+        ]
+        self.source.fail(
+            "lark writes this regular expression beside others without brackets, so that its alternatives reach over "
+            "them; write (?:...) around it",
+            file.position(tokens[0]) if tokens else 0,
+            UnsupportedPatternError,
+        )
+
+    def terminal_value(self, part: terminals.Body | Token, file: File) -> terminals.Body:
         """What was made of a node, or what a token stands for."""
         if not isinstance(part, Token):
             return part
         if part.type == "TERMINAL":
-            return self.patterns[id(self.source.look_up(part, file))]
+            return self.patterns[id(self.source.look_up(part, file, in_terminal=True))]
         if part.type in ("SPECIAL", "JSON"):
             self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
         if part.type == "RULE":
             message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
             self.source.fail(message, file.position(part))
         if part.type == "REGEXP":
-            return [self.regular(part, file)]
-        flags = "i" if part.endswith("i") else ""
-        return [terminals.with_flags(re.escape(self.spelled(part, file)), flags)]
+            return self.regular(part, file)
+        word, flags = self.spelled(part, file), "i" if part.endswith("i") else ""
+        return terminals.Body([terminals.with_flags(re.escape(word), flags)], *[len(word)] * 3)
 
-    def range(self, ends: list[Token], file: File) -> list[str]:
+    def range(self, ends: list[Token], file: File) -> terminals.Body:
+        for end in ends:
+            if end.endswith("i"):
+                self.source.fail("a range has no flags; write /[a-z]/i for it", file.position(end))
         first, last = (self.spelled(each, file) for each in ends)
         if len(first) != 1 or len(last) != 1 or last < first:
             self.source.fail("a range goes from one character up to another", file.position(ends[0]))
-        return [f"[{re.escape(first)}-{re.escape(last)}]"]
+        if ends[0] == '"^"' or ends[1] == '"]"':
+            self.source.fail(
+                f"lark reads the range {ends[0]}..{ends[1]} as another class; write \\x{ord(first):02x} or "
+                f"\\x{ord(last):02x} for that end, or a regular expression",
+                file.position(ends[0]),
+                UnsupportedPatternError,
+            )
+        return terminals.Body([f"[{re.escape(first)}-{re.escape(last)}]"], 1, 1, len(ends[0] + ends[1]) - 1)
 
     def spelled(self, token: Token, file: File) -> str:
         word = terminals.unescape(token[1 : token.rindex('"')])
@@ -351,7 +464,7 @@ class _Builder:
             self.source.fail("an empty string is no terminal; leave it out", file.position(token))
         return word
 
-    def regular(self, token: Token, file: File) -> str:
+    def regular(self, token: Token, file: File) -> terminals.Body:
         """A regular expression, checked where it stands."""
         end = token.rindex("/")
         body, flags = str(token[1:end]), str(token[end + 1 :])
@@ -368,5 +481,8 @@ class _Builder:
         except RecursionError:
             message = "groups are nested too deeply in this regular expression"
         else:
-            return pattern
+            low, high = self.parsed[pattern].tree.getwidth()
+            return terminals.Body(
+                [pattern], low, high, len(body), not flags and terminals.has_outer_bar(body)
+            )
         return self.source.fail(message, position, UnsupportedPatternError)

@@ -4,21 +4,34 @@ The idea: as in lark, a terminal is one regular expression, its parts and the te
 it, so that look-around inside of a terminal sees all of the terminal. ``regex`` gives it its meaning,
 named groups included.
 
-One thing is not regular expressions' usual meaning: lazy quantifiers. In ``re.fullmatch`` they mean the same
-as greedy ones, in a lexer they do not: ``/".*?"/`` ends at the first quotation mark. An alternative of a
-terminal that holds a lazy quantifier therefore matches *as little as possible*: a word of which a shorter
-beginning matches too is not a word. An alternative whose end is greedy as well wants both and is refused.
+A lexer asks ``re.match`` and not ``re.fullmatch``: a word of a terminal is a text that ``re.match`` takes all of. So
+``/".*?"/`` ends at the first quotation mark, and ``/a|ab/`` is never "ab" (``leftmost``). Of alternatives that are
+written in Lark's notation, lark tries the longer ones first, and so does ``in_order``.
+
+With look-around, an alternative of a terminal that holds a lazy quantifier matches *as little as possible*: a word of
+which a shorter beginning matches too is not a word. An alternative whose end is greedy as well wants both and is
+refused, and so is every other one of which a shorter match may hide a longer one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.automata import leftmost
 from tokenfst.automata.expression import ANY_BYTE, UNIVERSE, Expr, complement, concat, intersect, union
 from tokenfst.automata.named_groups import NAMES
-from tokenfst.automata.pattern import BRANCH, MAX_REPEAT, MIN_REPEAT, SUBPATTERN, Pattern
+from tokenfst.automata.pattern import (
+    BRANCH,
+    MAX_REPEAT,
+    MAXREPEAT,
+    MIN_REPEAT,
+    SUBPATTERN,
+    Pattern,
+    deepest_group,
+)
 from tokenfst.automata.regex import expression
 from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
@@ -28,7 +41,9 @@ MAX_PATTERN = 1_000_000
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]))")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", '"': '"', "\\": "\\"}
-_LAZY = re.compile(r"[*+?}]\?")
+_OPAQUE = re.compile(r"\\[\s\S]|\[\^?\]?(?:\\[\s\S]|[^\]\\])*\]")
+"""Escapes and classes of characters."""
+_GROUP = re.compile(r"\([^()]*\)")
 
 
 def unescape(spelled: str) -> str | int:
@@ -63,16 +78,108 @@ def with_flags(pattern: str, flags: str) -> str:
     return f"(?{''.join(sorted(set(flags)))}:{pattern}{chr(10) if 'x' in flags else ''})"
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Alternatives as patterns, those that are tried first in front; how many characters their words have at least
+    and at most, and how long lark's pattern for all of them is: what it puts alternatives in order by. ``bare``:
+    lark writes no brackets around them, wherever it writes them."""
+
+    patterns: list[str]
+    low: int
+    high: int
+    size: int
+    bare: bool = False
+
+    def repeated(self, low: int, high: int | None, times: str) -> Body:
+        """So many times, which are written ``times``."""
+        most = MAXREPEAT if high is None else min(self.high * high, MAXREPEAT)
+        return Body([grouped(self.patterns) + times], min(self.low * low, MAXREPEAT), most, self.size + 5)
+
+
+EMPTY_BODY = Body([""], 0, 0, 0)
+
+
+def in_order(parts: Sequence[Body]) -> Body:
+    """Alternatives as lark orders them: those with the longest words first."""
+    if len(parts) == 1:
+        return parts[0]
+    ordered = sorted(parts, key=lambda each: (-each.high, -each.low, -each.size))
+    patterns = [pattern for each in ordered for pattern in each.patterns]
+    size = sum(each.size + 1 for each in parts) + 3
+    return Body(patterns, min(each.low for each in parts), max(each.high for each in parts), size)
+
+
+def one_after_the_other(parts: Sequence[Body]) -> Body:
+    """A sequence."""
+    if len(parts) == 1:
+        return parts[0]
+    text = "".join(grouped(each.patterns) for each in parts)
+    low, high = (sum(counts) for counts in zip(*((each.low, each.high) for each in parts), strict=True))
+    return Body([text], min(low, MAXREPEAT), min(high, MAXREPEAT), sum(each.size for each in parts))
+
+
+def has_outer_bar(pattern: str) -> bool:
+    """Whether there is a ``|`` outside of all groups."""
+    plain = _OPAQUE.sub("", pattern)
+    while (inner := _GROUP.sub("", plain)) != plain:
+        plain = inner
+    return "|" in plain
+
+
+def joined(alternatives: list[str]) -> str:
+    """Alternatives as one pattern."""
+    return alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
+
+
 def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget: Budget | None) -> Expr:
     """The expression of a terminal's alternatives, of which some are ``parsed`` already. Raises as ``regex`` does."""
-    if any(_LAZY.search(each) and _is_lazy(_parsed(each, parsed, budget)) for each in alternatives):
-        return union(*(_shortest(_parsed(each, parsed, budget)) for each in alternatives))
-    pattern = alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
-    return expression(parsed.get(pattern, pattern), 0, budget, named_groups=True)
+    whole = parse_pattern(joined(alternatives), parsed, budget)
+    if leftmost.is_orderly(whole):
+        return _meaning(whole, budget)
+    made = leftmost.read(whole, budget or Budget())
+    if made is not None:
+        return made.expr(budget or Budget()) if made.hides else _meaning(whole, budget)
+    if leftmost.is_certain(whole, budget or Budget()):
+        return _meaning(whole, budget)
+    if len(alternatives) == 1:
+        return _alternative(whole, budget)
+    words = [expression_of([each], parsed, budget) for each in alternatives]
+    if whole.reserved:
+        return union(*words)
+    hidden = [concat(union(*words[:k]), ANY_BYTE, UNIVERSE) for k in range(1, len(words))]
+    return union(
+        words[0],
+        *(intersect(each, complement(over)) for each, over in zip(words[1:], hidden, strict=True)),
+    )
 
 
-def _parsed(pattern: str, parsed: Mapping[str, Pattern], budget: Budget | None) -> Pattern:
-    return parsed.get(pattern) or Pattern(pattern, 0, budget or Budget(), reserved=NAMES)
+def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
+    """What is not read by ``leftmost``."""
+    if _is_lazy(pattern):
+        return _shortest(pattern)
+    if pattern.reserved:
+        return _meaning(pattern, budget)
+    raise UnsupportedPatternError(
+        "a shorter match may hide a longer one here, and beside look-around or a repetition of what may be empty it "
+        "cannot be told where; write longer alternatives first, or as terminals of their own",
+        pattern.text,
+        0,
+    )
+
+
+def _meaning(pattern: Pattern, budget: Budget | None) -> Expr:
+    return expression(pattern, 0, budget, named_groups=True)
+
+
+def parse_pattern(text: str, parsed: Mapping[str, Pattern], budget: Budget | None) -> Pattern:
+    """A pattern as ``re`` parses it."""
+    try:
+        return parsed.get(text) or Pattern(text, 0, budget or Budget(), reserved=NAMES)
+    except RecursionError:
+        pass
+    # Outside of the handler, where the stack is shallow again.
+    message = "groups are nested too deeply here; flatten the terminal"
+    raise UnsupportedPatternError(message, text, deepest_group(text))
 
 
 def _is_lazy(pattern: Pattern) -> bool:
@@ -87,8 +194,6 @@ def _is_lazy(pattern: Pattern) -> bool:
 
 def _shortest(pattern: Pattern) -> Expr:
     whole = expression(pattern)
-    if not _is_lazy(pattern):
-        return whole
     if _ends_greedily(pattern.tree):
         raise UnsupportedPatternError(
             "this holds a lazy quantifier, so it matches as little as possible, and a greedy one at its end; "

@@ -125,7 +125,19 @@ ERRORS: list[tuple[Callable[[str], Grammar], str, int, str]] = [
     (lark_grammar, 'start: "a"\ns{x,x}: x', 15, "the parameter 'x' is named twice"),
     (lark_grammar, 'start: ""', 7, "an empty string is no terminal"),
     (lark_grammar, 'start: "b".."a"', 7, "a range goes from one character up"),
-    (lark_grammar, "start: /a*?b*/", 7, "lazy quantifier"),
+    (lark_grammar, "start: /(?<!x)a*?b*/", 7, "lazy quantifier"),
+    (lark_grammar, "start: /(?<!x)(a|ab)/", 7, "a shorter match may hide a longer one"),
+    (lark_grammar, 'start: "a"i.."z"', 7, "a range has no flags"),
+    (lark_grammar, 'start: A\nA: "b" | "a".."z"i', 23, "a range has no flags"),
+    (lark_grammar, 'start: "^".."z"', 7, "lark reads the range"),
+    (lark_grammar, 'start: "a"\n%ignore /b(?=c)/', 19, "look-around in what is ignored"),
+    (lark_grammar, 'start: "a" "bd"\n%ignore /c(bc)?/', 24, "a terminal begins with 'b'"),
+    (
+        lark_grammar,
+        "%import common.INT -> A\n%import common.INT -> B\nstart: A",
+        24,
+        "'INT' is imported twice",
+    ),
     (lark_grammar, '%override x: "a"\nstart: "a"', 10, "there is no rule 'x'"),
     (lark_grammar, 'start: "a"\n%ignore B', 19, "there is no terminal 'B'"),
     (lark_grammar, 'start: "a" @', 11, "unexpected '@'"),
@@ -142,7 +154,18 @@ def test_errors_and_their_places(
     assert caught.value.position == position
     line = text.count("\n", 0, position) + 1
     assert f"line {line}, column {position - text.rfind(chr(10), 0, position)}: " in str(caught.value)
-    refused = "look-ahead", "%declare", "only the grammars", "five characters", "back-reference", "lazy"
+    refused = (
+        "look-ahead",
+        "%declare",
+        "only the grammars",
+        "five characters",
+        "back-reference",
+        "lazy",
+        "hide",
+        "lark reads",
+        "look-around in",
+        "begins with",
+    )
     kind = UnsupportedPatternError if any(word in message for word in refused) else PatternSyntaxError
     assert isinstance(caught.value, kind)
 
