@@ -17,7 +17,8 @@ from tokenfst.automata import fst
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.labels import BYTE_ZERO_LABEL, EPSILON_LABEL
 from tokenfst.automata.language import Language
-from tokenfst.automata.letter_automata import Deadline, Ints, require_language
+from tokenfst.automata.letter_automata import Ints, require_language
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
 
