@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.automata.expression import EMPTY, Dfa, Expr, machine
+from tokenfst.automata.expression import EMPTY, Expr, machine
 from tokenfst.automata.language import Language
 from tokenfst.automata.metering import Deadline
 from tokenfst.automata.minimization import minimal

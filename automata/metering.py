@@ -65,7 +65,11 @@ class NodeMeter:
     def charge(self, nodes: int, rule: str) -> None:
         """Count ``nodes`` made for ``rule``. Raises BudgetExceeded("positions" or "seconds")."""
         self.nodes += nodes
-        if self.nodes * _POSITIONS > self.budget.positions:
+        self.require(self.nodes, rule)
+
+    def require(self, nodes: int, rule: str) -> None:
+        """The same errors where so many nodes will be made at least, with those that are made already."""
+        if nodes * _POSITIONS > self.budget.positions:
             raise BudgetExceeded("positions", self.budget.positions, f"the rule {rule!r}")
         if time.monotonic() > self.deadline:
             raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {rule!r}")
