@@ -11,13 +11,15 @@ looked up as lower(c) among the lowered members of the class and their extra cas
 the interpreter's own mappings. Classes with members above U+FFFF that ignore case are matched by ``re``
 itself, against all code points: its compiler has rules of its own there.
 
-Cost: about 40 ms once for the string of all code points and 10-20 ms a category, when first needed; below a
+Cost: about 40 ms once for the string of all code points and 10-20 ms a category, when first needed; below half a
 millisecond for a new class; a dictionary look-up for a known one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -31,7 +33,6 @@ from tokenfst.automata.utf8 import (
     Ranges,
     negate,
     normalize,
-    overlap,
     utf8_dfa,
     without_surrogates,
 )
@@ -108,7 +109,7 @@ def _members(op: Any, argument: Any, flags: int) -> Ranges:
     if op is LITERAL or op is NOT_LITERAL:
         ranges: Ranges = ((argument, argument),)
         if flags & re.IGNORECASE and is_cased(argument, flags):
-            ranges = _before_lowering(_lowered(ranges, flags), flags)
+            ranges = _recased(ranges, (), flags)
         return negate(ranges, limit) if op is NOT_LITERAL else ranges
     negated = argument[0][0] is NEGATE
     items = argument[1:] if negated else argument
@@ -133,14 +134,15 @@ def _plain_member(op: Any, argument: Any, flags: int) -> Ranges:
 
 
 @lru_cache(maxsize=1)
-def _every_character() -> str:
+def every_character() -> str:
+    """All code points, surrogates included, in their order."""
     codes = np.arange(MAX_CODE_POINT + 1, dtype="<u4")
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _scan(pattern: str, flags: int) -> Ranges:
     """The code points that the character class ``pattern`` matches, by trying them all."""
-    found = re.compile(f"{pattern}+", flags).finditer(_every_character())
+    found = re.compile(f"{pattern}+", flags).finditer(every_character())
     return tuple((match.start(), match.end() - 1) for match in found)
 
 
@@ -164,24 +166,50 @@ def is_cased(code: int, flags: int) -> bool:
 _Codes = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class _Cases:
+    """``cased``: the characters that ignoring case makes a difference to, ascending. ``codes``: those and what they
+    become. By their places among ``codes``: those that lowering changes, and into which; those that have extra cases,
+    and which."""
+
+    cased: _Codes
+    codes: _Codes
+    upper: _Codes
+    lower: _Codes
+    base: _Codes
+    extra: _Codes
+    cuts: _Codes
+    """Where a range of other characters may begin or end."""
+
+
 @lru_cache(maxsize=2)
-def _case_table(unicode: bool) -> tuple[_Codes, _Codes, _Codes]:
-    """Cased code points, ascending; those among them that lowering changes; what it makes of them."""
+def _case_table(unicode: bool) -> _Cases:
     if unicode:
-        everything, step = _every_character(), 1024
+        everything, step = every_character(), 1024
         blocks = range(0, len(everything), step)
         parts = ((at, everything[at : at + step]) for at in blocks)
         candidates = [
             at + k for at, part in parts if part.lower() != part or part.upper() != part for k in range(step)
         ]
-        cased = [code for code in candidates if _sre.unicode_iscased(code)]
-        lower = [_sre.unicode_tolower(code) for code in cased]
+        lowered = {code: _sre.unicode_tolower(code) for code in candidates if _sre.unicode_iscased(code)}
     else:
-        cased = [code for code in range(128) if _sre.ascii_iscased(code)]
-        lower = [_sre.ascii_tolower(code) for code in cased]
-    codes, lowered = np.array(cased, np.int64), np.array(lower, np.int64)
-    changed = codes != lowered
-    return codes, codes[changed], lowered[changed]
+        lowered = {code: _sre.ascii_tolower(code) for code in range(128) if _sre.ascii_iscased(code)}
+    changed = {code: to for code, to in lowered.items() if code != to}
+    extra = [(code, other) for code, others in _EXTRA_CASES.items() for other in others] if unicode else []
+    codes = np.unique([*lowered, *changed.values(), *(code for pair in extra for code in pair)])
+
+    def places(found: Iterable[int]) -> _Codes:
+        return np.searchsorted(codes, np.fromiter(found, np.int64))
+
+    return _Cases(
+        np.array(list(lowered), np.int64),
+        codes,
+        places(changed),
+        places(changed.values()),
+        places(code for code, _ in extra),
+        places(other for _, other in extra),
+        np.union1d(codes, codes + 1),
+    )
 
 
 def _inside(codes: _Codes, ranges: Ranges) -> npt.NDArray[np.bool_]:
@@ -191,32 +219,26 @@ def _inside(codes: _Codes, ranges: Ranges) -> npt.NDArray[np.bool_]:
     return inside
 
 
-def _lowered(ranges: Ranges, flags: int) -> Ranges:
-    """The characters of ``ranges`` in lower case, and the extra cases of those."""
-    unicode = bool(flags & re.UNICODE)
-    _, upper, lower = _case_table(unicode)
-    change = _inside(upper, ranges)
-    result = normalize((*_remove(ranges, upper[change]), *((code, code) for code in lower[change].tolist())))
-    if not unicode:
-        return result
-    extra = [other for code, others in _EXTRA_CASES.items() if _holds(result, code) for other in others]
-    return normalize((*result, *((code, code) for code in extra)))
-
-
-def _before_lowering(ranges: Ranges, flags: int) -> Ranges:
-    """Every character whose lower case is in ``ranges``."""
-    _, upper, lower = _case_table(bool(flags & re.UNICODE))
-    gained = upper[_inside(lower, ranges)]
-    return normalize((*_remove(ranges, upper), *((code, code) for code in gained.tolist())))
-
-
-def _remove(ranges: Ranges, codes: _Codes) -> Ranges:
-    removed = codes[_inside(codes, ranges)].tolist()
-    return overlap(ranges, negate(normalize((code, code) for code in removed))) if removed else ranges
-
-
-def _holds(ranges: Ranges, code: int) -> bool:
-    return any(low <= code <= high for low, high in ranges)
+def _recased(literals: Ranges, categories: Ranges, flags: int) -> Ranges:
+    """Every character whose lower case is a lower case of ``literals``, an extra case of one, or in ``categories``."""
+    cases = _case_table(bool(flags & re.UNICODE))
+    given = _inside(cases.codes, literals)
+    found = given.copy()
+    found[cases.upper] = False
+    found[cases.lower[given[cases.upper]]] = True
+    found[cases.extra[found[cases.base]]] = True
+    found |= _inside(cases.codes, categories)
+    found[cases.upper] = found[cases.lower]
+    plain = normalize((*literals, *categories))
+    bounds = (np.array(plain, np.int64).reshape(-1, 2) + np.array((0, 1))).ravel()
+    at = np.searchsorted(cases.cuts, bounds)
+    others = cases.cuts[np.minimum(at, len(cases.cuts) - 1)] != bounds
+    cuts = np.insert(cases.cuts, at[others], bounds[others])
+    member = _inside(cuts, plain)
+    member[np.searchsorted(cuts, cases.codes)] = found
+    edges = cuts[np.flatnonzero(np.diff(member, prepend=False))]
+    pairs = zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
+    return tuple(pairs)
 
 
 def _ignoring_case(items: tuple[ClassItem, ...], flags: int) -> Ranges:
@@ -225,13 +247,12 @@ def _ignoring_case(items: tuple[ClassItem, ...], flags: int) -> Ranges:
     for op, value in items:
         (categories if op is CATEGORY else literals).extend(_plain_member(op, value, flags))
     literal_ranges = normalize(literals)
-    cased, _, _ = _case_table(bool(flags & re.UNICODE))
     if literal_ranges and literal_ranges[-1][1] > 0xFFFF:
         mode = re.UNICODE if flags & re.UNICODE else re.ASCII
         return _scan(f"[{''.join(map(_spelled, items))}]", re.IGNORECASE | mode)
-    if not _inside(cased, literal_ranges).any():
+    if not _inside(_case_table(bool(flags & re.UNICODE)).cased, literal_ranges).any():
         return normalize((*literal_ranges, *categories))
-    return _before_lowering(normalize((*_lowered(literal_ranges, flags), *categories)), flags)
+    return _recased(literal_ranges, normalize(categories), flags)
 
 
 def _spelled(item: ClassItem) -> str:

@@ -23,7 +23,7 @@ but not in which order several do; the bookkeeping of Appendix B in the ABS pape
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from tokenfst.automata.byte_classifier import Classifier, classifier, word_chara
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.inflection import english_inflections
 from tokenfst.automata.language import Language
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 
@@ -41,6 +42,10 @@ Forms = Mapping[str, Iterable[str]] | Iterable[str]
 """Concepts by name with their forms; or words, each of which is a concept of its own."""
 
 _NONWORD, _WORD = 0, 1
+_TRANSDUCER = "the transducer of concepts"
+_PRODUCT = "concepts composed with an automaton over them"
+_PAIRS = 1 << 18
+"""Entries of the product that are made between two looks at the clock."""
 
 
 class SymbolTables(Protocol):
@@ -60,13 +65,19 @@ class SymbolTables(Protocol):
 class Concepts:
     """A transducer from text to concepts, made by ``concepts``. Immutable."""
 
-    def __init__(self, forms: Mapping[str, Sequence[str]], boundaries: bool, ignore_case: bool) -> None:
+    def __init__(
+        self,
+        forms: Mapping[str, Sequence[str]],
+        boundaries: bool,
+        ignore_case: bool,
+        deadline: Deadline | None = None,
+    ) -> None:
         self.forms = {name: tuple(each) for name, each in forms.items()}
         self.names = tuple(self.forms)
         self.boundaries = boundaries
         self.ignore_case = ignore_case
         self._classes = _Classes((form for each in self.forms.values() for form in each), ignore_case)
-        self._build()
+        self._build(deadline or Deadline(Budget(), _TRANSDUCER))
 
     def __repr__(self) -> str:
         return f"<Concepts {', '.join(self.names)}: {len(self._next)} states>"
@@ -86,37 +97,41 @@ class Concepts:
         Concepts that it does not name are *anything else* to it; text that is no concept writes nothing. Raises
         ``BudgetExceeded`` where the product of both has more states or bytes than ``budget``.
         """
-        limits = budget or Budget()
+        return self._language(automaton, Deadline(budget or Budget(), _PRODUCT))
+
+    def _language(self, automaton: SymbolTables, deadline: Deadline) -> Language:
         others = len(automaton.symbols)
         columns = {name: number for number, name in enumerate(automaton.symbols)}
         steps = np.asarray(automaton.table, np.int64)
         after = []
         for output in self._outputs:
+            deadline.tick(10 + len(output) * (1 + len(steps) // 100))
             states = np.arange(len(steps))
             for number in output:
                 states = steps[states, columns.get(self.names[number], others)]
             after.append(states)
         dfa = _composed(
-            self._next, self._written, self._at_end, np.stack(after), automaton, self._classes, limits
+            self._next, self._written, self._at_end, np.stack(after), automaton, self._classes, deadline
         )
         source = (
             f"concepts {', '.join(self.names)} as {getattr(automaton, 'source', 'an automaton')} has them"
         )
-        return Language.from_dfa(dfa, source).with_budget(limits)
+        return Language.from_dfa(dfa, source).with_budget(deadline.budget)
 
     # --- the transducer -----------------------------------------------------------------------------------
 
-    def _build(self) -> None:
+    def _build(self, deadline: Deadline) -> None:
         """Fills ``_next`` and ``_written`` (states, classes), ``_at_end`` (states,): the latter two number outputs.
 
         States 0 and 1 have read no part of a form: 0 where no word character comes before, 1 behind one.
         """
-        read, is_word = self._classes.read, self._classes.is_word
+        read, is_word = self._classes.read, self._classes.is_word.tolist()
         children: list[dict[int, int]] = [{}, {}]
         arcs: list[tuple[int, int, int]] = []  # parent, class, node
         ends: dict[int, int] = {}
         for number, forms in enumerate(self.forms.values()):
             for form in forms:
+                deadline.tick(len(form))
                 node = 0
                 for character in form:
                     step = read(character)
@@ -131,6 +146,8 @@ class Concepts:
                         form, f"the form {form!r} belongs to two concepts, {both}: give it to one"
                     )
         width = len(is_word)
+        if 16 * len(children) * width > deadline.budget.bytes:
+            raise BudgetExceeded("bytes", deadline.budget.bytes, deadline.where)
         follow = np.zeros((len(children), width), np.int64)
         follow[:2] = np.where(is_word, 1, 0)
         for step, child in children[0].items():
@@ -146,6 +163,7 @@ class Concepts:
             depth[node] = depth[parent] + 1
         failure = [0] * len(children)
         for parent, step, node in sorted(arcs, key=lambda arc: depth[arc[2]]):
+            deadline.tick(6)
             failure[node] = (int(is_word[step])) if parent == 0 else int(follow[failure[parent], step])
             follow[node] = follow[failure[node]]
             for onward, child in children[node].items():
@@ -156,10 +174,11 @@ class Concepts:
             at_once[node] = _joined(() if waits else own, at_once[failure[node]])
         outputs: dict[tuple[int, ...], int] = {(): 0}
         written = np.zeros_like(follow)
-        for node in range(len(children)):
-            for step in range(width):
+        for node, row in enumerate(follow.tolist()):
+            deadline.tick(width)
+            for step, target in enumerate(row):
                 before = () if is_word[step] else waiting[node]
-                output = before + at_once[follow[node, step]]
+                output = before + at_once[target]
                 if output:
                     written[node, step] = outputs.setdefault(output, len(outputs))
         self._next, self._written = follow, written
@@ -224,27 +243,49 @@ def _composed(
     after: Ints,
     automaton: SymbolTables,
     classes: _Classes,
-    budget: Budget,
+    deadline: Deadline,
 ) -> Dfa:
     """The product as a byte automaton, not trimmed. ``after[output, state]`` is the automaton's state after an output.
 
     States, in this order: DEAD; pairs (transducer, automaton); then, for each way in which pairs go on after a
-    character beyond ASCII, the inside of the classifier.
+    character beyond ASCII, the inside of the classifier. Nodes that go on alike after such characters have their ways
+    found once.
     """
+    budget = deadline.budget
     nodes, states = len(follow), after.shape[1]
+
+    def targets(next_nodes: Ints, outputs: Ints) -> Ints:
+        """The pairs that lead from each of some nodes (rows) with each state by each of some classes (columns)."""
+        moved = after[outputs]  # (nodes, classes, states)
+        found = np.where(moved == 0, 0, 1 + next_nodes[:, :, None] * states + moved)
+        return np.moveaxis(found, 2, 1)  # (nodes, states, classes)
+
+    def refuse(resource: Literal["states", "bytes"]) -> BudgetExceeded:
+        return BudgetExceeded(resource, getattr(budget, resource), deadline.where)
+
     if nodes * states > budget.states:
-        raise BudgetExceeded("states", budget.states, "concepts composed with an automaton over them")
-    moved = after[written]  # (nodes, classes, states)
-    target = np.where(moved == 0, 0, 1 + follow[:, :, None] * states + moved)
-    target = np.moveaxis(target, 2, 1).reshape(nodes * states, -1)  # of pairs, by class
+        raise refuse("states")
     ascii_classes, ascii_of = np.unique(classes.ascii(), return_inverse=True)
     inner = classes.beyond_ascii()
-    ways, way = np.unique(target[:, inner.outcomes], axis=0, return_inverse=True)
-    count, width = len(inner.table), len(ascii_classes) + inner.table.shape[1]
+    others = len(inner.outcomes)
+    alike, group = np.unique(
+        np.concatenate([follow[:, inner.outcomes], written[:, inner.outcomes]], axis=1),
+        axis=0,
+        return_inverse=True,
+    )
+    if 8 * len(alike) * states * others > budget.bytes:
+        raise refuse("bytes")
+    deadline.check()
+    ways, way = np.unique(
+        targets(alike[:, :others], alike[:, others:]).reshape(-1, others), axis=0, return_inverse=True
+    )
+    count, letters = len(inner.table), len(ascii_classes)
+    width = letters + inner.table.shape[1]
     total = 1 + nodes * states + len(ways) * count
-    if total > budget.states or 4 * total * width > budget.bytes:
-        resource, limit = ("states", budget.states) if total > budget.states else ("bytes", budget.bytes)
-        raise BudgetExceeded(resource, limit, "concepts composed with an automaton over them")
+    if total > budget.states:
+        raise refuse("states")
+    if 4 * total * width > budget.bytes:
+        raise refuse("bytes")
     first = 1 + nodes * states + np.arange(len(ways)) * count
     ended = np.concatenate(
         [ways, np.zeros((len(ways), 1), np.int64)], axis=1
@@ -253,14 +294,21 @@ def _composed(
         inner.table >= 0, first[:, None, None] + inner.table, ended[:, -1 - np.minimum(inner.table, -1)]
     )
     table = np.zeros((total, width), np.uint32)
-    pairs = table[1 : 1 + nodes * states]
-    pairs[:, : len(ascii_classes)] = target[:, ascii_classes]
-    pairs[:, len(ascii_classes) :] = inside[way.ravel(), 0]
-    table[1 + nodes * states :, len(ascii_classes) :] = inside.reshape(len(ways) * count, -1)
+    pairs = table[1 : 1 + nodes * states].reshape(nodes, states, width)
+    way = way.reshape(len(alike), states)
+    group = group.ravel()
+    size = max(1, _PAIRS // (states * width))
+    for begin in range(0, nodes, size):
+        deadline.check()
+        part = slice(begin, begin + size)
+        pairs[part, :, :letters] = targets(follow[part][:, ascii_classes], written[part][:, ascii_classes])
+        pairs[part, :, letters:] = inside[way[group[part]], 0]
+    table[1 + nodes * states :, letters:] = inside.reshape(len(ways) * count, -1)
     accepting = np.zeros(total, np.bool_)
     accepting[1 : 1 + nodes * states] = np.asarray(automaton.accepting)[after[at_end]].ravel()
-    byte_classes = np.concatenate([ascii_of.ravel(), len(ascii_classes) + inner.classes]).astype(np.uint8)
+    byte_classes = np.concatenate([ascii_of.ravel(), letters + inner.classes]).astype(np.uint8)
     start = 0 if automaton.start == 0 else 1 + automaton.start
+    deadline.check()
     return Dfa(byte_classes, table, accepting, start)
 
 
@@ -273,14 +321,25 @@ def concepts(
     boundaries: bool = True,
     ignore_case: bool = False,
     inflections: Callable[[str], Iterable[str]] | bool = False,
+    budget: Budget | None = None,
 ) -> Concepts:
     """The transducer of concepts given by their forms: ``concepts({"dog": ["dog", "dogs"], "cat": ["cat"]})``.
 
     ``boundaries``: forms are whole words (``cat`` is not in ``category``). ``ignore_case``: letters stand for their
     upper, lower and title case. ``inflections``: adds to each form what a function gives for it; True: the English
     inflections of lemminflect (extra ``concepts``). Raises LabelError for a form that is empty, no UTF-8 text, or in
-    two concepts; ConstraintError where there are none.
+    two concepts; ConstraintError where there are none; BudgetExceeded.
     """
+    return _concepts(forms, Deadline(budget or Budget(), _TRANSDUCER), boundaries, ignore_case, inflections)
+
+
+def _concepts(
+    forms: Forms,
+    deadline: Deadline,
+    boundaries: bool = True,
+    ignore_case: bool = False,
+    inflections: Callable[[str], Iterable[str]] | bool = False,
+) -> Concepts:
     inflected = english_inflections if inflections is True else inflections or (lambda form: ())
     if isinstance(forms, str):
         raise ConstraintError("concepts must be a mapping of names to forms, or several words, not one text")
@@ -289,6 +348,7 @@ def concepts(
         raise ConstraintError("there are no concepts")
     made: dict[str, tuple[str, ...]] = {}
     for name, each in given.items():
+        deadline.check()
         own = (each,) if isinstance(each, str) else tuple(each)
         if not own:
             raise LabelError(name, f"the concept {name!r} has no forms")
@@ -296,7 +356,7 @@ def concepts(
         more = [form for base in own for form in inflected(base)]
         _check_forms(name, more)
         made[name] = tuple(dict.fromkeys([*own, *more]))
-    return Concepts(made, boundaries, ignore_case)
+    return Concepts(made, boundaries, ignore_case, deadline)
 
 
 def _check_forms(name: str, forms: Iterable[object]) -> None:
@@ -313,10 +373,11 @@ class _Chain:
 
     def __init__(self, symbols: Sequence[str], order: Sequence[str]) -> None:
         self.symbols, self.start = symbols, 1
+        columns = {symbol: column for column, symbol in enumerate(symbols)}
         states = np.arange(len(order) + 2)
         self.table = np.repeat(states[:, None], len(symbols) + 1, axis=1)
         for seen, symbol in enumerate(order):
-            self.table[seen + 1, symbols.index(symbol)] = seen + 2
+            self.table[seen + 1, columns[symbol]] = seen + 2
         self.accepting = states == len(order) + 1
 
 
@@ -325,8 +386,9 @@ def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: 
 
     ``options`` are those of ``concepts``. ``contains_in_order(["coffee", "cat"]) & regex(r".*\\.")`` ends with a dot.
     """
-    found = concepts(forms, **options)
-    language = found.language(_Chain(found.names, found.names), budget)
+    deadline = Deadline(budget or Budget(), _PRODUCT)
+    found = _concepts(forms, deadline, **options)
+    language = found._language(_Chain(found.names, found.names), deadline)
     return Language(language.expr, f"contains_in_order({', '.join(found.names)})", budget)
 
 
@@ -336,11 +398,12 @@ def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) 
     An intersection of small automata. Which of its states lead on is found by search, through sets of concepts: for up
     to six or so; ``BudgetExceeded`` comes with more.
     """
-    found = concepts(forms, **options)
+    deadline = Deadline(budget or Budget(), _PRODUCT)
+    found = _concepts(forms, deadline, **options)
     each = [
-        Concepts(
-            {name: found.forms[name]}, boundaries=found.boundaries, ignore_case=found.ignore_case
-        ).language(_Chain((name,), (name,)), budget)
+        Concepts({name: found.forms[name]}, found.boundaries, found.ignore_case, deadline)._language(
+            _Chain((name,), (name,)), deadline
+        )
         for name in found.names
     ]
     expr = expression.intersect(*(language.expr for language in each))
@@ -349,8 +412,9 @@ def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) 
 
 def avoids(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
     """The texts that hold none of the concepts. ``options`` are those of ``concepts``."""
-    found = concepts(forms, **options)
+    deadline = Deadline(budget or Budget(), _PRODUCT)
+    found = _concepts(forms, deadline, **options)
     none = _Chain(found.names, ())
     none.table[1, :-1] = 0
-    language = found.language(none, budget)
+    language = found._language(none, deadline)
     return Language(language.expr, f"avoids({', '.join(found.names)})", budget)

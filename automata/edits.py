@@ -29,6 +29,7 @@ from tokenfst.automata.letter_automata import (
     require_language,
     write_letters,
 )
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
@@ -60,25 +61,22 @@ def within_edits(
         raise ConstraintError(f"within_edits takes a number of edits of at least 0, not {k!r}")
     if unit not in ("characters", "bytes"):
         raise ConstraintError(f"the unit of an edit is 'characters' or 'bytes', not {unit!r}")
-    limits = budget or source.budget
-    letters = read_letters(source.with_budget(limits).determinize(), unit, limits)
+    name = f"within_edits({source.source}, {k})"
+    deadline = Deadline(budget or source.budget, name)
+    letters = read_letters(source, unit, deadline)
     if letters.start == 0:
         return Language.empty()
-    edits = _Edits(letters, k, transpositions)
-    table, accepting = crawl(
-        edits.start, edits.follow, edits.accepts, letters.table.shape[1], limits, f"within_edits({k})"
-    )
-    name = f"within_edits({source.source}, {k})"
-    return Language(
-        write_letters(letters.begins, letters.group, table, accepting, unit, limits), name, limits
-    )
+    edits = _Edits(letters, k, transpositions, deadline)
+    table, accepting = crawl(edits.start, edits.follow, edits.accepts, letters.table.shape[1], deadline)
+    made = write_letters(letters.begins, letters.group, table, accepting, unit, deadline)
+    return Language(made, name, deadline.budget)
 
 
 class _Edits:
     """The sets of pairs, and where letters lead."""
 
-    def __init__(self, letters: LetterAutomaton, k: int, transpositions: bool) -> None:
-        self.k, self.transpositions = k, transpositions
+    def __init__(self, letters: LetterAutomaton, k: int, transpositions: bool, deadline: Deadline) -> None:
+        self.k, self.transpositions, self.deadline = k, transpositions, deadline
         self.rows: list[list[int]] = letters.table.tolist()
         self.arcs = [[(c, q) for c, q in enumerate(row) if q] for row in self.rows]
         self.next = [np.unique([q for _, q in arcs]).tolist() for arcs in self.arcs]
@@ -100,6 +98,7 @@ class _Edits:
                 due, target = divmod(-q - 1, self.states)
                 _reach(matched.setdefault(due, {}), target, errors)
                 continue
+            self.deadline.tick(1 + len(self.arcs[q]))
             for letter, target in self.arcs[q]:
                 _reach(matched.setdefault(letter, {}), target, errors)
             if errors < self.k:
@@ -111,6 +110,7 @@ class _Edits:
         others = self.closed(edited) if edited else None
         steps: dict[int, _State] = {}
         for letter, reached in matched.items():
+            self.deadline.tick(1 + len(edited))
             for q, errors in edited.items():
                 _reach(reached, q, errors)
             steps[letter] = self.closed(reached)
@@ -120,7 +120,9 @@ class _Edits:
         """With all that deletions reach."""
         whole = dict(reached)
         for q, errors in reached.items():
-            for target, more in self.deleted(q) if q > 0 else ():
+            near = self.deleted(q) if q > 0 else ()
+            self.deadline.tick(1 + len(near))
+            for target, more in near:
                 if errors + more <= self.k:
                     _reach(whole, target, errors + more)
         return frozenset(whole.items())
@@ -129,14 +131,18 @@ class _Edits:
         """The states up to k letters after q, each with the least number of letters."""
         found = {q: 0}
         frontier = [q]
-        for more in range(1, self.k + 1):
-            frontier = [each for state in frontier for each in self.next[state] if each not in found]
+        while frontier and found[frontier[0]] < self.k:
+            self.deadline.tick(1 + len(frontier))
+            more = found[frontier[0]] + 1
+            frontier = list(
+                dict.fromkeys(each for state in frontier for each in self.next[state] if each not in found)
+            )
             found.update(dict.fromkeys(frontier, more))
-            frontier = list(dict.fromkeys(frontier))
         return list(found.items())
 
     def _swaps(self, q: int) -> list[tuple[int, int]]:
         """For each two letters from q on: the second, and the half-way state that waits for the first."""
+        self.deadline.tick(sum(len(self.arcs[middle]) for _, middle in self.arcs[q]))
         return list(
             dict.fromkeys(
                 (second, -1 - (first * self.states + target))

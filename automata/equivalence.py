@@ -22,17 +22,16 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import permutations
+from functools import lru_cache, partial
 from typing import Literal, get_args
 
 import numpy as np
 
+from tokenfst.automata.charclass import every_character
 from tokenfst.automata.language import Language
 from tokenfst.automata.letter_automata import (
-    Deadline,
     Ints,
     LetterAutomaton,
     crawl,
@@ -40,8 +39,9 @@ from tokenfst.automata.letter_automata import (
     require_language,
     write_letters,
 )
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import BudgetExceeded, ConstraintError
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -50,8 +50,8 @@ _Place = tuple[int, tuple[int, ...]]
 _Config = tuple[_Place, tuple[int, ...]]
 """A place, and the marks owed there: of one combining class in order, classes ascending."""
 _State = frozenset[_Config]
-_Path = tuple[tuple[int, ...], int]
-"""A word that a character becomes, and the state where the character leads."""
+_PAIR_BYTES = 200
+"""What a state with a detour holds in memory, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,25 +63,30 @@ class LetterMap:
     marks: Mapping[int, int]
 
 
+_BLOCK = 256
+
+
+def _changed(edit: Callable[[str], str]) -> dict[int, tuple[int, ...]]:
+    """What ``edit`` makes of the characters that it changes. Blocks that it leaves as they are hold none of them."""
+    changed: dict[int, tuple[int, ...]] = {}
+    for begin in range(0, sys.maxunicode + 1, _BLOCK):
+        block = every_character()[begin : begin + _BLOCK]
+        if edit(block) != block:
+            changed |= {ord(each): tuple(map(ord, to)) for each in block if (to := edit(each)) != each}
+    return changed
+
+
 @lru_cache(maxsize=2)
 def _decompositions(form: Literal["NFD", "NFKD"]) -> LetterMap:
-    codes = [code for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF]
-    images = {
-        code: tuple(map(ord, image))
-        for code in codes
-        if (image := unicodedata.normalize(form, chr(code))) != chr(code)
-    }
-    return LetterMap(
-        images,
-        {code: ccc for code in codes if (ccc := unicodedata.combining(chr(code))) and code not in images},
-    )
+    images = _changed(partial(unicodedata.normalize, form))
+    classes = enumerate(map(unicodedata.combining, every_character()))
+    return LetterMap(images, {code: ccc for code, ccc in classes if ccc and code not in images})
 
 
 @lru_cache(maxsize=1)
 def full_case_folding() -> LetterMap:
     """``str.casefold``, character by character."""
-    folded = ((code, chr(code).casefold()) for code in range(sys.maxunicode + 1))
-    return LetterMap({code: tuple(map(ord, image)) for code, image in folded if image != chr(code)}, {})
+    return LetterMap(_changed(str.casefold), {})
 
 
 def normalization_insensitive(
@@ -109,13 +114,13 @@ def equivalent_texts(
     source: Language, letter_map: LetterMap, name: str, budget: Budget | None = None
 ) -> Language:
     """The texts that ``letter_map``, and the order of its marks, make equal to some text of ``source``."""
-    limits = budget or source.budget
-    read = read_letters(source.with_budget(limits).determinize(), "characters", limits)
+    deadline = Deadline(budget or source.budget, name)
+    read = read_letters(source, "characters", deadline)
     if read.start == 0:
         return Language.empty()
-    mapped = _Mapped(read, letter_map)
+    mapped = _Mapped(read, letter_map, deadline)
     begins, group, words = mapped.alphabet()
-    marks = _Marks(mapped, Deadline(limits, name))
+    marks = _Marks(mapped, deadline)
 
     def follow(state: _State) -> tuple[None, dict[int, _State]]:
         known: dict[tuple[int, ...], _State] = {(): state}
@@ -130,8 +135,9 @@ def equivalent_texts(
         return any(not owed and not rest and read.accepting[q] for (q, rest), owed in state)
 
     start: _State = frozenset([((read.start, ()), ())])
-    table, accepting = crawl(start, follow, accepts, len(words), limits, name)
-    return Language(write_letters(begins, group, table, accepting, "characters", limits), name, limits)
+    table, accepting = crawl(start, follow, accepts, len(words), deadline)
+    made = write_letters(begins, group, table, accepting, "characters", deadline)
+    return Language(made, name, deadline.budget)
 
 
 class _Mapped:
@@ -139,43 +145,69 @@ class _Mapped:
 
     Its letters are numbered: two are one letter if the language does not tell them apart, their combining class is the
     same, and either may stand for the other in every path.
+
+    Characters of one class whose words are of the same classes lead to the same places from every state: such a
+    *detour* is found once, and stands for all of them.
     """
 
-    def __init__(self, letters: LetterAutomaton, letter_map: LetterMap) -> None:
-        self.letters, self.map = letters, letter_map
+    def __init__(self, letters: LetterAutomaton, letter_map: LetterMap, deadline: Deadline) -> None:
+        self.letters, self.map, self.deadline = letters, letter_map, deadline
         self.rows: list[list[int]] = letters.table.tolist()
-        paths = self._paths()
-        self.named = _interchangeable(paths)
+        detours, of_images = self._detours()
+        words: dict[tuple[int, ...], set[int]] = {}
+        for word, detour in zip(letter_map.images.values(), of_images, strict=True):
+            if detours[detour]:
+                words.setdefault(word, set()).add(detour)
+        self.named = _interchangeable(words)
         self.numbers: dict[tuple[int, int, int], int] = {}
         codes = [*self.named, *letter_map.marks]
         self.known = dict(zip(codes, letters.class_of(codes).tolist(), strict=True))
-        self.paths: list[dict[int, set[_Place]]] = []
-        for each in paths:
-            arcs: dict[int, set[_Place]] = {}
-            for word, target in each:
-                spelled = tuple([self.letter(code, self.known[code]) for code in word])
-                arcs.setdefault(spelled[0], set()).add((target, spelled[1:]))
-            self.paths.append(arcs)
+        rests: list[dict[int, set[tuple[int, ...]]]] = [{} for _ in detours]
+        """Of each detour: by the first letter of its words, what is read behind that."""
+        for word, numbers in words.items():
+            deadline.tick(len(word))
+            spelled = tuple([self.letter(code, self.known[code]) for code in word])
+            for number in numbers:
+                rests[number].setdefault(spelled[0], set()).add(spelled[1:])
+        self.rests = [{letter: tuple(each) for letter, each in found.items()} for found in rests]
+        self.detours: list[list[tuple[int, int]]] = [[] for _ in self.rows]
+        """Of each state: the detours there, and where they lead."""
+        for number, ends in enumerate(detours):
+            for state, target in ends:
+                self.detours[state].append((number, target))
 
-    def _paths(self) -> list[list[_Path]]:
-        """Of each state: the words that mapped characters become, and where the characters lead; no word that leads
-        there anyway."""
+    def _detours(self) -> tuple[list[list[tuple[int, int]]], list[int]]:
+        """Where mapped characters lead, from which states, if their words lead elsewhere from there; and which of these
+        each mapped character does."""
         images = list(self.map.images.values())
-        group = self.letters.class_of(list(self.map.images))
         longest = max(map(len, images))
         padded = np.array([word + (-1,) * (longest - len(word)) for word in images])
         classes = np.where(
-            padded < 0, -1, self.letters.class_of(np.maximum(padded, 0).ravel()).reshape(padded.shape)
+            padded < 0, -2, self.letters.class_of(np.maximum(padded, 0).ravel()).reshape(padded.shape)
         )
-        found: list[list[_Path]] = []
-        for state, row in enumerate(self.letters.table):
-            target = row[group]
-            reached = np.full(len(images), state)
-            for column in classes.T:
-                reached = np.where(column < 0, reached, self.letters.table[reached, column])
-            others = np.flatnonzero((target != 0) & (target != reached)).tolist()
-            found.append([(images[k], int(target[k])) for k in others])
-        return found
+        keys = np.column_stack([self.letters.class_of(list(self.map.images)), classes])
+        distinct, which = np.unique(keys, axis=0, return_inverse=True)
+        table, states = self.letters.table, np.arange(len(self.rows))
+        found: dict[bytes, int] = {}
+        detours: list[list[tuple[int, int]]] = []
+        numbers: list[int] = []
+        held = 0
+        for character, *word in distinct.tolist():
+            reached = states
+            for letter in word:
+                reached = reached if letter == -2 else table[reached, letter]
+            target = table[:, character]
+            others = np.flatnonzero((target != 0) & (target != reached))
+            pairs = np.column_stack([others, target[others]])
+            number = found.setdefault(pairs.tobytes(), len(found))
+            if number == len(detours):
+                detours.append([(state, to) for state, to in pairs.tolist()])
+                held += len(pairs) * _PAIR_BYTES
+                if held > self.deadline.budget.bytes:
+                    raise BudgetExceeded("bytes", self.deadline.budget.bytes, self.deadline.where)
+            numbers.append(number)
+            self.deadline.tick(20 + len(states) // 20)
+        return detours, [numbers[each] for each in which.ravel().tolist()]
 
     def letter(self, code: int, group: int) -> int:
         """The number of a letter of class ``group`` that is mapped to itself."""
@@ -193,6 +225,7 @@ class _Mapped:
         words: dict[tuple[int, ...], int] = {}
         group: list[int] = []
         for code, number in zip(begins.tolist(), own, strict=True):
+            self.deadline.tick()
             image = self.map.images.get(code)
             if number < 0:
                 group.append(-1)
@@ -203,25 +236,33 @@ class _Mapped:
         self.keys = list(self.numbers)
         return begins, np.array(group), words
 
+    def ends(self) -> dict[int, set[int]]:
+        """Of each detour: the states that it leads to."""
+        found: dict[int, set[int]] = {}
+        for each in self.detours:
+            for number, end in each:
+                found.setdefault(number, set()).add(end)
+        return found
+
     def step(self, place: _Place, letter: int) -> list[_Place]:
         """Where a letter leads."""
         q, rest = place
         if rest:
             return [(q, rest[1:])] if rest[0] == letter else []
         target = self.rows[q][self.keys[letter][0]]
-        return [*([(target, ())] if target else []), *self.paths[q].get(letter, ())]
+        found: list[_Place] = [(target, ())] if target else []
+        for number, end in self.detours[q]:
+            found += [(end, more) for more in self.rests[number].get(letter, ())]
+        return found
 
 
-def _interchangeable(paths: list[list[_Path]]) -> dict[int, int]:
-    """The letters of paths by what stands around them: those with the same number have the same places in all words."""
-    ends: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    for state, each in enumerate(paths):
-        for word, target in each:
-            ends.setdefault(word, []).append((state, target))
+def _interchangeable(words: Mapping[tuple[int, ...], set[int]]) -> dict[int, int]:
+    """The letters of words, which have their detours, by what stands around them: those with the same number have the
+    same places in all words."""
     numbers: dict[object, int] = {}
     around: dict[int, set[object]] = {}
-    for word, pairs in ends.items():
-        end = numbers.setdefault(tuple(pairs), len(numbers))
+    for word, detours in words.items():
+        end = numbers.setdefault(frozenset(detours), len(numbers))
         for place, letter in enumerate(word):
             around.setdefault(letter, set()).add((word[:place], word[place + 1 :], end))
     return {
@@ -241,6 +282,7 @@ class _Marks:
         self.passable = self._passable()
 
     def read(self, state: _State, letter: int) -> _State:
+        self.deadline.tick(1 + len(state))
         mark = self.classes[letter]
         reached: set[_Config] = set()
         if not mark:
@@ -257,7 +299,7 @@ class _Marks:
                 reached.add((place, owed[:due] + owed[due + 1 :]))
         seen = set(waiting)
         while waiting:
-            self.deadline.check()
+            self.deadline.tick(4)
             place, owed = waiting.pop()
             reached.update((target, owed) for target in self.mapped.step(place, letter))
             if place not in self.passable:
@@ -273,7 +315,10 @@ class _Marks:
     def of(self, place: _Place) -> dict[int, frozenset[_Place]]:
         """Where marks lead from a place."""
         if place not in self.arcs:
-            targets = ((mark, frozenset(self.mapped.step(place, mark))) for mark in self.marks)
+            _, rest = place
+            marks = self.marks if not rest else rest[:1] if self.classes[rest[0]] else ()
+            self.deadline.tick(1 + len(marks))
+            targets = ((mark, frozenset(self.mapped.step(place, mark))) for mark in marks)
             self.arcs[place] = {mark: each for mark, each in targets if each}
         return self.arcs[place]
 
@@ -283,10 +328,13 @@ class _Marks:
         Raises ``ConstraintError`` where there is a circle of them.
         """
         places: list[_Place] = [(q, ()) for q in range(1, len(self.mapped.rows))]
-        places += {place for arcs in self.mapped.paths for each in arcs.values() for place in each}
+        for number, ends in self.mapped.ends().items():
+            after = {rest for rests in self.mapped.rests[number].values() for rest in rests}
+            self.deadline.tick(len(ends) * len(after))
+            places += [(end, rest) for end in ends for rest in after]
         following: dict[_Place, set[_Place]] = {}
         for place in places:
-            self.deadline.check()
+            self.deadline.tick()
             if place not in following:
                 following[place] = set().union(*self.of(place).values())
                 places += following[place]
@@ -297,6 +345,7 @@ class _Marks:
         found = {place for place in following if not self._commute(place)}
         stack = list(found)
         while stack:
+            self.deadline.tick()
             for place in before.get(stack.pop(), ()):
                 if place not in found:
                     found.add(place)
@@ -306,6 +355,7 @@ class _Marks:
         ready = [place for place, number in count.items() if not number]
         left = len(found)
         while ready:
+            self.deadline.tick()
             left -= 1
             for place in before.get(ready.pop(), ()):
                 if place in count:
@@ -321,14 +371,18 @@ class _Marks:
 
     def _commute(self, place: _Place) -> bool:
         """Whether every two marks of different classes lead to the same places in both orders."""
-        self.deadline.check()
         arcs = self.of(place)
         if all(targets == {place} for targets in arcs.values()):
             return True
-        for one, other in permutations(self.marks, 2):
-            if one in arcs and self.classes[one] != self.classes[other]:
-                there = {end for middle in arcs[one] for end in self.mapped.step(middle, other)}
-                back = {end for middle in arcs.get(other, ()) for end in self.mapped.step(middle, one)}
-                if there != back:
+        for one, middles in arcs.items():
+            there: dict[int, set[_Place]] = {}
+            for middle in middles:
+                for other, targets in self.of(middle).items():
+                    if self.classes[one] != self.classes[other]:
+                        there.setdefault(other, set()).update(targets)
+            self.deadline.tick(len(middles) + len(there))
+            for other, targets_there in there.items():
+                back = [self.of(middle).get(one, ()) for middle in arcs.get(other, ())]
+                if targets_there != set().union(*back):
                     return False
         return True

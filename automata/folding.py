@@ -27,6 +27,7 @@ from tokenfst.automata.expression import Expr
 from tokenfst.automata.inverse_image import Code, inverse_image
 from tokenfst.automata.language import Language
 from tokenfst.automata.letter_automata import Ints, by_characters, crawl, require_language, write_letters
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.utf8 import ASCII, MULTIBYTE, Characters, Ranges, normalize
 from tokenfst.budget import Budget
 
@@ -86,9 +87,9 @@ class _FoldingCode(Code):
         equal = cased[np.isin(folded, folded[inside])].tolist()
         return super().character(normalize((*ranges, *((code, code) for code in equal))))
 
-    def automaton(self, read: Characters, budget: Budget, source: str | None = None) -> Expr:
+    def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
         cased, folded = _cased()
-        letters = by_characters(read, cased.tolist(), budget)
+        letters = by_characters(read, cased.tolist(), deadline)
         # Of each interval, the columns that its characters stand for; intervals with the same are one class.
         columns = {place: {group} for place, group in enumerate(letters.group.tolist())}
         orbits: dict[int, set[int]] = {}
@@ -107,6 +108,7 @@ class _FoldingCode(Code):
 
         def follow(states: frozenset[int]) -> tuple[None, dict[int, frozenset[int]]]:
             steps: dict[int, frozenset[int]] = {}
+            deadline.tick(len(classes) * (1 + len(states) // 4))
             for found, number in classes.items():
                 reached = frozenset(rows[state][column] for state in states for column in found) - {0}
                 if reached:
@@ -118,10 +120,9 @@ class _FoldingCode(Code):
             follow,
             lambda states: bool(letters.accepting[list(states)].any()),
             len(classes),
-            budget,
-            source or "case_insensitive",
+            deadline,
         )
-        return write_letters(letters.begins, group, table, accepting, "characters", budget, source)
+        return write_letters(letters.begins, group, table, accepting, "characters", deadline, source)
 
 
 @lru_cache(maxsize=1)

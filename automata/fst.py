@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.tables import EMPTY_DFA, frozen_dfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError, MissingDependencyError
@@ -41,6 +42,8 @@ _NONE = -1
 _ONE = np.float32(0.0)  # tropical semiring: One is 0, Zero (not final) is +inf
 _ZERO = np.float32(np.inf)
 _STATE_WORDS, _ARC_WORDS, _CONST_STATE_WORDS = 3, 4, 5
+_FIRST_STATES = 4096
+"""States of the first try at a determinization; each next one may have four times as many."""
 _INT32_MAX = np.iinfo(np.int32).max
 
 
@@ -140,7 +143,7 @@ def from_arcs(
 def to_arcs(fst: pynini.Fst) -> Arcs:
     """The arcs of an unweighted OpenFst transducer: what ``from_arcs`` takes.
 
-    Symbol tables are dropped: labels mean what convention 2 says. Linear. Raises ``FstError`` for a semiring
+    Symbol tables are dropped: what labels mean is for ``fst_labels`` to say. Linear. Raises ``FstError`` for a semiring
     other than the tropical one and for any weight but One, naming the first state or arc that has one.
     """
     require_pynini()
@@ -242,50 +245,36 @@ def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
     )
 
 
-def fst_to_dfa(fst: pynini.Fst, *, byte_zero: int = BYTE_ZERO_LABEL, budget: Budget | None = None) -> Dfa:
-    """The ``Dfa`` of any unweighted acceptor over bytes, by ``rmepsilon`` and ``determinize``.
+def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
+    """The ``Dfa`` of an acceptor over bytes (convention 2), by ``rmepsilon`` and ``determinize``.
 
-    Labels are ε or bytes: 0 and ``byte_zero`` .. ``byte_zero + 255`` (convention 2: 1..256). With
-    ``byte_zero=0`` (pynini's own labels) label 0 stays ε and byte 0 cannot occur. Exponential in the number
-    of states at worst, as determinization is; the budget's ``states`` bound the result.
-
-    Raises ``FstError`` for a transducer (project it first), weights, and any other label, including pynini's
-    generated symbols (``[name]`` in its strings): a byte language has no place for them. ``BudgetExceeded``
-    when the result has too many states.
+    Exponential in the number of states at worst, as determinization is. OpenFst does not look at a clock, so it is let
+    run to more and more states. Raises ``BudgetExceeded("states" or "seconds")``.
     """
     openfst = require_pynini()
-    limit = (budget or Budget()).states
-    arcs = to_arcs(fst)
-    differ = np.flatnonzero(arcs.ilabel != arcs.olabel)
-    if len(differ):
-        at = differ[0]
-        raise FstError(
-            f"a language needs an acceptor, but arc {_arc(arcs.source, at)} maps label {arcs.ilabel[at]} to "
-            f'{arcs.olabel[at]}; take one side of it with fst.copy().project("input") or ("output")'
-        )
-    last = byte_zero + 255
-    bad = np.flatnonzero((arcs.ilabel != EPSILON_LABEL) & ((arcs.ilabel < byte_zero) | (arcs.ilabel > last)))
-    if len(bad):
-        at = bad[0]
-        raise FstError(
-            f"label {arcs.ilabel[at]} on arc {_arc(arcs.source, at)} is not a byte: byte b has label b + "
-            f"{byte_zero}, so labels are {max(byte_zero, 1)}..{last}, and 0 for ε"
-        )
-    made = openfst.determinize(fst.copy().rmepsilon(), nstate=limit + 1)
-    if made.num_states() > limit:
-        raise BudgetExceeded("states", limit, "the determinization of an OpenFst machine")
-    return _tables(to_arcs(made.connect()), byte_zero)
+    columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
+    made = from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
+    made.connect().rmepsilon()
+    limit, most = deadline.budget.states, 0
+    while most < limit:
+        deadline.check()
+        most = min(limit, 4 * most + _FIRST_STATES)
+        found = openfst.determinize(made, nstate=most + 1)
+        if found.num_states() <= most:
+            return _tables(to_arcs(found.connect()))
+    raise BudgetExceeded("states", limit, deadline.where)
 
 
 def minimize_dfa(dfa: Dfa) -> Dfa:
     """The least deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
-    return _tables(to_arcs(dfa_to_fst(dfa).minimize()), BYTE_ZERO_LABEL)
+    return _tables(to_arcs(dfa_to_fst(dfa).minimize()))
 
 
 def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
     """The automaton of the reversed words. Exponential at worst: "the k-th byte from the end" has 2^k
     states."""
-    return fst_to_dfa(require_pynini().reverse(dfa_to_fst(dfa)), budget=budget)
+    deadline = Deadline(budget or Budget(), "the reversal of an automaton")
+    return arcs_to_dfa(to_arcs(require_pynini().reverse(dfa_to_fst(dfa))), deadline)
 
 
 def compose(detokenizer: pynini.Fst, acceptor: pynini.Fst) -> pynini.Fst:
@@ -344,7 +333,7 @@ def _refuse_weights(
     if len(weighted):
         at = weighted[0]
         raise FstError(
-            f"a weighted transducer: arc {_arc(source, at)} has weight {arcs[at]:g}, "
+            f"a weighted transducer: arc {arc_name(source, at)} has weight {arcs[at]:g}, "
             f"and a language has none; {remedy}"
         )
     weighted = np.flatnonzero((final != _ONE) & (final != _ZERO))
@@ -356,20 +345,19 @@ def _refuse_weights(
         )
 
 
-def _arc(source: npt.NDArray[np.int32], at: np.intp) -> str:
+def arc_name(source: npt.NDArray[np.int32], at: np.intp) -> str:
     """A name for arc number ``at``: its number within its state."""
     return f"{at - np.searchsorted(source, source[at])} of state {source[at]}"
 
 
-def _tables(arcs: Arcs, byte_zero: int) -> Dfa:
-    """A trim deterministic acceptor as tables; two bytes share a class if their arcs are the same."""
+def _tables(arcs: Arcs) -> Dfa:
+    """A trim deterministic acceptor over bytes (convention 2) as tables; two bytes share a class if their arcs
+    are the same."""
     if arcs.num_states == 0:
         return EMPTY_DFA
     order = np.lexsort((arcs.source, arcs.ilabel))
     source, target = arcs.source[order], arcs.nextstate[order].astype(np.uint32)
-    bounds = np.searchsorted(arcs.ilabel[order], np.arange(257) + byte_zero)
-    if byte_zero == EPSILON_LABEL:
-        bounds[0] = bounds[1] = 0
+    bounds = np.searchsorted(arcs.ilabel[order], np.arange(257) + BYTE_ZERO_LABEL)
     classes = np.zeros(256, np.uint8)
     columns: dict[tuple[bytes, bytes], tuple[int, int]] = {}
     for byte in range(256):

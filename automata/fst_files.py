@@ -20,12 +20,13 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.automata import fst
+from tokenfst.automata.fst_labels import with_byte_symbols
 from tokenfst.automata.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
 from tokenfst.errors import FstError
 
@@ -45,21 +46,23 @@ _COMMENT = "#"
 _Ints = npt.NDArray[np.int64]
 
 
-def read_fst(path: Path, byte_zero: int = BYTE_ZERO_LABEL) -> tuple[pynini.Fst, int]:
-    """The transducer in an OpenFst file (vector or const type, standard arcs, no weights, symbol tables passed over) or
-    in a text (``parse_fst``), whose first bytes tell which; and the label of its byte 0: ``byte_zero``, but of a text
-    always 1.
+def read_fst(path: Path) -> pynini.Fst:
+    """The transducer in an OpenFst file (vector or const type, standard arcs, no weights) with its symbol tables, or in
+    a text (``parse_fst``), whose first bytes tell which.
 
     Raises ``FstError`` where it is neither, ``OSError``, ``MissingDependencyError`` without pynini. Linear.
     """
     data = path.read_bytes()
     if data.startswith(_MAGIC):
-        arcs = _Reader(data).arcs()
+        reader = _Reader(data)
+        arcs = reader.arcs()
         columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
         states = arcs.num_states, arcs.start, arcs.final_states
-        return fst.from_arcs(*states, *columns, sorted_by_source=True), byte_zero
+        made = fst.from_arcs(*states, *columns, sorted_by_source=True)
+        isymbols, osymbols = reader.tables
+        return made.set_input_symbols(isymbols).set_output_symbols(osymbols)
     try:
-        return parse_fst(data.decode("utf-8-sig")), BYTE_ZERO_LABEL
+        return parse_fst(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise FstError(f"it is neither an OpenFst file nor text: byte {error.start} is no UTF-8") from error
 
@@ -72,6 +75,8 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, len(_MAGIC)
+        self.tables: list[Any] = [None, None]
+        """The symbol tables of both sides, once ``arcs`` has read them."""
 
     def arcs(self) -> fst.Arcs:
         kind, arc_type = self._text(), self._text()
@@ -86,9 +91,9 @@ class _Reader:
                 f"it is an OpenFst file of type {kind.decode('ascii', 'backslashreplace')!r}, version {version}; read "
                 f"are vector and const, version {_VERSION}, not aligned: convert it with fstconvert --fst_type=vector"
             )
-        for flag in (_ISYMBOLS, _OSYMBOLS):
+        for side, flag in enumerate((_ISYMBOLS, _OSYMBOLS)):
             if flags & flag:
-                self._pass_symbols()
+                self.tables[side] = self._symbols()
         if (len(self._data) - self._at) % 4:
             raise FstError("its length is not that of whole states and arcs: the file is damaged")
         body = np.frombuffer(self._data, "<i4", offset=self._at).astype(np.int32)
@@ -96,14 +101,22 @@ class _Reader:
             return fst.const_arcs(start, num_states, num_arcs, body)
         return _vector_arcs(start, num_states, body)
 
-    def _pass_symbols(self) -> None:
+    def _symbols(self) -> Any:
         if self._take(len(_SYMBOLS_MAGIC)) != _SYMBOLS_MAGIC:
             raise FstError("a table of symbols is announced and is not there: the file is damaged")
-        self._text()
+        table = fst.require_pynini().SymbolTable(self._string())
         _, count = self._unpack("<qq")
         for _ in range(count):
-            self._text()
-            self._unpack("<q")
+            symbol = self._string()
+            (label,) = self._unpack("<q")
+            table.add_symbol(symbol, label)
+        return table
+
+    def _string(self) -> str:
+        try:
+            return self._text().decode()
+        except UnicodeDecodeError as error:
+            raise FstError("a table of symbols holds what is no UTF-8: the file is damaged") from error
 
     def _text(self) -> bytes:
         (length,) = self._unpack("<i")
@@ -188,7 +201,7 @@ def parse_fst(text: str) -> pynini.Fst:
         )
     arcs = np.concatenate(columns, axis=1)
     count = 1 + max(start, *finals, int(arcs[:2].max(initial=0)))
-    return fst.from_arcs(count, start, finals, arcs[0], arcs[2], arcs[3], arcs[1])
+    return with_byte_symbols(fst.from_arcs(count, start, finals, arcs[0], arcs[2], arcs[3], arcs[1]))
 
 
 def _state(word: str, number: int) -> int:

@@ -234,8 +234,8 @@ class Grammar:
         Linear in rules × ``depth``, or rules × ``depth``^k where k recursions that use up depth lie inside of
         each other. Raises BudgetExceeded("positions" or "seconds") naming the rule.
         """
-        if depth < 0:
-            raise ConstraintError(f"depth={depth} must not be negative")
+        if not isinstance(depth, int) or depth < 0:
+            raise ConstraintError(f"truncate takes a depth of at least 0, a whole number, not {depth!r}")
         source = f"truncate({self._source}, {depth})"
         if self.is_empty():
             return Language(EMPTY, source, self._budget)

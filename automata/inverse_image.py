@@ -50,6 +50,7 @@ from tokenfst.automata.expression import (
     union,
 )
 from tokenfst.automata.lazy import make_automaton, make_tables
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.rule_graph import rebuilt
 from tokenfst.automata.spelling import Form, spell
 from tokenfst.automata.tables import trim
@@ -125,12 +126,14 @@ class Code:
             self._letters[character] = found
         return found
 
-    def words(self, texts: Iterable[str]) -> Expr:
+    def words(self, texts: Iterable[str], deadline: Deadline | None = None) -> Expr:
         """All spellings of all of ``texts``, as a prefix tree: a step looks at the branches of one place only."""
         open_nodes: list[tuple[int, list[Expr]]] = [(0, [])]
         previous: str | None = None
         for text in (*sorted(set(texts)), None):
             if previous is not None:
+                if deadline is not None:
+                    deadline.tick(10 + len(previous))
                 shared = sum(takewhile(bool, map(eq, previous, text or "")))
                 branch, end = EPSILON, len(previous)
                 while open_nodes[-1][0] > shared:
@@ -142,9 +145,9 @@ class Code:
             previous = text
         return union(*open_nodes[0][1])
 
-    def automaton(self, read: Characters, budget: Budget, source: str | None = None) -> Expr:
+    def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
         """All spellings of what an automaton over characters accepts."""
-        dfa = spell(read.steps, read.accepting, self.forms, budget.states)
+        dfa = spell(read.steps, read.accepting, self.forms, deadline.budget.states)
         dfa = dfa if read.whole else trim(dfa)
         return machine(dfa, source) if dfa.start else EMPTY
 
@@ -176,9 +179,9 @@ def _only_word(dfa: Dfa) -> bytes:
 def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
     """The spellings of those words of ``expr`` that are valid UTF-8.
 
-    ``budget`` bounds the automata of parts that have to be determinized.
+    ``budget`` bounds the automata of parts that have to be determinized, and the seconds of all.
     """
-    return _Mapper(expr, code, budget).mapped()
+    return _Mapper(expr, code, Deadline(budget, "the spellings of a language")).mapped()
 
 
 @dataclass(slots=True, eq=False)
@@ -214,8 +217,8 @@ def _is_universal(node: Expr) -> bool:
 
 
 class _Mapper:
-    def __init__(self, root: Expr, code: Code, budget: Budget) -> None:
-        self.root, self.code, self.budget = root, code, budget
+    def __init__(self, root: Expr, code: Code, deadline: Deadline) -> None:
+        self.root, self.code, self.deadline = root, code, deadline
         self.read: dict[int, Characters] = {}
         self.partial: set[int] = set()
         """Variables found not to be whole."""
@@ -229,6 +232,7 @@ class _Mapper:
             facts: dict[int, _Facts] = {}
             found = len(self.partial)
             for node in self.root.walk():
+                self.deadline.tick(2 + len(node.args))
                 operands = [facts.get(id(arg)) or self._variable(arg) for arg in node.args]
                 facts[id(node)] = self._facts_of(node, operands) if operands else self._facts_of_leaf(node)
                 if node.op is _VARIABLE and not facts[id(node)].whole:
@@ -326,8 +330,10 @@ class _Mapper:
         if id(node) not in self.read:
             dfa = node.value
             if not isinstance(dfa, Dfa):
-                dfa = make_tables(make_automaton(node, self.budget))
-            self.read[id(node)] = characters(dfa, self.budget.states)
+                with self.deadline.part() as budget:
+                    dfa = make_tables(make_automaton(node, budget))
+            self.read[id(node)] = characters(dfa, self.deadline.budget.states)
+            self.deadline.check()
         return self.read[id(node)]
 
     # --- mapping --------------------------------------------------------------------------------------
@@ -336,6 +342,7 @@ class _Mapper:
         done: dict[tuple[int, bool], Expr] = {}
         stack: list[tuple[Expr, bool, bool]] = [(self.root, True, False)]
         while stack:
+            self.deadline.tick(4)
             node, strict, ready = stack.pop()
             key = id(node), strict
             if ready:
@@ -347,7 +354,7 @@ class _Mapper:
                     done[key] = self._composed(node, args, strict)
             elif key not in done:
                 if not self.facts[id(node)].exact:
-                    done[key] = self.code.automaton(self._reading(node), self.budget, node.source)
+                    done[key] = self.code.automaton(self._reading(node), self.deadline, node.source)
                 elif not node.args or _is_universal(node):
                     done[key] = self._leaf(node, strict)
                 else:
@@ -412,7 +419,7 @@ class _Mapper:
         if len(texts) < 2:
             return union(*args)
         others = [arg for arg, word in zip(args, words, strict=True) if word is None]
-        return union(self.code.words(texts), *others)
+        return union(self.code.words(texts, self.deadline), *others)
 
     def _leaf(self, node: Expr, strict: bool) -> Expr:
         match node.op:
@@ -428,13 +435,13 @@ class _Mapper:
                 return EMPTY if text is None else self.code.word(text)
             case Op.WORDS:
                 assert isinstance(node.value, Lexicon)
-                return self.code.words(filter(None, map(_text, node.value.words())))
+                return self.code.words(filter(None, map(_text, node.value.words())), self.deadline)
             case Op.MACHINE:
                 assert isinstance(node.value, Dfa)
                 ranges = single_characters(node.value)
                 if ranges is not None:
                     return self.code.character(ranges)
-                return self.code.automaton(self._reading(node), self.budget, node.source)
+                return self.code.automaton(self._reading(node), self.deadline, node.source)
             case _:
                 return node
 

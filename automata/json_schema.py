@@ -213,10 +213,16 @@ def json_object(
     return json_schema({**_nested(max_depth), "type": "object"}, whitespace=whitespace)
 
 
+_LEVEL = 64
+"""Positions that a level of nesting takes at least."""
+
+
 def _nested(depth: int) -> dict[str, Any]:
     """The schema of any value with arrays and objects nested at most so deep."""
-    if depth < 0:
-        raise ConstraintError(f"max_depth={depth} must not be negative")
+    if not isinstance(depth, int) or depth < 0:
+        raise ConstraintError(f"max_depth={depth!r} must be a whole number of at least 0")
+    if depth > (most := Budget().positions) // _LEVEL:
+        raise BudgetExceeded("positions", most, f"max_depth={depth}")
     levels: dict[str, Any] = {"0": {"type": ["null", "boolean", "number", "string"]}}
     for level in range(1, depth + 1):
         inner = {"$ref": f"#/$defs/{level - 1}"}

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from tokenfst.automata import drawing, expression, fst, reversal, sampling, tables
+from tokenfst.automata import drawing, expression, fst, fst_labels, reversal, sampling, tables
 from tokenfst.automata.answer import Answer, Side
 from tokenfst.automata.expression import Dfa, Expr
 from tokenfst.automata.labels import BYTE_ZERO_LABEL
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pynini
 
     from tokenfst import _native
+    from tokenfst.automata.fst_labels import TokenType
 
 _T = TypeVar("_T")
 _SOURCE_LENGTH = 240
@@ -129,17 +130,23 @@ class Language:
         cls,
         fsa: pynini.Fst,
         *,
-        byte_zero: int = BYTE_ZERO_LABEL,
+        byte_zero: int | None = None,
+        token_type: TokenType | pynini.SymbolTable | None = None,
         source: str = "fst",
         budget: Budget | None = None,
     ) -> Language:
-        """The language of an unweighted OpenFst acceptor in which byte b has label b + 1 (convention 2).
+        """The language of an unweighted OpenFst acceptor, whose symbol tables say what its labels are.
 
-        Machines made from strings by pynini itself have label b for byte b: pass ``byte_zero=0`` for those.
-        Raises ``FstError`` for weights, for a transducer (project it first) and for other labels;
-        ``BudgetExceeded`` when determinization outgrows the budget.
+        Machines from ``to_fst`` have such tables; what pynini makes of strings has none. ``token_type`` says it then,
+        as in pynini: ``"byte"`` (what pynini does unless told otherwise), ``"utf8"``, or a symbol table, whose symbols
+        are one character each or a byte such as ``0x0a``. Or ``byte_zero``, the label of byte 0: 1 (convention 2)
+        or 0.
+
+        Raises ``FstError`` where nothing says what labels are, for weights, for a transducer (project it first)
+        and for labels that are no bytes or characters; ``BudgetExceeded`` when determinization outgrows the budget.
         """
-        return cls(_leaf(fst.fst_to_dfa(fsa, byte_zero=byte_zero, budget=budget)), source, budget)
+        dfa = fst_labels.fst_to_dfa(fsa, byte_zero=byte_zero, token_type=token_type, budget=budget)
+        return cls(_leaf(dfa), source, budget)
 
     def with_budget(self, budget: Budget) -> Language:
         """The same language, whose questions may cost up to ``budget``. Combined languages take the wider
@@ -309,12 +316,14 @@ class Language:
     # --- out ------------------------------------------------------------------------------------------
 
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
-        """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2).
+        """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2). Its symbol tables say so.
 
         With ``byte_zero=0``, label b, as in pynini's own strings (``FstError`` if the language uses byte 0).
         Makes all states; needs pynini (``MissingDependencyError``).
         """
-        return fst.dfa_to_fst(self.determinize(), byte_zero=byte_zero)
+        return fst_labels.with_byte_symbols(
+            fst.dfa_to_fst(self.determinize(), byte_zero=byte_zero), byte_zero
+        )
 
     def draw(
         self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200

@@ -11,7 +11,7 @@ Cost: linear in the ranges of characters that the states of the language have; `
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -19,8 +19,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.automata.expression import EMPTY, Dfa, Expr, machine
+from tokenfst.automata.expression import EMPTY, Expr, machine
 from tokenfst.automata.language import Language
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.minimization import minimal
 from tokenfst.automata.spelling import Steps, spell
 from tokenfst.automata.tables import frozen_dfa
@@ -32,7 +33,6 @@ from tokenfst.automata.utf8 import (
     Characters,
     characters,
 )
-from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 Unit = Literal["characters", "bytes"]
@@ -60,19 +60,6 @@ class LetterAutomaton:
         return self.group[np.searchsorted(self.begins, np.asarray(letters), side="right") - 1]
 
 
-class Deadline:
-    """The seconds of one call."""
-
-    def __init__(self, budget: Budget, where: str) -> None:
-        self.budget, self.where = budget, where
-        self._end = time.monotonic() + budget.seconds
-
-    def check(self) -> None:
-        """``BudgetExceeded("seconds")`` once they are over."""
-        if time.monotonic() > self._end:
-            raise BudgetExceeded("seconds", self.budget.seconds, self.where)
-
-
 def require_language(language: object, what: str) -> Language:
     """``language``, if it is one and of bytes alone; otherwise ``ConstraintError``."""
     if isinstance(language, Language):
@@ -84,18 +71,20 @@ def require_language(language: object, what: str) -> Language:
     )
 
 
-def read_letters(dfa: Dfa, unit: Unit, budget: Budget) -> LetterAutomaton:
-    """The words of ``dfa`` by letters. In characters, those that are valid UTF-8 only."""
+def read_letters(language: Language, unit: Unit, deadline: Deadline) -> LetterAutomaton:
+    """The words of ``language`` by letters. In characters, those that are valid UTF-8 only."""
+    with deadline.part() as budget:
+        dfa = language.with_budget(budget).determinize()
     if unit == "bytes":
-        made = minimal(dfa.table, dfa.accepting, dfa.start)
+        made = minimal(dfa.table, dfa.accepting, dfa.start, deadline)
         begins = np.arange(256)
         return LetterAutomaton(
             begins, dfa.classes.astype(np.int64), made.table.astype(np.int64), made.accepting, made.start
         )
-    return by_characters(characters(dfa, budget.states), (), budget)
+    return by_characters(characters(dfa, deadline.budget.states), (), deadline)
 
 
-def by_characters(read: Characters, cuts: Iterable[int], budget: Budget) -> LetterAutomaton:
+def by_characters(read: Characters, cuts: Iterable[int], deadline: Deadline) -> LetterAutomaton:
     """An automaton over characters, least. ``cuts``: characters that get an interval of their own."""
     [(first_surrogate, last_surrogate)] = SURROGATES
     alone = np.fromiter(cuts, np.int64)
@@ -104,18 +93,21 @@ def by_characters(read: Characters, cuts: Iterable[int], budget: Budget) -> Lett
     ends = np.array([0, first_surrogate, last_surrogate + 1])
     begins = np.unique(np.concatenate([arcs[:, 0], arcs[:, 1] + 1, alone, alone + 1, ends]))
     begins = begins[begins <= MAX_CODE_POINT]
-    if (len(counts) + 1) * len(begins) * 8 > budget.bytes:
-        raise BudgetExceeded("bytes", budget.bytes, "the characters of a byte automaton")
+    if (len(counts) + 1) * len(begins) * 8 > deadline.budget.bytes:
+        raise BudgetExceeded("bytes", deadline.budget.bytes, "the characters of a byte automaton")
+    deadline.check()
     table = np.zeros((len(counts) + 1, len(begins)), np.int64)
     source = np.repeat(np.arange(1, len(counts) + 1), counts)
     low, high = np.searchsorted(begins, arcs[:, 0]), np.searchsorted(begins, arcs[:, 1] + 1)
     size = high - low
     nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     table[np.repeat(source, size), np.repeat(low, size) + nth] = np.repeat(arcs[:, 2], size)
+    deadline.check()
     columns, group = np.unique(table, axis=1, return_inverse=True)
+    deadline.check()
     group = group.ravel().astype(np.int64)
     group[(begins >= first_surrogate) & (begins <= last_surrogate)] = -1
-    made = minimal(columns, np.array([False, *read.accepting]), 1)
+    made = minimal(columns, np.array([False, *read.accepting]), 1, deadline)
     return LetterAutomaton(begins, group, made.table.astype(np.int64), made.accepting, made.start)
 
 
@@ -124,15 +116,15 @@ def crawl(
     follow: Callable[[_State], tuple[_State | None, Mapping[int, _State]]],
     accepts: Callable[[_State], bool],
     classes: int,
-    budget: Budget,
-    where: str,
+    deadline: Deadline,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
     """The table and accepting states of all states that can be met; ``start`` is 1, and 0 is DEAD.
 
-    ``follow`` gives the next state by class, and the one for all other classes (None: DEAD). Raises
-    ``BudgetExceeded("states", "bytes" or "seconds")`` with ``where``.
+    ``follow`` gives the next state by class, and the one for all other classes (None: DEAD); it ticks itself where it
+    does much. Raises ``BudgetExceeded("states", "bytes" or "seconds")``.
     """
-    deadline = Deadline(budget, where)
+    budget, where = deadline.budget, deadline.where
+    held = 0
     numbers: dict[_State, int] = {start: 1}
     order = [start]
     rows = [np.zeros(classes, np.uint32)]
@@ -149,11 +141,12 @@ def crawl(
         for letter, following in steps.items():
             row[letter] = number(following)
         rows.append(row)
+        held += row.nbytes + sys.getsizeof(state)
         if len(order) > budget.states:
             raise BudgetExceeded("states", budget.states, where)
-        if len(rows) * row.nbytes > budget.bytes:
+        if held > budget.bytes:
             raise BudgetExceeded("bytes", budget.bytes, where)
-        deadline.check()
+        deadline.tick(10 + len(steps))
     return np.stack(rows), np.array([False, *map(accepts, order)])
 
 
@@ -163,18 +156,21 @@ def write_letters(
     table: npt.NDArray[Any],
     accepting: npt.NDArray[np.bool_],
     unit: Unit,
-    budget: Budget,
+    deadline: Deadline,
     source: str | None = None,
 ) -> Expr:
     """The language over bytes of an automaton over classes of letters whose start is 1."""
-    made = minimal(table, accepting, 1)
+    made = minimal(table, accepting, 1, deadline)
     if made.start == 0:
         return EMPTY
     if unit == "bytes":
         return machine(frozen_dfa(group.astype(np.uint8), made.table, made.accepting, made.start), source)
     wide = np.append(made.table, np.zeros((len(made.table), 1), np.uint32), axis=1)
-    steps = [_ranges(begins, wide[state, group]) for state in range(1, len(wide))]
-    dfa = spell(steps, made.accepting[1:].tolist(), (ASCII, *MULTIBYTE), budget.states)
+    steps = []
+    for state in range(1, len(wide)):
+        steps.append(_ranges(begins, wide[state, group]))
+        deadline.tick(20 + len(begins) // 100 + len(steps[-1]))
+    dfa = spell(steps, made.accepting[1:].tolist(), (ASCII, *MULTIBYTE), deadline.budget.states)
     return machine(dfa, source)
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.tables import levels
 
 
@@ -30,9 +31,12 @@ class Machine(NamedTuple):
     start: int
 
 
-def minimal(table: npt.NDArray[Any], accepting: npt.NDArray[np.bool_], start: int) -> Machine:
+def minimal(
+    table: npt.NDArray[Any], accepting: npt.NDArray[np.bool_], start: int, deadline: Deadline | None = None
+) -> Machine:
     """The least automaton of the same language, states numbered in breadth-first order, so that it is the same for
-    every automaton of the language. State 0 is DEAD, whether anything leads there or not (convention 3)."""
+    every automaton of the language. State 0 is DEAD, whether anything leads there or not (convention 3).
+    ``deadline`` is looked at in each round: ``BudgetExceeded``."""
     letters = table.shape[1]
     columns, group = np.unique(table, axis=1, return_inverse=True) if letters else (table, np.zeros(0, int))
     group = group.ravel()
@@ -45,6 +49,8 @@ def minimal(table: npt.NDArray[Any], accepting: npt.NDArray[np.bool_], start: in
     rejected = levels(target, source, np.flatnonzero(~accepting), len(columns))
     label = np.unique(accepted * (len(columns) + 1) + rejected, return_inverse=True)[1].ravel()
     while True:
+        if deadline is not None:
+            deadline.check()
         rows = np.ascontiguousarray(np.column_stack([label, label[columns]]).astype(np.int32))
         _, first, finer = np.unique(
             rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel(),

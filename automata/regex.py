@@ -22,6 +22,7 @@ from tokenfst.automata.charclass import TEXT, is_cased, leaf
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, literal, repeat, union
 from tokenfst.automata.language import Language
 from tokenfst.automata.lookaround import Lookaround
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.named_groups import NAMES, NamedGroup
 from tokenfst.automata.pattern import (
     BRANCH,
@@ -35,11 +36,13 @@ from tokenfst.automata.pattern import (
     Tree,
     combine_flags,
     deepest_group,
+    shorten,
 )
 from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
 _IGNORECASE = int(re.IGNORECASE)
+_LEAF_TICKS = 500
 _LABELLED = 8
 """A repetition with a bound above this carries its source, so that an error can say which one grew."""
 
@@ -49,13 +52,13 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
 
     A str pattern is about Unicode text (``\d``, ``\w``, ranges and ignoring case as in ``re``); a bytes
     pattern about bytes. ``flags`` are those of ``re``. Look-around and anchors are exact; greedy and lazy
-    quantifiers mean the same. Of the budget only ``positions`` is spent here; the
+    quantifiers mean the same. Of the budget ``positions`` and ``seconds`` are spent here; the
     rest bounds what is asked of the language.
 
     Raises PatternSyntaxError where ``re.compile`` fails; UnsupportedPatternError for back-references,
     conditionals, atomic groups, possessive quantifiers, LOCALE, and look-ahead that leaves the look-behind
-    around it (position and caret in the message); BudgetExceeded("positions") when counted repetitions
-    multiply beyond the budget.
+    around it (position and caret in the message); BudgetExceeded("positions" or "seconds") when counted repetitions
+    multiply beyond the budget, or its translation takes too long.
 
     Groups with the names in ``named_groups.NAMES`` stand for languages: ``(?P<QUOTED_TEXT>)``,
     ``(?P<SUBSTRING_OF>abc)``.
@@ -80,11 +83,13 @@ def expression(
     mean there.
     """
     text = pattern.text if isinstance(pattern, Pattern) else pattern
+    deadline = Deadline(budget or Budget(), shorten(str(text)))
     try:
         if not isinstance(pattern, Pattern):
             reserved = NAMES if named_groups else ()
             pattern = Pattern(pattern, flags, budget or Budget(), any_width=any_width, reserved=reserved)
-        translator = _Translator(pattern)
+            deadline.check()
+        translator = _Translator(pattern, deadline)
         if not pattern.asserting[id(pattern.tree)]:
             return translator.plain(pattern.tree.data, pattern.flags)
         return Lookaround(pattern, translator.plain).translate()
@@ -98,8 +103,8 @@ def expression(
 class _Translator:
     """Turns parts of a pattern without assertions into expressions."""
 
-    def __init__(self, pattern: Pattern) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: Pattern, deadline: Deadline) -> None:
+        self.pattern, self.deadline = pattern, deadline
 
     def plain(self, items: list[tuple[Any, Any]], flags: int) -> Expr:
         """The items one after the other. Literals that stand together become one word."""
@@ -107,6 +112,7 @@ class _Translator:
         word: list[int] = []
         ignoring_case = flags & _IGNORECASE
         for op, argument in items:
+            self.deadline.tick()
             if op is LITERAL and not (ignoring_case and is_cased(argument, flags)):
                 word.append(argument)
                 continue
@@ -127,6 +133,7 @@ class _Translator:
             elif op is FAILURE:
                 parts.append(EMPTY)
             else:
+                self.deadline.tick(_LEAF_TICKS)
                 parts.append(leaf(op, argument, flags))
         if word:
             parts.append(_literal(word, flags))

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokenfst.automata import fst
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.labels import BYTE_ZERO_LABEL, EPSILON_LABEL
+from tokenfst.automata.expression import EMPTY, Dfa, machine
+from tokenfst.automata.fst_labels import byte_arcs
+from tokenfst.automata.labels import EPSILON_LABEL, label_byte
 from tokenfst.automata.language import Language
-from tokenfst.automata.letter_automata import Deadline, Ints, require_language
+from tokenfst.automata.letter_automata import Ints, require_language
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, FstError
+from tokenfst.errors import BudgetExceeded
 
 if TYPE_CHECKING:
     import pynini
+
+    from tokenfst.automata.fst_labels import TokenType
 
 _WHERE = "the composition of a language with a transducer"
 _ARC_BYTES = 40
@@ -32,47 +36,42 @@ def rewrite(
     language: Language,
     transducer: pynini.Fst,
     *,
-    byte_zero: int = BYTE_ZERO_LABEL,
+    byte_zero: int | None = None,
+    token_type: TokenType | pynini.SymbolTable | None = None,
     budget: Budget | None = None,
 ) -> Language:
     """The words that ``transducer`` writes while it reads words of ``language``.
 
-    Its input side reads and its output side writes bytes: byte b has label b + 1 (convention 2), or b with
-    ``byte_zero=0``, as in what pynini makes of strings; label 0 is ε. For the other direction give
-    ``pynini.invert(transducer)``. Words that it does not read have no image.
+    Its input side reads and its output side writes bytes or characters. What its labels are its symbol tables say, or
+    ``token_type`` and ``byte_zero`` as in ``Language.from_fst``: ``token_type="byte"`` for what pynini makes of
+    strings; label 0 is ε. For the other direction give ``pynini.invert(transducer)``. Words that it does not read have
+    no image.
 
-    Raises ``FstError`` for weights and for labels that are no bytes, ``ConstraintError`` for a grammar,
-    ``BudgetExceeded`` where the composition or the result outgrows ``budget`` (that of the language, if none is given),
-    ``MissingDependencyError`` without pynini.
+    Raises ``FstError`` where nothing says what labels are, for weights and for labels that are no bytes or characters,
+    ``ConstraintError`` for a grammar, ``BudgetExceeded`` where the composition or the result outgrows ``budget`` (that
+    of the language, if none is given), ``MissingDependencyError`` without pynini.
     """
     source = require_language(language, "rewrite")
     limits = budget or source.budget
-    arcs = fst.to_arcs(transducer)
-    _check_labels(arcs, byte_zero)
-    composed = _compose(source.with_budget(limits).determinize(), arcs, byte_zero, limits)
-    return Language.from_fst(composed, byte_zero=byte_zero, source=f"rewrite({source.source})", budget=limits)
+    deadline = Deadline(limits, _WHERE)
+    arcs = byte_arcs(transducer, byte_zero=byte_zero, token_type=token_type, budget=limits)
+    with deadline.part() as rest:
+        dfa = source.with_budget(rest).determinize()
+    composed = _compose(dfa, arcs, deadline)
+    made = fst.arcs_to_dfa(composed, deadline)
+    return Language(machine(made) if made.start else EMPTY, f"rewrite({source.source})", limits)
 
 
-def _check_labels(arcs: fst.Arcs, byte_zero: int) -> None:
-    for side, labels in (("input", arcs.ilabel), ("output", arcs.olabel)):
-        outside = (labels != EPSILON_LABEL) & ((labels < byte_zero) | (labels > byte_zero + 255))
-        if outside.any():
-            at = int(np.flatnonzero(outside)[0])
-            raise FstError(
-                f"{side} label {labels[at]} of an arc of state {arcs.source[at]} is not a byte: byte b has label b + "
-                f"{byte_zero}, so labels are {max(byte_zero, 1)}..{byte_zero + 255}, and 0 for ε"
-            )
-
-
-def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini.Fst:
+def _compose(dfa: Dfa, arcs: fst.Arcs, deadline: Deadline) -> fst.Arcs:
     """An acceptor of what ``arcs`` write on words of ``dfa``; its states are pairs, numbered as they are met."""
+    budget = deadline.budget
     if dfa.start == 0 or arcs.start < 0:
-        return fst.from_arcs(0, -1, [], [], [], [], [])
-    deadline = Deadline(budget, _WHERE)
+        none = np.zeros(0, np.int32)
+        return fst.Arcs(0, -1, np.zeros(0, np.int64), none, none, none, none)
     width = arcs.num_states
     begin = np.searchsorted(arcs.source, np.arange(width + 1))
     silent = arcs.ilabel == EPSILON_LABEL
-    letter = dfa.classes[np.where(silent, 0, arcs.ilabel - byte_zero)].astype(np.int64)
+    letter = dfa.classes[np.where(silent, 0, label_byte(arcs.ilabel))].astype(np.int64)
     known: Ints = np.array([dfa.start * width + arcs.start], np.int64)
     frontier = known
     found: list[tuple[Ints, Ints, Ints]] = []
@@ -102,14 +101,14 @@ def _compose(dfa: Dfa, arcs: fst.Arcs, byte_zero: int, budget: Budget) -> pynini
     finals = np.zeros(width, np.bool_)
     finals[arcs.final_states] = True
     accepting = dfa.accepting[known // width] & finals[known % width]
-    made = fst.from_arcs(
+    places = np.searchsorted(known, sources)
+    order = np.argsort(places, kind="stable")
+    return fst.Arcs(
         len(known),
         int(np.searchsorted(known, dfa.start * width + arcs.start)),
         np.flatnonzero(accepting),
-        np.searchsorted(known, sources),
-        labels,
-        labels,
-        np.searchsorted(known, targets),
+        places[order].astype(np.int32),
+        labels[order].astype(np.int32),
+        labels[order].astype(np.int32),
+        np.searchsorted(known, targets)[order].astype(np.int32),
     )
-    made.connect()
-    return made

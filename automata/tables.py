@@ -67,11 +67,11 @@ def trim(dfa: Dfa) -> Dfa:
     if not kept[dfa.start]:
         return EMPTY_DFA
     kept[0] = True
-    number = np.cumsum(kept, dtype=np.int64) - 1
+    number = np.cumsum(kept, dtype=np.uint32) - np.uint32(1)
     number[~kept] = 0
     return frozen_dfa(
         classes.astype(np.uint8),
-        np.ascontiguousarray(number[table[kept]].astype(np.uint32)),
+        flat.copy() if kept.all() else number[flat[kept]],
         accepting[kept].astype(np.bool_),
         int(number[dfa.start]),
     )

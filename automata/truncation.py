@@ -39,6 +39,9 @@ def inline(rules: Mapping[str, Expr], start: str, depth: int, budget: Budget) ->
     """The words of ``start`` with heads of recursion entered again at most ``depth`` times (see above)."""
     inliner = Inliner(rules, start, budget)
     around = inliner.heads()
+    if (recursive := next((name for name, heads in around.items() if heads), None)) is not None:
+        # A head is entered again as often as ``depth`` says, and each time a node is made at least.
+        inliner.meter.require(depth, recursive)
 
     def entered(caller: _Key, callee: str) -> _Key | None:
         """What a call leads to; ``None`` if it is one too deep."""
@@ -54,6 +57,7 @@ def inline(rules: Mapping[str, Expr], start: str, depth: int, budget: Budget) ->
 
     first: _Key = (start, (depth,) * len(around[start]))
     done: dict[_Key, Expr] = {}
+    met = {first}
     stack = [first]
     while stack:
         key = stack[-1]
@@ -63,6 +67,8 @@ def inline(rules: Mapping[str, Expr], start: str, depth: int, budget: Budget) ->
         targets = {callee: entered(key, callee) for callee in inliner.hard[key[0]]}
         if waiting := [target for target in targets.values() if target is not None and target not in done]:
             stack += waiting
+            met.update(waiting)
+            inliner.meter.require(len(met), key[0])
             continue
         stack.pop()
         done[key] = inliner.expressions(

@@ -48,6 +48,10 @@ except ImportError as error:
 _MOST_PUSH = 1 - 2**-20
 """Alpha stays below 1, so that of pushed tokens the likelier one wins."""
 
+_MOST_POWER = 150
+_MOST_LOG = _MOST_POWER * math.log(10)
+"""A divisor of sums stays far inside of what a float holds, and so does what it divides."""
+
 _BLOCK = 128
 """Candidates are looked for in blocks of so many scores."""
 
@@ -87,7 +91,11 @@ class _Options:
             (0 <= self.alpha_min <= 1, f"alpha_min={self.alpha_min}", "between 0 and 1"),
             (self.gamma > 0, f"gamma={self.gamma}", "positive; math.inf switches the ramp off"),
             (self.rank_by in ("log_prob", "pushed"), f"rank_by={self.rank_by!r}", '"log_prob" or "pushed"'),
-            (math.isfinite(self.length_penalty), f"length_penalty={self.length_penalty}", "finite"),
+            (
+                abs(self.length_penalty) <= _MOST_LOG / math.log(max(self.max_length, 2)),
+                f"length_penalty={self.length_penalty}",
+                f"finite, and max_length ** length_penalty between 1e{-_MOST_POWER} and 1e{_MOST_POWER}",
+            ),
             (
                 1 <= self.num_return_sequences <= self.num_beams,
                 f"num_return_sequences={self.num_return_sequences}",
@@ -301,7 +309,7 @@ class _Search:
         return [each[2] for ways in filled for each in ways], [each[3] for ways in filled for each in ways]
 
     def _score(self, total: float, length: int) -> float:
-        divisor: float = length**self.options.length_penalty
+        divisor: float = length ** float(self.options.length_penalty)
         return total / divisor
 
 

@@ -25,15 +25,21 @@ some ms to seconds for each new pair of states. Rejected: masks of what is allow
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 import time
+=======
+import threading
+>>>>>>> algebra
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
 from tokenfst.decoding.bitmask import bitmask_from_ids
@@ -72,8 +78,8 @@ class CanonicalAutomaton:
 
     Raises ``TokenizationError`` where how the vocabulary's tokenizer works is not known or has no exact automaton here,
     ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` where no text of the language has a
-    canonical sequence. Later calls raise ``BudgetExceeded`` where one search visits more than ``budget.states`` nodes
-    or takes more than ``budget.seconds``; masks beyond ``budget.bytes``, and nodes beyond
+    canonical sequence. Later calls raise ``BudgetExceeded`` where one search visits more than ``budget.states`` nodes,
+    or the call takes more than ``budget.seconds``; what was found until then is kept. Masks beyond ``budget.bytes``, and nodes beyond
     ``budget.states``, are forgotten and found again.
     """
 
@@ -91,7 +97,13 @@ class CanonicalAutomaton:
                 'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
         self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary, split_pattern)
+<<<<<<< HEAD
         self._lock = fork_safe_lock()
+=======
+        self._lock = threading.RLock()
+        self._where = f"the search for canonical token sequences of {self.source}"
+        self.deadline = Deadline(budget, self._where)
+>>>>>>> algebra
         self._words = (len(self.vocabulary) + 31) // 32
         self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
         self._arcs: OrderedDict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = OrderedDict()
@@ -168,12 +180,12 @@ class CanonicalAutomaton:
 
         A search, one token deeper each time, within the budget.
         """
-        with self._lock, self.tokenizer.lock:
+        with self._call():
             return self._lengths.distance(node)
 
     def is_within(self, node: Node, most: int) -> bool:
         """Whether at most so many canonical tokens complete the text."""
-        with self._lock, self.tokenizer.lock:
+        with self._call():
             return self._lengths.is_within(node, most)
 
     def refusal(self, node: Node, left: int) -> TokenBudgetError:
@@ -184,8 +196,15 @@ class CanonicalAutomaton:
 
     def mask_within(self, node: Node, left: int) -> _Bits:
         """The tokens after which ``left`` - 1 canonical tokens are enough, end tokens among them where one is left."""
-        with self._lock, self.tokenizer.lock:
+        with self._call():
             return self._lengths.mask(node, left)
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """One call of the outside: nobody else builds meanwhile, and all of its searches share the budget's seconds."""
+        with self._lock, self.tokenizer.lock:
+            self.deadline = Deadline(self.budget, self._where)
+            yield
 
     # --- nodes ----------------------------------------------------------------------------------------------------
 
@@ -209,12 +228,12 @@ class CanonicalAutomaton:
 
     def alive(self, node: Node) -> bool:
         """Whether some canonical sequence of the language goes through ``node``."""
-        with self._lock, self.tokenizer.lock:
+        with self._call():
             return self._way(node) != _NO_WAY
 
     def mask(self, node: Node) -> _Bits:
         """The tokens that may come next, end tokens among them: int32 (ceil(V / 32),). Not to be written to."""
-        with self._lock, self.tokenizer.lock:
+        with self._call():
             mask = self._mask(node.state, node.cuts)
             if node.last != NO_TOKEN:
                 mask = mask & self.tokenizer.followers(node.last)
@@ -254,6 +273,7 @@ class CanonicalAutomaton:
         ends = np.cumsum(np.bincount(group_of, minlength=len(groups)))
         found = []
         for group, members in zip(groups.tolist(), np.split(tokens[order], ends[:-1]), strict=False):
+            self.deadline.check()
             found.append(self._living(group >> 32, group & 0xFFFFFFFF, members))
         return np.concatenate([np.empty(0, np.int64), *found])
 
@@ -272,6 +292,7 @@ class CanonicalAutomaton:
         living = np.zeros(len(tokens), np.bool_)
         if len(sensible) < len(tokens):
             for index in sensible.tolist():
+                self.deadline.check()
                 token = int(next_tokens[index])
                 borne = self.tokenizer.predecessors(token)[tokens] & ~living
                 if not borne.any():
@@ -285,6 +306,7 @@ class CanonicalAutomaton:
         settled = living.copy()
         for index in range(len(tokens)):
             if not settled[index]:
+                self.deadline.check()
                 way = self._way(Node(state, goes_on, int(tokens[index])))
                 settled[index] = True
                 if way != _NO_WAY:
@@ -301,13 +323,18 @@ class CanonicalAutomaton:
             return known
         tokens, targets = (part.astype(np.int64) for part in self.native.arcs(state))
         distinct, which = np.unique(targets, return_inverse=True)
-        distance = np.array([self.native.distance(target) for target in distinct.tolist()], np.int64)
+        distance = np.array([self._distance(target) for target in distinct.tolist()], np.int64)
         order = np.lexsort((tokens, distance[which]))
         known = self._arcs[state] = tokens[order], targets[order]
         self._arcs_held += 16 * len(tokens)
         while self._arcs_held > self.budget.bytes and len(self._arcs) > 1:
             self._arcs_held -= 16 * len(self._arcs.popitem(last=False)[1][0])
         return known
+
+    def _distance(self, state: int) -> int:
+        """The language's distance of a state: a search of the core, at worst, which has the budget for itself."""
+        self.deadline.check()
+        return self.native.distance(state)
 
     # --- the search -----------------------------------------------------------------------------------------------
 
@@ -323,7 +350,6 @@ class CanonicalAutomaton:
             return known
         if len(self._ways) > self.budget.states:
             self._ways.clear()
-        deadline = time.monotonic() + self.budget.seconds
         seen = {start}
         path: list[tuple[Node, Iterator[tuple[int, Node]]]] = [(start, self.successors(start))]
         taken: list[int] = []
@@ -331,6 +357,7 @@ class CanonicalAutomaton:
             for token, node in path[-1][1]:
                 if node in seen:
                     continue
+                self.deadline.tick()
                 way = self._known_way(node)
                 if way == _NO_WAY:
                     continue
@@ -340,7 +367,7 @@ class CanonicalAutomaton:
                         self._ways[passed] = first
                     return taken[0]
                 seen.add(node)
-                self.check(len(seen), deadline)
+                self.check(len(seen))
                 path.append((node, self.successors(node)))
                 break
             else:
@@ -350,13 +377,11 @@ class CanonicalAutomaton:
         self._ways.update(dict.fromkeys(seen, _NO_WAY))
         return _NO_WAY
 
-    def check(self, visited: int, deadline: float) -> None:
-        """Raise ``BudgetExceeded`` for a search that has grown too large or too old."""
-        where = f"the search for canonical token sequences of {self.source}"
+    def check(self, visited: int) -> None:
+        """Raise ``BudgetExceeded`` for a search that has grown too large, or a call that takes too long."""
         if visited > self.budget.states:
-            raise BudgetExceeded("states", self.budget.states, where)
-        if time.monotonic() > deadline:
-            raise BudgetExceeded("seconds", self.budget.seconds, where)
+            raise BudgetExceeded("states", self.budget.states, self._where)
+        self.deadline.check()
 
     def _known_way(self, node: Node) -> int | None:
         known = self._ways.get(node)

@@ -15,7 +15,6 @@ search backwards, which would make every node of the composition, states x token
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,6 @@ class CanonicalLengths:
         if len(self._enough) + len(self._not_enough) > self._automaton.budget.states:
             self._enough.clear()
             self._not_enough.clear()
-        deadline = time.monotonic() + self._automaton.budget.seconds
         path: list[tuple[Node, Iterator[tuple[int, Node]]]] = [(start, self._automaton.successors(start))]
         taken: list[int] = []
         visited = 0
@@ -66,6 +64,7 @@ class CanonicalLengths:
             node, successors = path[-1]
             left = most - len(path)  # behind the token that is taken next
             for token, following in successors:
+                self._automaton.deadline.tick()
                 if self._automaton.native.distance(following.state) > left:
                     path[-1] = node, iter(())  # the others are no nearer
                     break
@@ -81,7 +80,7 @@ class CanonicalLengths:
                             self._enough[passed] = length, first
                     return True
                 visited += 1
-                self._automaton.check(visited, deadline)
+                self._automaton.check(visited)
                 path.append((following, self._automaton.successors(following)))
                 break
             else:
@@ -116,6 +115,7 @@ class CanonicalLengths:
             )
             parts = np.split(tokens[order], np.cumsum(sizes[groups])[:-1])
             for group, members in zip(groups.tolist(), parts, strict=False):
+                automaton.deadline.tick(10)
                 state = int(distinct[group // width])
                 allowed[members[self._within(state, group % width, members, left - 1)]] = True
         mask: npt.NDArray[np.int32] = np.packbits(allowed, bitorder="little").view(np.int32)
@@ -144,6 +144,7 @@ class CanonicalLengths:
             for place, index in enumerate(pending.tolist()):  # noqa: B007
                 node = automaton.node(state, cuts, int(tokens[index]))
                 assert node is not None, "dead cuts are left out"
+                automaton.deadline.tick(10)
                 if self.is_within(node, most):
                     break
                 if node.last == NO_TOKEN:

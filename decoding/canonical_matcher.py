@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.metering import Deadline
 from tokenfst.decoding.canonical_nodes import Node
 from tokenfst.decoding.node_matcher import NodeMatcher
 
@@ -35,9 +36,11 @@ class CanonicalMatcher(NodeMatcher[Node]):
 
         All ways to go on are followed at once, byte by byte, up to the first choice or a place where the text may end.
         """
+        deadline = Deadline(self.automaton.budget, "the bytes that are certain to come")
         forced = bytearray()
         ways = set() if self._terminated else {(self._nodes[-1], b"")}
         while ways and len(forced) < _MAX_FORCED:
+            deadline.check()
             begun = self._begun(node for node, rest in ways if not rest)
             if begun is None:
                 break

@@ -65,7 +65,7 @@ def test_check(
 
 def test_the_order_is_fixed(folder: Path) -> None:
     """Transducers, case, normal forms, edits: an edit may break what the others made equal, and not the other way."""
-    by_hand = rewrite(regex("é\n"), read_fst(folder / "escape.txt")[0])
+    by_hand = rewrite(regex("é\n"), read_fst(folder / "escape.txt"))
     by_hand = within_edits(normalization_insensitive(case_insensitive(by_hand)), 1)
     words = ["--within-edits", "1", "--normalization-insensitive", "NFC", "--case-insensitive"]
     words += ["--rewrite", str(folder / "escape.txt")]
@@ -139,6 +139,8 @@ def test_labels_that_are_no_bytes_name_the_file(tmp_path: Path) -> None:
     machine.add_arc(0, pynini.Arc(300, 300, 0, 1))
     machine.write(str(path))
     done = tokenfst("sample", "x", "--rewrite", str(path))
+    assert done.code == 2 and "wide.fst: it has no symbol tables" in done.err and "--byte-zero" in done.err
+    done = tokenfst("sample", "x", "--rewrite", str(path), "--byte-zero", "1")
     assert done.code == 2 and "wide.fst: input label 300" in done.err
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from reference.nondeterministic import Nfa
 from tokenfst.automata.expression import Dfa
-from tokenfst.automata.fst import compose, dfa_to_fst, from_arcs, fst_to_dfa, minimize_dfa, reverse_dfa
+from tokenfst.automata.fst import compose, dfa_to_fst, from_arcs, minimize_dfa, reverse_dfa
+from tokenfst.automata.fst_labels import fst_to_dfa
 from tokenfst.automata.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
@@ -64,7 +65,7 @@ def check_invariants(dfa: Dfa) -> None:
 @settings(max_examples=150, deadline=None)
 @given(automata())
 def test_fst_to_dfa(nfa: Nfa) -> None:
-    dfa = fst_to_dfa(openfst(nfa))
+    dfa = fst_to_dfa(openfst(nfa), byte_zero=1)
     check_invariants(dfa)
     for word in WORDS:
         assert run(dfa, word) == nfa.accepts(word), word
@@ -73,18 +74,18 @@ def test_fst_to_dfa(nfa: Nfa) -> None:
 @settings(max_examples=100, deadline=None)
 @given(automata())
 def test_there_and_back(nfa: Nfa) -> None:
-    dfa = fst_to_dfa(openfst(nfa))
+    dfa = fst_to_dfa(openfst(nfa), byte_zero=1)
     machine = dfa_to_fst(dfa)
     assert machine.num_states() == dfa.num_states - 1
     assert machine.properties(pynini.I_DETERMINISTIC | pynini.I_LABEL_SORTED | pynini.ACCEPTOR, True)
-    back = fst_to_dfa(machine)
+    back = fst_to_dfa(machine, byte_zero=1)
     assert [run(back, word) for word in WORDS] == [run(dfa, word) for word in WORDS]
 
 
 @settings(max_examples=100, deadline=None)
 @given(automata())
 def test_minimize_and_reverse(nfa: Nfa) -> None:
-    dfa = fst_to_dfa(openfst(nfa))
+    dfa = fst_to_dfa(openfst(nfa), byte_zero=1)
     least, turned = minimize_dfa(dfa), reverse_dfa(dfa)
     check_invariants(least)
     check_invariants(turned)
@@ -102,7 +103,7 @@ def test_many_classes() -> None:
     accepting = np.arange(258) >= 2
     table[np.arange(2, 258), np.arange(256)] = 1
     dfa = Dfa(classes, table, accepting, 1)
-    back = fst_to_dfa(dfa_to_fst(dfa))
+    back = fst_to_dfa(dfa_to_fst(dfa), byte_zero=1)
     for byte in (0, 1, 99, 100, 255):
         assert run(back, (byte + 1,))
         assert run(back, (byte + 1, byte + 1, byte + 1))
@@ -112,7 +113,7 @@ def test_many_classes() -> None:
 @pytest.mark.parametrize("label", [257, 300, 2**31 - 1])
 def test_label_out_of_range(label: int) -> None:
     with pytest.raises(FstError, match=rf"label {label} on arc 1 of state 0"):
-        fst_to_dfa(from_arcs(2, 0, [1], [0, 0], [5, label], [5, label], [1, 1]))
+        fst_to_dfa(from_arcs(2, 0, [1], [0, 0], [5, label], [5, label], [1, 1]), byte_zero=1)
 
 
 def test_transducer_is_refused_unless_projected() -> None:
@@ -142,8 +143,8 @@ def test_determinization_has_a_budget() -> None:
     nextstate = [0, 0, 1, *np.repeat(np.arange(2, k + 1), 2)]
     machine = from_arcs(k + 1, 0, [k], source, label, label, nextstate)
     with pytest.raises(BudgetExceeded, match="1,000 states"):
-        fst_to_dfa(machine, budget=Budget(states=1_000))
-    assert fst_to_dfa(machine, budget=Budget(states=2**k)).num_states == 2**k + 1
+        fst_to_dfa(machine, byte_zero=1, budget=Budget(states=1_000))
+    assert fst_to_dfa(machine, byte_zero=1, budget=Budget(states=2**k)).num_states == 2**k + 1
 
 
 def arcs_of(machine: pynini.Fst) -> list[tuple[int, int, int]]:

@@ -20,7 +20,8 @@ Usage. ``pynini.compose(vocabulary.detokenizer(), constraint.to_fst())``, and pr
 Complexity. States: 1 + the distinct proper prefixes of tokens (per trie); arcs: those prefixes + the tokens.
 Time: O(total bytes * log) in numpy, one step for each byte depth and none for an arc.
 
-Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1. The machine is not
+Caveats. Labels follow convention 2: token t is label t + 1, byte b is label b + 1 (its output symbols say so). The
+machine is not
 deterministic on its input side (its epsilons are there); project, then remove epsilons and determinize.
 """
 
@@ -32,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.automata.fst import Arcs, from_arcs
+from tokenfst.automata.fst_labels import byte_symbols
 from tokenfst.automata.labels import EPSILON_LABEL, byte_label, token_label
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ IntArray = npt.NDArray[np.int64]
 def detokenizer(vocabulary: Vocabulary) -> pynini.Fst:
     """The detokenizing transducer of ``vocabulary``; see the module's text. Needs pynini."""
     arcs = detokenizer_arcs(vocabulary)
-    return from_arcs(
+    made = from_arcs(
         arcs.num_states,
         arcs.start,
         arcs.final_states,
@@ -55,6 +57,7 @@ def detokenizer(vocabulary: Vocabulary) -> pynini.Fst:
         arcs.nextstate,
         sorted_by_source=True,
     )
+    return made.set_output_symbols(byte_symbols())
 
 
 def detokenizer_arcs(vocabulary: Vocabulary) -> Arcs:

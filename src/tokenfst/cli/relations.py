@@ -60,15 +60,16 @@ class RelationOptions:
         ),
     ] = None
     byte_zero: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="0|1",
             min=0,
             max=1,
-            help="The label of byte 0 in OpenFst files of --rewrite: 1, or 0 as in what pynini makes of strings.",
+            help="The label of byte 0 in OpenFst files of --rewrite that have no symbol tables: 1, or 0 as in what "
+            "pynini makes of strings.",
             rich_help_panel=_PANEL,
         ),
-    ] = 1
+    ] = None
     case_insensitive: Annotated[
         bool,
         typer.Option(
@@ -154,14 +155,20 @@ class RelationOptions:
             raise UsageError("--full-folding goes with --case-insensitive")
         if self.within_edits is None and (self.transpositions or self.edit_bytes):
             raise UsageError("--transpositions and --edit-bytes go with --within-edits")
-        if self.byte_zero != 1 and not self.rewrite:
+        if self.byte_zero is not None and not self.rewrite:
             raise UsageError("--byte-zero goes with --rewrite")
 
 
-def _rewritten(language: Language, path: Path, byte_zero: int, budget: Budget) -> Language:
+def _rewritten(language: Language, path: Path, byte_zero: int | None, budget: Budget) -> Language:
     try:
-        transducer, zero = read_fst(path, byte_zero)
-        made = rewrite(language, transducer, byte_zero=zero, budget=budget)
+        transducer = read_fst(path)
+        named = transducer.input_symbols() is not None and transducer.output_symbols() is not None
+        if not named and byte_zero is None:
+            raise FstError(
+                "it has no symbol tables, and its labels may be numbered in two ways: say --byte-zero 0 (label b for "
+                "byte b, as in what pynini makes of strings) or --byte-zero 1 (label b + 1)"
+            )
+        made = rewrite(language, transducer, byte_zero=None if named else byte_zero, budget=budget)
     except FstError as error:
         raise FstError(f"{path}: {error}") from error
     return Language(made.expr, f"rewrite({language.source}, {path.name})", budget)
