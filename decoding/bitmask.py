@@ -99,6 +99,27 @@ def apply_token_bitmask_inplace(
     Raises ``LogitsError`` where the logit of an allowed token is NaN, naming row and column, after masking
     all rows (``check_nan=False`` leaves NaN as it is), and ``MaskBufferError`` where a buffer does not fit.
     """
+    _apply(logits, bitmask, vocab_size, indices, check_nan, False)
+
+
+def apply_and_find_empty(
+    logits: Buffer,
+    bitmask: Buffer,
+    *,
+    vocab_size: int,
+    indices: Sequence[int] | None = None,
+    check_nan: bool = True,
+) -> int | None:
+    """``apply_token_bitmask_inplace``, and then the first row masked in which every allowed logit is -inf.
+
+    A few logits are looked at, mostly; on another device than the CPU all are, which waits for the device.
+    """
+    return _apply(logits, bitmask, vocab_size, indices, check_nan, True)
+
+
+def _apply(
+    logits: Buffer, bitmask: Buffer, vocab_size: int | None, indices: Any, check_nan: bool, find_empty: bool
+) -> int | None:
     scores = _logits_view(logits)
     if scores is None:
         from tokenfst.decoding import bitmask_torch
@@ -106,7 +127,7 @@ def apply_token_bitmask_inplace(
         bitmask_torch.apply_on_device(
             logits, bitmask, vocab_size=vocab_size, indices=indices, check_nan=check_nan
         )
-        return
+        return bitmask_torch.first_empty(logits, indices) if find_empty else None
     address, kind, rows, width, stride = scores
     mask_address, _, mask_rows, words, mask_stride = _bitmask_view(bitmask)
     chosen, count = None, rows
@@ -118,6 +139,7 @@ def apply_token_bitmask_inplace(
             f"the bitmask has {mask_rows} rows and the logits have {rows}; give one mask row per row of logits "
             "(numpy.broadcast_to repeats a row at no cost), or name the rows to mask in `indices`"
         )
+    known = checked_vocab_size(vocab_size, width)
     nan = _native.apply_bitmask(
         address,
         kind,
@@ -128,7 +150,7 @@ def apply_token_bitmask_inplace(
         mask_rows,
         words,
         mask_stride,
-        checked_vocab_size(vocab_size, width),
+        known,
         chosen,
         check_nan,
         host_threads(count, width * _SIZES[kind] * count),
@@ -136,6 +158,11 @@ def apply_token_bitmask_inplace(
     )
     if nan is not None:
         raise_nan(*nan)
+    if not find_empty:
+        return None
+    return _native.row_without_choice(
+        address, kind, rows, width, stride, mask_address, mask_rows, words, mask_stride, known, chosen
+    )
 
 
 def fill_bitmasks(

@@ -64,3 +64,10 @@ def apply_on_device(
     if nan is not None and bool(nan.any()):
         row, column = nan.nonzero()[0].tolist()
         host.raise_nan(row if rows is None else int(rows[row]), column)
+
+
+def first_empty(logits: Any, indices: Any) -> int | None:
+    """The first row, of all or of those in ``indices``, that is all -inf."""
+    scores = logits if logits.dim() == 2 else logits.unsqueeze(0)
+    empty = (scores == float("-inf")).all(1).nonzero().flatten().tolist()
+    return next((row for row in empty if indices is None or row in indices), None)

@@ -1,9 +1,11 @@
 """Several labels: lists of them as texts of ``multi_choice`` have them, the next label's probability exact each time.
 
 What may come next are the labels that are not used yet, and the end; their probabilities, normalised, are those of one
-pass over a trie (``label_pass``). So the product of them over a list is a distribution over all lists, and a set's
-probability is the sum over its orders. ``multi_label`` takes the most probable label each time; ``label_lists`` keeps
-the most probable beginnings of lists, as beams, and says what share of all it has found.
+pass over a trie (``label_pass``). A label counts with what may follow it: the end, where there are enough labels then,
+and the first token of a separator and a label that is still left, where there may be more. So the product of them over
+a list is a distribution over all lists, and a set's probability is the sum over its orders. ``multi_label`` takes the
+most probable label each time; ``label_lists`` keeps the most probable beginnings of lists, as beams, and says what
+share of all it has found.
 
 Cost: ``multi_label`` a pass for each label chosen; ``label_lists`` a pass for each place in the list, over all beams in
 one batch, their prompts and labels read anew. Rejected for sets: summing over the orders of each set apart, which are
@@ -13,6 +15,7 @@ n! passes where beams share them.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -37,6 +40,9 @@ except ImportError as error:
 
 _Beginning: TypeAlias = tuple[tuple[str, ...], list[int], float]
 """Labels, all tokens so far with the prompt's, and ln of the probability."""
+
+_Stops: TypeAlias = tuple[tuple[int, ...], frozenset[int]]
+"""What may follow the next label, and which of these only one label that is left begins with: not after itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,9 @@ def multi_label(
     those before it, with its probability among what may come next: the labels not used yet, and the end.
 
     Stops where that is less than ``threshold`` (but not before ``min`` labels), or after ``max``. A label's probability
-    includes that the end or a separator follows. Raises what ``label_probabilities`` and ``multi_choice`` do.
+    includes that the end or a separator follows, whichever may: no end before ``min`` labels, and of separators the
+    first tokens that they have before a label that is left then. Raises what ``label_probabilities`` and
+    ``multi_choice`` do.
     """
     if not 0 <= threshold <= 1:
         raise DecodingError(f"threshold={threshold} is no probability")
@@ -94,7 +102,7 @@ def multi_label(
     found: dict[str, float] = {}
     while len(found) < ways.most:
         left = [label for label in labels if label not in found]
-        shares = ways.following(session, left, len(found), ways.stops(found))[0].exp()
+        shares = ways.following(session, left, ways.stops(found), len(found))[0].exp()
         place = int(shares[: len(left)].argmax())
         if len(found) >= min and float(shares[place]) < threshold:
             break
@@ -132,7 +140,7 @@ def label_lists(
     live: list[_Beginning] = [((), one_prompt(prompt), 0.0)]
     done: list[tuple[tuple[str, ...], float]] = []
     for count in range(ways.most):
-        alike: dict[tuple[int, ...], list[_Beginning]] = {}
+        alike: dict[_Stops, list[_Beginning]] = {}
         for each in live:
             alike.setdefault(ways.stops(each[0]), []).append(each)
         live = []
@@ -141,7 +149,7 @@ def label_lists(
             shares = []
             for session in tree_sessions(language_model, [tokens for _, tokens, _ in some]):
                 own = [used for used, _, _ in islice(rows, len(session.logits))]
-                shares += ways.following(session, labels, count, stops, own).tolist()
+                shares += ways.following(session, labels, stops, count, own).tolist()
             for (used, tokens, value), row in zip(some, shares, strict=True):
                 if count >= min:
                     done.append((used, value + row.pop()))
@@ -182,24 +190,31 @@ class _Ways:
         """The tokens of each label behind ``count`` others."""
         return self._later if count else self._first
 
-    def stops(self, used: Collection[str]) -> tuple[int, ...]:
-        """What may follow the label behind ``used``: the end, or a separator where more labels may come."""
-        left = [tokens for label, tokens in self._later.items() if label not in used]
-        more = {tokens[0] for tokens in left} if len(left) > 1 and len(used) + 1 < self.most else set()
-        return (*self._ends, *sorted(more))
+    def stops(self, used: Collection[str]) -> _Stops:
+        """What may follow a label behind ``used``: the end, where there are enough labels then, or a separator and
+        another label, where more may come."""
+        more: Counter[int] = Counter()
+        if len(used) + 1 < self.most:
+            more.update(tokens[0] for label, tokens in self._later.items() if label not in used)
+        ends = self._ends if len(used) + 1 >= self._least else []
+        return (*ends, *sorted(more)), frozenset(token for token, count in more.items() if count == 1)
 
     def following(
         self,
         session: TreeSession,
         labels: Sequence[str],
+        stops: _Stops,
         count: int,
-        stops: Sequence[int],
         used: Sequence[Collection[str]] = (),
     ) -> torch.Tensor:
         """ln of the probabilities of what may come next behind ``count`` labels: ``labels``, less those ``used`` in
         a row, and last the end, where there are enough. Float64, a row for each of the session."""
+        may_follow, alone = stops
         tree, nodes = TokenTree.of_sequences(self.sequences(count)[label] for label in labels)
-        joint = score_trie(session, LabelTrie(tree, nodes, list(range(len(labels))), len(labels)), stops)
+        firsts = [self._later[label][0] for label in labels]
+        without = {node: first for node, first in zip(nodes, firsts, strict=True) if first in alone}
+        trie = LabelTrie(tree, nodes, list(range(len(labels))), len(labels))
+        joint = score_trie(session, trie, may_follow, without)
         for row, own in enumerate(used):
             joint[row, [place for place, label in enumerate(labels) if label in own]] = -torch.inf
         if count >= self._least:

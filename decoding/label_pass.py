@@ -10,7 +10,7 @@ Cost: nodes times the model's cost of a token, and a sum over the width for each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tokenfst.decoding.label_tries import LabelTrie
 from tokenfst.decoding.language_model import TreeSession
@@ -27,10 +27,15 @@ _MOST_NODES = 1024
 """Bounds of one call: so many scores of tokens come back, for so many nodes."""
 
 
-def score_trie(session: TreeSession, trie: LabelTrie, stops: Sequence[int]) -> torch.Tensor:
-    """ln p of each label after each row, and of one of ``stops`` after it, if there are any: float64 (rows, labels)."""
+def score_trie(
+    session: TreeSession, trie: LabelTrie, stops: Sequence[int], without: Mapping[int, int] | None = None
+) -> torch.Tensor:
+    """ln p of each label after each row, and of one of ``stops`` after it, if there are any: float64 (rows, labels).
+
+    ``without``: for nodes in which sequences end, the one of the stops that does not count behind it.
+    """
     tree, rows = trie.tree, len(session.logits)
-    reaped = _Reaped(tree, rows, list(stops), session.logits.device)
+    reaped = _Reaped(tree, rows, list(stops), without or {}, session.logits.device)
     reaped.take([-1], session.logits.unsqueeze(1))
     order = _preorder(tree, trie.ends if stops else [])
     size = max(1, min(_MOST_NODES, _MOST_SCORES // session.logits.numel()))
@@ -54,9 +59,12 @@ def score_trie(session: TreeSession, trie: LabelTrie, stops: Sequence[int]) -> t
 class _Reaped:
     """What is kept of the scores after nodes: ln p of their children, and of the stops."""
 
-    def __init__(self, tree: TokenTree, rows: int, stops: list[int], device: torch.device) -> None:
+    def __init__(
+        self, tree: TokenTree, rows: int, stops: list[int], without: Mapping[int, int], device: torch.device
+    ) -> None:
         self._tree = tree
         self._stops = stops
+        self._without = {node: stops.index(token) for node, token in without.items()}
         self._edge = torch.zeros((rows, len(tree) + 1), dtype=torch.float64, device=device)
         self._stop = torch.zeros_like(self._edge)
 
@@ -77,8 +85,11 @@ class _Reaped:
                 children.append(child + 1)
         self._edge[:, children] = scores[:, places, tokens].double() - total[:, places]
         if self._stops:
-            ended = torch.logsumexp(scores[:, :, self._stops].double(), dim=-1) - total
-            self._stop[:, [node + 1 for node in nodes]] = ended
+            stops = scores[:, :, self._stops].double()
+            for place, node in enumerate(nodes):
+                if node in self._without:
+                    stops[:, place, self._without[node]] = -torch.inf
+            self._stop[:, [node + 1 for node in nodes]] = torch.logsumexp(stops, dim=-1) - total
 
     def log_probs(self, ends: list[int]) -> torch.Tensor:
         """Of the paths to ``ends``, stops included: (rows, ends)."""

@@ -342,6 +342,21 @@ std::optional<LogitsPosition> mask_rows(const LogitsView& logits, const BitmaskV
   return first;
 }
 
+// Whether something at an allowed column is not -inf.
+template <class F>
+bool has_choice(const std::byte* row, const std::byte* mask, size_t known) {
+  for (size_t word = 0; 32 * word < known; ++word) {
+    for (uint32_t allowed = load_word(mask, word); allowed != 0; allowed &= allowed - 1) {
+      const size_t column = 32 * word + static_cast<size_t>(std::countr_zero(allowed));
+      if (column >= known) break;
+      typename F::Bits bits;
+      std::memcpy(&bits, row + column * sizeof bits, sizeof bits);
+      if (bits != F::kMinusInf) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace logits_detail
 
 // Masks `logits` in place: row r of the mask goes to row r of the logits, for all rows, or for those in `indices`
@@ -372,6 +387,23 @@ inline std::optional<LogitsPosition> apply_bitmask(const LogitsView& logits, con
   in_parallel(parts, [&](size_t p) { found[p] = run(rows * p / parts, rows * (p + 1) / parts); });
   for (const auto& position : found)
     if (position) return position;
+  return std::nullopt;
+}
+
+// The first row, of all or of those in `indices`, in which every allowed logit is -inf. Mostly found out by a few logits.
+inline std::optional<size_t> row_without_choice(const LogitsView& logits, const BitmaskView& mask, size_t vocab_size,
+                                                const std::vector<size_t>* indices) {
+  using namespace logits_detail;
+  const size_t known = std::min({vocab_size, logits.width, 32 * mask.words});
+  for (size_t i = 0; i < (indices ? indices->size() : logits.rows); ++i) {
+    const auto r = static_cast<std::ptrdiff_t>(indices ? (*indices)[i] : i);
+    const std::byte* const row = logits.data + r * logits.stride;
+    const std::byte* const bits = mask.data + r * mask.stride;
+    const bool some = logits.type == LogitsType::kFloat32   ? has_choice<Float32>(row, bits, known)
+                      : logits.type == LogitsType::kFloat16 ? has_choice<Float16>(row, bits, known)
+                                                            : has_choice<Bfloat16>(row, bits, known);
+    if (!some) return static_cast<size_t>(r);
+  }
   return std::nullopt;
 }
 

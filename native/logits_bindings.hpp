@@ -55,6 +55,17 @@ inline void bind_logits(nanobind::module_& m) {
       "Addresses and strides (bytes) are taken on trust: tokenfst.decoding.bitmask checks them. type: 0 float32,\n"
       "1 float16, 2 bfloat16. level: auto, avx512, avx2 or scalar.");
   m.def(
+      "row_without_choice",
+      [](uintptr_t logits, int type, size_t rows, size_t width, std::ptrdiff_t stride, uintptr_t mask, size_t mask_rows,
+         size_t words, std::ptrdiff_t mask_stride, size_t vocab_size, const std::optional<std::vector<size_t>>& indices) {
+        const LogitsView view{reinterpret_cast<std::byte*>(logits), static_cast<LogitsType>(type), rows, width, stride};
+        const BitmaskView bits{reinterpret_cast<const std::byte*>(mask), mask_rows, words, mask_stride};
+        return row_without_choice(view, bits, vocab_size, indices ? &*indices : nullptr);
+      },
+      nb::arg("logits"), nb::arg("type"), nb::arg("rows"), nb::arg("width"), nb::arg("stride"), nb::arg("mask"),
+      nb::arg("mask_rows"), nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(),
+      "The first row in which every allowed logit is -inf, or None. Takes what apply_bitmask takes, on trust.");
+  m.def(
       "buffer_address",
       [](nb::handle array) {
         Py_buffer buffer;

@@ -211,8 +211,11 @@ def test_several_labels_step_by_step(vocabulary: Vocabulary, llama: LlamaForCaus
         for step, (label, share) in enumerate(found):
             left = [each for each in labels if each not in [name for name, _ in found[:step]]]
             ways = {each: encode(((", " if step else "") + each).encode()) for each in left}
-            stops = [*ends, *({encode(f", {each}".encode())[0] for each in labels} if len(left) > 1 else ())]
-            weight = {each: math.exp(alone(llama, context, way, stops)) for each, way in ways.items()}
+            stops = {
+                each: [*ends, *{encode(f", {other}".encode())[0] for other in left if other != each}]
+                for each in left
+            }
+            weight = {each: math.exp(alone(llama, context, way, stops[each])) for each, way in ways.items()}
             stop = math.exp(alone(llama, context, [], ends)) if step else 0.0
             assert label == max(weight, key=lambda each: weight[each])
             assert math.isclose(share, weight[label] / (sum(weight.values()) + stop), abs_tol=1e-5)
@@ -243,9 +246,14 @@ def every_list(
             found[used] = share
             continue
         ways = {each: encode(((", " if used else "") + each).encode()) for each in left}
-        more = {encode(f", {each}".encode())[0] for each in left}
-        stops = [*ends, *(more if len(left) > 1 and len(used) + 1 < most else ())]
-        weight = {each: math.exp(alone(llama, context, way, stops)) for each, way in ways.items()}
+        weight = {}
+        for each, way in ways.items():
+            more = {encode(f", {other}".encode())[0] for other in left if other != each}
+            stops = [
+                *(ends if len(used) + 1 >= least else ()),
+                *(more if len(used) + 1 < most else ()),
+            ]
+            weight[each] = math.exp(alone(llama, context, way, stops))
         stop = math.exp(alone(llama, context, [], ends)) if len(used) >= least else 0.0
         total = sum(weight.values()) + stop
         if len(used) >= least:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from reference.matcher import FiniteMatcher
 from tokenfst.decoding.prefixes import PrefixStates
-from tokenfst.errors import MaskBufferError
+from tokenfst.errors import MaskBufferError, MatcherError
 
 EOS = 3
 VOCAB = 4
@@ -54,7 +55,7 @@ def test_any_loop(data):
     max_tokens = data.draw(st.none() | st.integers(3, 6))
     told = data.draw(st.booleans())
     tracked = states(*which, max_tokens=max_tokens)
-    prompt, ids = 0, None
+    prompt, ids, before = 0, None, None
     for _ in range(data.draw(st.integers(1, 10))):
         step = data.draw(st.sampled_from(["prompt", "step", "step", "step", "cut", "same", "jump"]))
         if step == "prompt" or ids is None:
@@ -75,8 +76,61 @@ def test_any_loop(data):
             ids = [row[:width] for row in ids]
         elif step == "jump" and told:
             ids = rows_of(data, ids, beams, grow=data.draw(st.integers(2, 4)))
-        tracked.update(np.array(ids, dtype=np.int64).reshape(prompts * beams, -1))
+        shown = np.array(ids, dtype=np.int64).reshape(prompts * beams, -1)
+        try:
+            tracked.update(shown)
+        except MatcherError:
+            # Nobody said where the prompt ends: a step back, or another prompt?
+            assert not told and step in ("cut", "same", "jump") and shown.shape[1] > prompt
+            ids = before
+            continue
+        before = ids
         check(tracked, ids, prompt, which, max_tokens)
+
+
+@given(st.data())
+def test_loops_that_take_turns(data):
+    """Loops with prompts that begin alike, in any order: each is followed as if it were alone, or refused. What the ids
+    do not show, a prompt that is the last rows of a loop and a token more, is left out."""
+    tracked = states(1)
+    loops: list[tuple[int, list[int]]] = []
+    ended: list[list[int]] = []
+    for _ in range(data.draw(st.integers(1, 25))):
+        which = data.draw(st.integers(-1, len(loops) - 1))
+        if which < 0:
+            row = data.draw(st.lists(st.integers(0, 1), max_size=3))
+            if row and row[:-1] in [*ended, *(other for _, other in loops)]:
+                continue
+            prompt, tokens = len(row), row
+        else:
+            prompt, last = loops.pop(which)
+            tokens = [*last, data.draw(st.integers(0, 1))]
+        try:
+            tracked.update(np.array([tokens], dtype=np.int64))
+        except MatcherError:
+            if which >= 0:
+                ended.append(last)
+            continue
+        alone = FiniteMatcher(WORDS[1], EOS).follow(tokens[prompt:])
+        assert tracked.matchers[0].tokens == alone.tokens, (prompt, tokens)
+        loops.append((prompt, tokens))
+
+
+def test_threads_have_loops_of_their_own():
+    """Two threads show the same ids, in turns: what is the next step of one is a prompt of the other."""
+    tracked = states(1)
+    tracked.update(np.array([[7, 5]]))
+
+    def other() -> list[int]:
+        tracked.update(np.array([[7, 5, 0]]))
+        tracked.update(np.array([[7, 5, 0, 0]]))
+        return list(tracked.matchers[0].tokens)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(other).result() == [0]
+    tracked.update(np.array([[7, 5, 0]]))
+    tracked.update(np.array([[7, 5, 0, 0]]))
+    assert tracked.matchers[0].tokens == [0, 0]
 
 
 def test_the_rows_may_be_changed_in_place_afterwards():
@@ -154,6 +208,27 @@ def test_the_same_prompt_again_starts_again():
     tracked = states(1)
     for width in (2, 3, 4, 2):
         tracked.update(np.array([[7, 5, 0, 0]])[:, :width])
+    assert tracked.matchers[0].tokens == []
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [[7, 5, 0, 0]],  # the last rows again
+        [[7, 5, 0]],  # those before
+        [[7, 5, 1]],  # the prompt and another token
+        [[7, 5, 0, 1]],  # as long as the last ones
+    ],
+)
+def test_a_step_back_or_another_prompt_is_refused(ids):
+    tracked = states(1)
+    for width in (2, 3, 4):
+        tracked.update(np.array([[7, 5, 0, 0]])[:, :width])
+    with pytest.raises(MatcherError, match="prompts of 2 or"):
+        tracked.update(np.array(ids))
+    assert tracked.matchers[0].tokens == [0, 0], "nothing changes"
+    tracked.reset()
+    tracked.update(np.array(ids))
     assert tracked.matchers[0].tokens == []
 
 

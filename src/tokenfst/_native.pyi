@@ -298,6 +298,19 @@ def apply_bitmask(
     threads: int,
     level: str,
 ) -> tuple[int, int] | None: ...
+def row_without_choice(
+    logits: int,
+    type: int,
+    rows: int,
+    width: int,
+    stride: int,
+    mask: int,
+    mask_rows: int,
+    words: int,
+    mask_stride: int,
+    vocab_size: int,
+    indices: Sequence[int] | None,
+) -> int | None: ...
 def suffix_automaton(
     text: bytes, begins: npt.NDArray[np.uint8], ends: npt.NDArray[np.uint8], states: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]: ...

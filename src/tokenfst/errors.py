@@ -247,7 +247,7 @@ class MaskBufferError(TokenfstError, ValueError):
 
 
 class LogitsError(TokenfstError, ValueError):
-    """Logits hold NaN where a finite number or an infinity is needed."""
+    """Logits hold NaN where a finite number or an infinity is needed, or -inf for everything that may come next."""
 
 
 class ModelError(TokenfstError, ValueError):
