@@ -34,6 +34,7 @@ from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
 from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
 from tokenfst.automata.schema_unevaluated import Evaluated
+from tokenfst.automata.schema_work import Work
 from tokenfst.budget import Budget
 from tokenfst.errors import (
     BudgetExceeded,
@@ -56,6 +57,10 @@ __all__ = [
 
 _LAZY = Budget(positions=1 << 20_000)
 """Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
+
+
+_TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
+"""What one part of the question may cost which keywords leave no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,21 +166,21 @@ def json_schema(
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
 
-    def make(schema: Any) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
+    def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver)
-        meaning = Meaning(known, Leaves(budget, formats), relax=relax)
+        meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
         fractions = typed is None and known.root.draft != 4
         any_order = property_order == "any"
         writer = Writer(
             meaning,
             layout(whitespace),
-            budget or Budget(),
             fractions=fractions,
             any_order=any_order,
             distinct=repeated_names == "forbid",
         )
         closed = Evaluated() if additional_properties == "forbid" else None
-        rules = writer.write(meaning.formula(known.root.closing(closed)))
+        with work.placed_errors():
+            rules = writer.write(meaning.formula(known.root.closing(closed)))
         if typed is None:
             about = About(source or "json_schema(...)", tuple(meaning.relaxed))
         else:
@@ -185,11 +190,16 @@ def json_schema(
 
     def is_empty(schema: Any) -> bool:
         try:
-            return _is_empty(make(schema)[0])
-        except (SchemaError, BudgetExceeded):
+            return _is_empty(make(schema, Work(work.glance(_TRIAL)))[0])
+        except SchemaError:
+            return False
+        except BudgetExceeded as error:
+            if error.resource == "seconds":
+                raise work.exceeded("seconds") from None
             return False
 
-    made, value = make(schema)
+    work = Work(budget)
+    made, value = make(schema, work)
     if _is_empty(made):
         raise _empty(contradiction(value, is_empty))
     return made

@@ -85,6 +85,7 @@ def cell(array: Array) -> ArraySet:
 def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
     """Arrays in both cells."""
     length = max(len(left.prefix), len(right.prefix))
+    formulas.work.tick(2 + (length + len(left.contains) + len(right.contains)) // 4)
     highs = [high for high in (left.high, right.high) if high is not None]
     return cell(
         Array(

@@ -16,6 +16,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from tokenfst.automata.schema_work import Work
+
 
 class Kind(enum.Enum):
     """What a formula is."""
@@ -47,9 +49,10 @@ NONE = Formula(Kind.NONE)
 
 
 class Formulas:
-    """The formulas of one schema."""
+    """The formulas of one schema; ``work`` counts what is done with them."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work | None = None) -> None:
+        self.work = work or Work()
         self._atoms: dict[Hashable, Formula] = {}
         self._negations: dict[Formula, Formula] = {ANY: NONE, NONE: ANY}
         self._combined: dict[tuple[Kind, frozenset[Formula]], Formula] = {}

@@ -20,7 +20,9 @@ from tokenfst._native import word_room
 from tokenfst.automata.distinct import FAR, NEAR, fresh
 from tokenfst.automata.expression import Dfa, Expr, union
 from tokenfst.automata.language import Language
+from tokenfst.automata.recent import Recent
 from tokenfst.automata.schema_strings import Strings
+from tokenfst.automata.schema_work import Work
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
@@ -30,7 +32,7 @@ MOST_LISTED = 256
 """So many names can be listed, where one of them must be there."""
 MOST_OPTIONS = 8
 """So many names are listed without need: automata remember each set of those that were used."""
-_GLANCE = Budget(states=5_000, seconds=2.0)
+_GLANCE = Budget(states=5_000, bytes=64 << 20)
 _PLAIN = 93
 """Letters of one byte that JSON spells as they are, but for two."""
 _LONGEST = 128
@@ -50,21 +52,21 @@ class Room:
     far: int = 0
 
 
-def fresh_text(cells: tuple[Strings, ...]) -> Expr:
+def fresh_text(cells: tuple[Strings, ...], work: Work) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
-    found = room(cells)
+    found = room(cells, work)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
-    text = union(*(cell.json() for cell in cells))
+    text = union(*(cell.json(work) for cell in cells))
     return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
 
 
-def room(cells: tuple[Strings, ...]) -> Room:
+def room(cells: tuple[Strings, ...], work: Work) -> Room:
     """How many texts a union of cells has."""
     if len(cells) == 1:
         [cell] = cells
         if cell.values is None and not cell.parts and cell.high is None:
             return _endless(cell.low, len(cell.excluded))
-    return _room(cells)
+    return _rooms.get(cells, lambda: _room(cells, work))
 
 
 @lru_cache(maxsize=512)
@@ -74,10 +76,12 @@ def _endless(low: int, excluded: int) -> Room:
     return Room(MANY, thin=False, near=near, far=far)
 
 
-@lru_cache(maxsize=512)
-def _room(cells: tuple[Strings, ...]) -> Room:
+_rooms: Recent[tuple[Strings, ...], Room] = Recent(512)
+
+
+def _room(cells: tuple[Strings, ...], work: Work) -> Room:
     if len(cells) != 1:
-        rooms = [room((cell,)) for cell in cells]
+        rooms = [room((cell,), work) for cell in cells]
         if any(each.count == MANY for each in rooms):
             near, far = (
                 min((length for length in lengths if length), default=0)
@@ -86,7 +90,7 @@ def _room(cells: tuple[Strings, ...]) -> Room:
                 )
             )
             return Room(MANY, near=near, far=far)
-        return _searched(lambda: Language.union_of(cell.content() for cell in cells), frozenset())
+        return _searched(lambda: Language.union_of(cell.content() for cell in cells), frozenset(), work)
     cell = cells[0]
     if cell.values is not None:
         count = len(cell.values)
@@ -101,14 +105,16 @@ def _room(cells: tuple[Strings, ...]) -> Room:
         near, far = (_least_length(cell.low, cell.high, len(cell.excluded), number) for number in (NEAR, FAR))
         return Room(MANY, thin=cell.high is not None, near=near, far=far)
     every = replace(cell, excluded=frozenset())
-    return _searched(every.content, frozenset(filter(every.holds, cell.excluded)))
+    return _searched(every.content, frozenset(filter(every.holds, cell.excluded)), work)
 
 
-def _searched(content: Callable[[], Language], excluded: frozenset[str]) -> Room:
+def _searched(content: Callable[[], Language], excluded: frozenset[str], work: Work) -> Room:
     """The same of a language without some of its words, by its automaton."""
     try:
-        dfa = content().with_budget(_GLANCE).determinize()
-    except BudgetExceeded:
+        dfa = content().with_budget(work.glance(_GLANCE)).determinize()
+    except BudgetExceeded as error:
+        if error.resource == "seconds":
+            raise work.exceeded("seconds") from None
         return Room(None)
     if dfa.start == 0:
         return Room(0, words=frozenset())

@@ -1,33 +1,29 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
-Where items are counted by what they are (``contains``), the sequence is walked by a small automaton of its own, whose
-states are rules: the number of items up to where it matters, and how many of each kind there were. Both only grow, so
-a state leads back to itself at most, which is a loop; and a rule calls the next one last, so no stack is needed. Where
+Where items are counted by what they are (``contains``), an automaton walks the sequence (``schema_contains``). Where
 they must differ (``uniqueItems``) and have listed values, each value is a member that comes at most once, in any order
 (``expression.unordered``); strings that are not listed are told apart as the text goes on (``schema_fresh``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product
 from typing import TYPE_CHECKING
 
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
-from tokenfst.automata.schema_arrays import Array, Contains
+from tokenfst.automata.schema_arrays import Array
+from tokenfst.automata.schema_contains import Counting
 from tokenfst.automata.schema_formula import NONE, Formula
 from tokenfst.automata.schema_fresh import fresh_text, room
 from tokenfst.automata.schema_shape import Shape
 from tokenfst.automata.schema_strings import subset_of_words
 from tokenfst.automata.schema_values import listed_values
+from tokenfst.automata.schema_work import Work
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
     from tokenfst.automata.schema_text import Writer
 
 _MOST_STATES = 2_000
-
-_State = tuple[int, tuple[int, ...]]
 
 
 class Items:
@@ -45,7 +41,7 @@ class Items:
             distinct = strings is not None
             inner = self._distinct() if strings is None else strings
         elif self.cell.contains:
-            inner = self._containing()
+            inner = Counting(self.writer, self.cell).texts()
         else:
             inner = self._plain()
         return self.writer.bracketed(b"[", inner, b"]", empty=self.cell.low == 0, distinct=distinct)
@@ -78,70 +74,6 @@ class Items:
                 after = union(after, EPSILON)
         return after
 
-    # --- contains -------------------------------------------------------------------------------------
-
-    def _containing(self) -> Expr:
-        """Items counted by kind."""
-        cell = self.cell
-        last = max([1, len(cell.prefix), cell.low, cell.high or 0, *(each.start for each in cell.contains)])
-        caps = tuple(each.low if each.high is None else each.high for each in cell.contains)
-        states = last + 1
-        for cap in caps:
-            states *= cap + 1
-        if states > _MOST_STATES:
-            raise UnsupportedSchemaError(
-                cell.contains[0].where,
-                f"counting up to such bounds takes {states:,} states, more than {_MOST_STATES:,}",
-            )
-        start: _State = (0, (0,) * len(caps))
-        names: dict[_State, Expr] = {}
-
-        def state(key: _State) -> Expr:
-            if key not in names:
-                names[key] = self.writer.rule("contains", lambda: self._step(key, last, caps, state))
-            return names[key]
-
-        return self._step(start, last, caps, state)
-
-    def _step(self, key: _State, last: int, caps: tuple[int, ...], state: Callable[[_State], Expr]) -> Expr:
-        place, counts = key
-        cell = self.cell
-        alternatives: list[Expr] = []
-        again: list[Expr] = []
-        enough = all(count >= each.low for count, each in zip(counts, cell.contains, strict=True))
-        if enough and place and place >= cell.low:
-            alternatives.append(EPSILON)
-        if cell.high is None or place < cell.high:
-            kinds = [
-                self._kinds(each, count, place) for each, count in zip(cell.contains, counts, strict=True)
-            ]
-            for choice in product(*kinds):
-                formula = self.formulas.all_of((cell.at(place), *(held for held, _ in choice)))
-                if formula is NONE:
-                    continue
-                following = tuple(
-                    min(count + more, cap) for count, (_, more), cap in zip(counts, choice, caps, strict=True)
-                )
-                item = self.writer.value(formula)
-                lead = item if place == 0 else concat(self.layout.comma, item)
-                target = (min(place + 1, last), following)
-                if target == key:
-                    again.append(lead)
-                else:
-                    alternatives.append(concat(lead, state(target)))
-        ending = union(*alternatives)
-        return concat(repeat(union(*again)), ending) if again else ending
-
-    def _kinds(self, each: Contains, count: int, place: int) -> list[tuple[Formula, int]]:
-        """What the next item may be for one ``contains``, and how much it counts."""
-        neutral = self.formulas.all_of(())
-        if place < each.start or (each.high is None and count >= each.low):
-            return [(neutral, 0)]
-        if each.high is None:
-            return [(each.formula, 1), (neutral, 0)]
-        others = (self.formulas.negate(each.formula), 0)
-        return [others] if count >= each.high else [(each.formula, 1), others]
-
     # --- uniqueItems ----------------------------------------------------------------------------------
 
     def _different_strings(self) -> Expr | None:
@@ -150,15 +82,16 @@ class Items:
         cell = self.cell
         if cell.contains or not self.writer.distinct:
             return None
+        work = self.writer.work
         shapes = [self.writer.meaning.shape(formula) for formula in cell.prefix]
-        prefix = [_different(shape, place) for place, shape in enumerate(shapes)]
+        prefix = [_different(shape, place, work) for place, shape in enumerate(shapes)]
         last = self.writer.meaning.shape(cell.rest)
-        rest = EMPTY if cell.rest is NONE else _different(last, len(prefix))
+        rest = EMPTY if cell.rest is NONE else _different(last, len(prefix), work)
         if rest is None or any(item is None for item in prefix):
             return None
         others = listed_values(last.without_strings())
         if rest is not EMPTY and cell.low > 1 and others is not None:
-            supply = room(last.strings).count
+            supply = room(last.strings, work).count
             if supply is None:
                 raise UnsupportedSchemaError(
                     cell.unique,
@@ -229,11 +162,11 @@ class Items:
         return following[frozenset()]
 
 
-def _different(shape: Shape, place: int) -> Expr | None:
+def _different(shape: Shape, place: int, work: Work) -> Expr | None:
     """The strings of a shape, each at most once, if they are not listed, one is left when so many others are used, and
     there are few other values."""
     if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
         return None
-    if place and (room(shape.strings).count or 0) <= place:
+    if place and (room(shape.strings, work).count or 0) <= place:
         return None
-    return fresh_text(shape.strings)
+    return fresh_text(shape.strings, work)

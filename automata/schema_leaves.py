@@ -90,7 +90,9 @@ class Leaves:
         if not _OF_ARRAYS.isdisjoint(keywords):
             steps.append(lambda: Shape(arrays=array_cell(_array(place, keywords, meaning))))
         if not _OF_OBJECTS.isdisjoint(keywords):
-            steps.append(lambda: Shape(objects=object_cell(self._object(place, keywords, meaning))))
+            steps.append(
+                lambda: Shape(objects=object_cell(self._object(place, keywords, meaning), meaning.formulas))
+            )
         for step in steps:
             result = meaning.algebra.meet(result, meaning.tried(step), place.where())
         return result
@@ -140,7 +142,7 @@ class Leaves:
             raise UnsupportedSchemaError(place.where("propertyNames"), f"its format leaves out {partial}")
         if not shape.exact:
             raise UnsupportedSchemaError(place.where("propertyNames"), "what it says of names was relaxed")
-        return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings)]
+        return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings, meaning.formulas.work)]
 
 
 @lru_cache(maxsize=512)
@@ -172,8 +174,13 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
         raise UnsupportedSchemaError(
             where, f"its strings have {length:,} characters, more than {LONGEST_CONSTANTS:,}"
         )
+    work = meaning.formulas.work
+    before, work.place = work.place, where
+    work.tick(1 + len(values) // 8)
     try:
-        return constants_shape(values, meaning.constant)
+        shape = constants_shape(values, meaning.constant)
+        work.place = before
+        return shape
     except NotJsonError as error:
         raise SchemaError(where, str(error)) from None
     except ValueError as error:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from tokenfst.automata import schema_strings
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_arrays import cell as array_cell
 from tokenfst.automata.schema_closing import Closing, closing
@@ -35,6 +36,7 @@ from tokenfst.automata.schema_source import MAPPINGS, Place, Resource, Source, j
 from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_unevaluated import Evaluated, Follower
 from tokenfst.automata.schema_values import Constant, constant_shape
+from tokenfst.automata.schema_work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
 
 _DEEPEST = 60
@@ -42,6 +44,8 @@ _DEEPEST = 60
 _LOOK = 3
 """So many levels of parts are looked into to see that a cell is empty."""
 _FIRST_ITEMS = 8
+_MOST_RIVALS = 4
+"""So many branches of a ``oneOf`` are taken from each of the others one by one."""
 _APPLICATORS = frozenset(
     (
         *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"),
@@ -79,8 +83,8 @@ class Relaxed:
 class Meaning:
     """The shapes of one schema and its parts."""
 
-    def __init__(self, source: Source, leaves: Leaves, *, relax: bool) -> None:
-        self.formulas = Formulas()
+    def __init__(self, source: Source, leaves: Leaves, work: Work, *, relax: bool) -> None:
+        self.formulas = Formulas(work)
         own = weakref.ref(self)  # no cycle: all that a schema needs is freed when it is done
 
         def alive(cell: Array | Object) -> bool:
@@ -155,6 +159,7 @@ class Meaning:
 
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
+        self.formulas.work.tick(2)
         made = Constant(value)
         return self.formulas.atom(made.key, made)
 
@@ -173,8 +178,14 @@ class Meaning:
                     _where(formula), f"more than {_DEEPEST} applicators inside of each other"
                 )
             self._active[formula] = None
+            work = self.formulas.work
+            before = work.place
+            if isinstance(formula.atom, Place):
+                work.place = formula.atom
+            work.tick()
             try:
                 found = self._shapes[formula] = self._shape(formula)
+                work.place = before
             finally:
                 del self._active[formula]
         return found
@@ -232,7 +243,7 @@ class Meaning:
             steps.append(("closed", None))
             names = self._others(place, closed.named, "properties")
             shapes["closed"] = Shape(
-                objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()))
+                objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()), self.formulas)
             )
         result = EVERY
         for name, _ in steps:
@@ -274,7 +285,7 @@ class Meaning:
 
     def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
         """Exactly one of the schemas, and its formula, among the values that are in all shapes ``beside``."""
-        where = place.where("oneOf")
+        where = self.formulas.work.place = place.where("oneOf")
         closed = formulas
         if place.closed is not None:
             schemas = known(place)["oneOf"]
@@ -287,19 +298,34 @@ class Meaning:
                     shapes[k] = self.algebra.meet(shapes[k], each, where)
             rivals = self._overlaps(shapes)
         found: list[Shape] = []
+        if closed is formulas and sum(map(len, rivals)) > _MOST_RIVALS * len(shapes):
+            found.append(self._one_string(shapes))
+            shapes = [shape.without_strings() for shape in shapes]
+            rivals = self._overlaps(shapes)
         for shape, others in zip(shapes, rivals, strict=True):
             for other in others:
                 negation = self.shape(self.formulas.negate(formulas[other]))
                 shape = self.algebra.meet(shape, negation, where)
-            if closed[len(found)] is not formulas[len(found)]:
-                shape = self.algebra.meet(shape, self.shape(closed[len(found)]), where)
             found.append(shape)
+        if closed is not formulas:
+            found = [
+                self.algebra.meet(shape, self.shape(formula), where)
+                for shape, formula in zip(found, closed, strict=True)
+            ]
         return self.algebra.join(found, where)
+
+    def _one_string(self, shapes: list[Shape]) -> Shape:
+        """The strings in exactly one of the shapes."""
+        for shape in shapes:
+            self.algebra.check_complement(shape, self.formulas.work.where())
+        strings = schema_strings.exactly_one([shape.strings for shape in shapes], self.formulas.work)
+        return replace(NOTHING, strings=strings)
 
     def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
         """For each shape the others that may share a value with it."""
         found: list[list[int]] = [[] for _ in shapes]
         for k, other in suspects(shapes, self._glance):
+            self.formulas.work.tick()
             if not self._disjoint(shapes[k], shapes[other]):
                 found[k].append(other)
                 found[other].append(k)
@@ -347,7 +373,11 @@ class Meaning:
             shape = EVERY
             if members and not evaluated.everything:
                 names = self._others(place, evaluated, name)
-                shape = Shape(objects=object_cell(Object(demands=(Named(names, held),), where=place.where())))
+                shape = Shape(
+                    objects=object_cell(
+                        Object(demands=(Named(names, held),), where=place.where()), self.formulas
+                    )
+                )
             elif not evaluated.everything:
                 rest = self.formulas.any_of((held, *evaluated.matching))
                 shape = Shape(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))

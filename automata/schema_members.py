@@ -82,10 +82,11 @@ class Members:
         """Names that are not listed and of which there are few, so that they can be."""
         if not self.writer.distinct:
             return frozenset()
-        found = [room((each.names,)).words or frozenset() for each in self.cell.some]
+        found = [room((each.names,), self.formulas.work).words or frozenset() for each in self.cell.some]
         if self.cell.demands:
             classes = [
-                room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))
+                room((strings,), self.formulas.work).words or frozenset()
+                for strings, _ in self._classes(frozenset(listed))
             ]
             found += [words for words in classes if len(words) <= MOST_OPTIONS]
         return frozenset().union(*found)
@@ -93,8 +94,8 @@ class Members:
     def _free(self, strings: Strings) -> Expr:
         """The texts of names that are not listed."""
         if not self.writer.distinct:
-            return strings.json()
-        found = fresh_text((strings,))
+            return strings.json(self.formulas.work)
+        found = fresh_text((strings,), self.formulas.work)
         self.distinct |= found is not EMPTY
         return found
 
@@ -103,7 +104,7 @@ class Members:
         that may have no value."""
         supply, exact = 0, True
         for strings, held in classes:
-            count = room((strings,)).count if self.writer.distinct else MANY
+            count = room((strings,), self.formulas.work).count if self.writer.distinct else MANY
             held_by_some = self._has_value(held)
             if held_by_some is False or count == 0:
                 continue
@@ -119,7 +120,7 @@ class Members:
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
         some = (
             any((shape.null, shape.true, shape.false, not shape.numbers.is_empty()))
-            or any(cell.json() is not EMPTY for cell in shape.strings)
+            or any(cell.json(self.formulas.work) is not EMPTY for cell in shape.strings)
             or any(cell.low == 0 for cell in shape.arrays)
             or any(cell.low == 0 for cell in shape.objects)
         )
@@ -139,20 +140,21 @@ class Members:
 
     def _split(self, names: _Class, demand: Named) -> list[_Class]:
         strings, formula = names
+        work = self.formulas.work
         both = self.formulas.all_of((formula, demand.formula))
         if both is formula:
             return [names]
-        outside = schema_strings.meet((strings,), schema_strings.invert((demand.names,)))
+        outside = schema_strings.meet((strings,), schema_strings.invert((demand.names,), work), work)
         disjoint: list[_Class] = []
         taken: list[Strings] = []
         for each in outside:
             fresh: schema_strings.StringSet = (each,)
             for other in taken:
-                fresh = schema_strings.meet(fresh, schema_strings.invert((other,)))
+                fresh = schema_strings.meet(fresh, schema_strings.invert((other,), work), work)
             disjoint += [(one, formula) for one in fresh]
             taken.append(each)
         if both is not NONE:
-            disjoint += [(one, both) for one in schema_strings.meet((strings,), (demand.names,))]
+            disjoint += [(one, both) for one in schema_strings.meet((strings,), (demand.names,), work)]
         return disjoint
 
     def _choices(self, cell: Object, values: dict[str, Formula]) -> list[tuple[dict[str, Formula], _Groups]]:
@@ -240,9 +242,9 @@ class Members:
             formula = self.formulas.all_of((held, *(each.formula for each in group)))
             names: schema_strings.StringSet = (strings,)
             for each in group:
-                names = schema_strings.meet(names, (each.names,))
+                names = schema_strings.meet(names, (each.names,), self.formulas.work)
             if formula is not NONE:
-                if distinct and any(room((one,)).count not in (0, MANY) for one in names):
+                if distinct and any(room((one,), self.formulas.work).count not in (0, MANY) for one in names):
                     raise UnsupportedSchemaError(
                         self.cell.where,
                         f"a member must be there out of more than {MOST_LISTED} names, but finitely many, that other "

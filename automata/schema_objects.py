@@ -72,10 +72,10 @@ ObjectSet = tuple[Object, ...]
 EVERY_OBJECT: ObjectSet = (Object(),)
 
 
-def cell(made: Object) -> ObjectSet:
+def cell(made: Object, formulas: Formulas) -> ObjectSet:
     """The cell in normal form; none if it is plainly empty."""
     some = tuple(dict.fromkeys(made.some)) if made.some else ()
-    if some and any(each.formula is NONE or each.names.is_empty() for each in some):
+    if some and any(each.formula is NONE or each.names.is_empty(formulas.work) for each in some):
         return ()
     demands, barred = made.demands, []
     if demands:
@@ -99,6 +99,7 @@ def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
     listed = dict(left.listed)
     for name, formula in right.listed:
         listed[name] = formulas.both(listed[name], formula) if name in listed else formula
+    formulas.work.tick(2 + (len(listed) + len(left.demands) + len(right.demands)) // 4)
     highs = [high for high in (left.high, right.high) if high is not None]
     return cell(
         Object(
@@ -109,7 +110,8 @@ def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:
             max(left.low, right.low),
             min(highs, default=None),
             left.where,
-        )
+        ),
+        formulas,
     )
 
 
@@ -138,7 +140,7 @@ def invert_cell(made: Object, formulas: Formulas) -> ObjectSet:
         found.append(Object(order, high=made.low - 1, where=made.where))
     if made.high is not None:
         found.append(Object(order, low=made.high + 1, where=made.where))
-    return tuple(one for made in found for one in cell(made))
+    return tuple(one for made in found for one in cell(made, formulas))
 
 
 def of_members(members: dict[str, Formula]) -> Object:

@@ -41,13 +41,12 @@ Plain = Expr | tuple[Hashable, Callable[[], Expr]]
 
 
 class PlainSchemas:
-    """Finds and writes the plain schemas of one ``Writer``."""
+    """Finds and writes the plain schemas of one ``Writer``, which it is told each time: held, it would be a cycle."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self) -> None:
         self._scalars: dict[str | tuple[str, ...], Formula] = {}
 
-    def text(self, place: Place) -> Plain | None:
+    def text(self, writer: Writer, place: Place) -> Plain | None:
         """What a sub-schema allows; ``None`` if it is not plain."""
         value = place.value
         if (
@@ -61,10 +60,10 @@ class PlainSchemas:
         types = value.get("type")
         if "type" not in keywords:
             if keywords == {"enum"}:
-                return self._scalar(place, keywords, ("string",))
+                return self._scalar(writer, place, keywords, ("string",))
             if keywords <= _OF_OBJECTS:
-                return self._object(place, None, value)
-            return self._array(place, None, value) if keywords <= _OF_ARRAYS else None
+                return self._object(writer, place, None, value)
+            return self._array(writer, place, None, value) if keywords <= _OF_ARRAYS else None
         if types.__class__ is str:
             types = (types,)
         elif types.__class__ is list:
@@ -73,79 +72,71 @@ class PlainSchemas:
             return None
         parts = [each for each in types if each not in SCALARS]
         if not parts:
-            return self._scalar(place, keywords, types)
+            return self._scalar(writer, place, keywords, types)
         if parts == ["object"] and keywords <= _OF_OBJECTS:
-            return self._object(place, types, value)
+            return self._object(writer, place, types, value)
         if parts == ["array"] and keywords <= _OF_ARRAYS:
-            return self._array(place, types, value)
+            return self._array(writer, place, types, value)
         return None
 
-    def _scalar(self, place: Place, keywords: set[str], types: tuple[str, ...]) -> Plain | None:
+    def _scalar(
+        self, writer: Writer, place: Place, keywords: set[str], types: tuple[str, ...]
+    ) -> Plain | None:
         if keywords == _TYPE:
-            return self._writer.scalars(typed(types), place.where())
+            return writer.scalars(typed(types), place.where())
         if not keywords <= _OF_WORDS or "string" not in types:
             return None
         listed = place.value["enum"]
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
             return None
         cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()
-        return cells[0].json() if cells else None
+        return cells[0].json(writer.work) if cells else None
 
-    def _object(self, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
+    def _object(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         properties, names = value.get("properties", {}), value.get("required", [])
         others = value.get("additionalProperties", True)
         if others.__class__ not in _SCHEMA or not are_members(properties, names):
             return None
         listed = {
-            name: self._entered(place, schema, "properties", name) for name, schema in properties.items()
+            name: self._entered(writer, place, schema, "properties", name)
+            for name, schema in properties.items()
         }
-        held = self._entered(place, others, "additionalProperties")
+        held = self._entered(writer, place, others, "additionalProperties")
         required = frozenset(names)
         if any(listed.get(name, held) is NONE or has_surrogate(name) for name in required):
             return None
         if types is None and held is ANY and not listed and not required:
             return None
         key = (tuple(listed.items()), required, held, types)
-        writer = self._writer
 
         def make() -> Expr:
             text = Members(writer, Object(where=place.where())).plain(listed, required, held)
-            return self._among(types, text)
+            return _among(writer, types, text)
 
         return key, make
 
-    def _array(self, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
+    def _array(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         for name in ("items", "minItems", "maxItems"):
             if name in value and not KEYWORDS[name][2][0](value[name], place.draft):
                 return None
         items = value.get("items", True)
         if items.__class__ not in _SCHEMA:
             return None
-        rest = self._entered(place, items, "items")
+        rest = self._entered(writer, place, items, "items")
         low, high = bounds(place, value, "minItems", "maxItems")
         if rest is NONE or high == 0 or (high is not None and low > high):
             return None
         if types is None and rest is ANY and not low and high is None:
             return None
-        writer = self._writer
 
         def make() -> Expr:
-            return self._among(types, Items(writer, Array((), rest, low, high)).texts(), arrays=True)
+            return _among(writer, types, Items(writer, Array((), rest, low, high)).texts(), arrays=True)
 
         return (rest, low, high, types), make
 
-    def _among(self, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
-        """``text``, of arrays or else objects, beside the texts of all other values of these types."""
-        if types is not None:
-            return text if len(types) == 1 else union(self._writer.scalars(typed(types), ""), text)
-        scalars = self._writer.scalars(EVERY, "")
-        if arrays:
-            return union(scalars, text, Members(self._writer, Object()).texts())
-        return union(scalars, Items(self._writer, Array()).texts(), text)
-
-    def _entered(self, place: Place, schema: Any, *tokens: str) -> Formula:
+    def _entered(self, writer: Writer, place: Place, schema: Any, *tokens: str) -> Formula:
         """``Meaning.entered`` of a part. Those that are nothing but a scalar type are one formula each."""
-        meaning = self._writer.meaning
+        meaning = writer.meaning
         if schema.__class__ is bool:
             return ANY if schema else NONE
         only = only_keyword(schema, KEYWORDS) if schema.__class__ is dict else None
@@ -163,6 +154,16 @@ class PlainSchemas:
                 if known is not None:
                     return known
         return meaning.entered(place.below(schema, *tokens))
+
+
+def _among(writer: Writer, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
+    """``text``, of arrays or else objects, beside the texts of all other values of these types."""
+    if types is not None:
+        return text if len(types) == 1 else union(writer.scalars(typed(types), ""), text)
+    scalars = writer.scalars(EVERY, "")
+    if arrays:
+        return union(scalars, text, Members(writer, Object()).texts())
+    return union(scalars, Items(writer, Array()).texts(), text)
 
 
 def plain_key(shape: Shape) -> Hashable | None:

@@ -86,7 +86,7 @@ class Algebra:
             left.true and right.true,
             left.false and right.false,
             _meet_numbers(left.numbers, right.numbers),
-            schema_strings.meet(left.strings, right.strings),
+            schema_strings.meet(left.strings, right.strings, self.formulas.work),
             self._meet_arrays(left.arrays, right.arrays, where),
             self._meet_objects(left.objects, right.objects, where),
             left.exact and right.exact,
@@ -101,7 +101,7 @@ class Algebra:
             or not _meet_numbers(left.numbers, right.numbers).is_empty()
             or self._share(left.arrays, right.arrays, EVERY_ARRAY, schema_arrays.meet_cells)
             or self._share(left.objects, right.objects, EVERY_OBJECT, schema_objects.meet_cells)
-            or schema_strings.meet(left.strings, right.strings)  # the last: it may search
+            or schema_strings.meet(left.strings, right.strings, self.formulas.work)  # the last: it may search
         )
 
     def _share(
@@ -114,8 +114,10 @@ class Algebra:
         """Whether a cell of one and a cell of the other may share a member."""
         if not left or not right or every in (left, right):
             return bool(left and right)
-        pairs = product(left, right)
-        return any(self.alive(cell) for one, other in pairs for cell in meet_cells(one, other, self.formulas))
+        for one, other in product(left, right):
+            if any(self.alive(cell) for cell in meet_cells(one, other, self.formulas)):
+                return True
+        return False
 
     def join(self, shapes: list[Shape], where: str) -> Shape:
         """Values in any of them."""
@@ -124,20 +126,21 @@ class Algebra:
         numbers = NO_NUMBER
         for shape in shapes:
             if not shape.numbers.is_empty():
+                self.formulas.work.tick(1 + len(numbers.cuts) // 8)
                 numbers = shape.numbers if numbers.is_empty() else numbers | shape.numbers
         return Shape(
             any(shape.null for shape in shapes),
             any(shape.true for shape in shapes),
             any(shape.false for shape in shapes),
             numbers,
-            schema_strings.join(*(shape.strings for shape in shapes)),
+            schema_strings.join([shape.strings for shape in shapes], self.formulas.work),
             _union([shape.arrays for shape in shapes], EVERY_ARRAY, where),
             _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
             all(shape.exact for shape in shapes),
         )
 
-    def invert(self, shape: Shape, where: str) -> Shape:
-        """All other values. UnsupportedSchemaError where that is out of reach."""
+    def check_complement(self, shape: Shape, where: str) -> None:
+        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings."""
         if not shape.exact:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
@@ -145,6 +148,10 @@ class Algebra:
         partial = schema_strings.partial_reason(shape.strings)
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
+
+    def invert(self, shape: Shape, where: str) -> Shape:
+        """All other values. UnsupportedSchemaError where that is out of reach."""
+        self.check_complement(shape, where)
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
         for array in shape.arrays:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
@@ -155,7 +162,7 @@ class Algebra:
             not shape.true,
             not shape.false,
             ~shape.numbers,
-            schema_strings.invert(shape.strings),
+            schema_strings.invert(shape.strings, self.formulas.work),
             arrays,
             objects,
         )

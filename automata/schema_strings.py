@@ -10,7 +10,7 @@ Lone surrogates in words are dropped: no UTF-8 text holds one (``json_strings``)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -19,12 +19,16 @@ from tokenfst.automata.expression import EMPTY, Expr, complement, intersect, uni
 from tokenfst.automata.json_strings import json_literal, json_literals, json_string, json_string_of_length
 from tokenfst.automata.known_words import has_a_word, has_word
 from tokenfst.automata.language import Language
+from tokenfst.automata.recent import Recent
+from tokenfst.automata.schema_work import Work
 from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
-from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded
 
-_GLANCE = Budget(states=2_000, seconds=1.0)
-"""What a question whether languages overlap may cost before it is left open."""
+_MOST_PAIRS = 16
+"""So many pairs of cells are met one by one; cells that would make more are one language first."""
+_MOST_SINGLE = 256
+"""The same where one side is a single cell, so that nothing multiplies."""
+_HOLDS = 8
+"""So many words are looked up in a step."""
 _FEW = 64
 """Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
 
@@ -66,18 +70,13 @@ class Strings:
         """Whether the cell plainly has every text."""
         return self == _EVERY
 
-    def is_empty(self) -> bool:
+    def is_empty(self, work: Work) -> bool:
         """Whether the cell surely has no text; decided by a search that may leave it open."""
         if self.values is not None:
             return not self.values
         if self.high is not None and self.high < self.low:
             return True
-        if len(self.parts) < 2:
-            return False
-        try:
-            return self.content().with_budget(_GLANCE).is_empty()
-        except BudgetExceeded:
-            return False
+        return len(self.parts) > 1 and work.is_plainly_empty(self.content, len(self.parts))
 
     def content(self) -> Language:
         """The texts themselves, in UTF-8."""
@@ -90,12 +89,12 @@ class Strings:
             language = language - Language.union_of(Language.literal(word) for word in sorted(self.excluded))
         return language
 
-    def json(self) -> Expr:
+    def json(self, work: Work) -> Expr:
         """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
-        expression."""
-        return _json(self)
+        expression. BudgetExceeded."""
+        return _texts.get(self, lambda: self._json(work))
 
-    def _json(self) -> Expr:
+    def _json(self, work: Work) -> Expr:
         if self.values is not None:
             return json_literals(sorted(self.values))
         if not self.parts:
@@ -106,8 +105,11 @@ class Strings:
                 text = intersect(
                     text, complement(union(*map(spelled, words)) if few else json_literals(words))
                 )
+                if self.high == 0 and "" in self.excluded:
+                    return EMPTY
+            has_a_word(text)  # more texts than are excluded
             return text
-        return _json_of(self.content())
+        return _json_of(self.content(), work)
 
     @property
     def _bounded(self) -> bool:
@@ -134,20 +136,13 @@ def spelled(text: str) -> Expr:
     return json_literal(text)
 
 
-@lru_cache(maxsize=512)
-def _json(cell: Strings) -> Expr:
-    if cell.values is None and not cell.parts:
-        if cell.high == 0 and "" in cell.excluded:
-            return EMPTY
-        has_a_word(made := cell._json())  # more texts than are excluded
-        return made
-    return cell._json()
+_texts: Recent[Strings, Expr] = Recent(512)
 
 
-def _json_of(content: Language) -> Expr:
+def _json_of(content: Language, work: Work) -> Expr:
     """All JSON texts of a language of texts; EMPTY if there are none, which is found out before characters are
     spelled: that makes the search longer."""
-    if not has_word(content.expr, content.budget):
+    if not has_word(content.expr, work.left()):
         return EMPTY
     made = json_string(content).expr
     has_a_word(made)
@@ -175,33 +170,52 @@ def lengths(low: int, high: int | None) -> StringSet:
     return (Strings(low=low, high=high),) if high is None or low <= high else NO_STRING
 
 
-def meet(left: StringSet, right: StringSet) -> StringSet:
+def meet(left: StringSet, right: StringSet, work: Work) -> StringSet:
     """Texts in both."""
     if left is EVERY_STRING or left == EVERY_STRING:
         return right
     if right is EVERY_STRING or right == EVERY_STRING:
         return left
-    found = (_meet(one, other) for one in left for other in right)
-    return join(*((cell,) for cell in found if not cell.is_empty()))
+    pairs = len(left) * len(right)
+    if pairs > _MOST_PAIRS and (pairs > _MOST_SINGLE or min(len(left), len(right)) > 1):
+        left, right = _gathered(left), _gathered(right)
+    found: list[StringSet] = []
+    for one in left:
+        for other in right:
+            cell = _meet(one, other, work)
+            if not cell.is_empty(work):
+                found.append((cell,))
+    return join(found, work)
 
 
-def join(*sets: StringSet) -> StringSet:
+def join(sets: Iterable[StringSet], work: Work) -> StringSet:
     """Texts in any of them."""
     cells = dict.fromkeys(cell for cells in sets for cell in cells)
     if _EVERY in cells:
         return EVERY_STRING
     listed: frozenset[str] = frozenset().union(*(cell.values for cell in cells if cell.values is not None))
     others = tuple(cell for cell in cells if cell.values is None)
+    work.tick(1 + len(listed) * len(others) // _HOLDS)
     rest = frozenset(word for word in listed if not any(cell.holds(word) for cell in others))
     return (*((Strings(values=rest),) if rest else ()), *others)
 
 
-def invert(cells: StringSet) -> StringSet:
+def invert(cells: StringSet, work: Work) -> StringSet:
     """All other texts. The caller has made sure that no part is partial (``partial_reason``)."""
     result = EVERY_STRING
     for cell in cells:
-        result = meet(result, _inverse(cell))
+        result = meet(result, _inverse(cell, work), work)
     return result
+
+
+def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
+    """Texts in one of the sets and in no other. No part may be partial. Linear: of the sets so far, what is in one and
+    what is in any are two languages."""
+    once = some = NO_STRING
+    for cells in sets:
+        once = join((meet(once, invert(cells, work), work), meet(cells, invert(some, work), work)), work)
+        once, some = _gathered(once), _gathered(join((some, cells), work))
+    return once
 
 
 def partial_reason(cells: StringSet) -> str:
@@ -216,20 +230,33 @@ def subset_of_words(cells: StringSet) -> frozenset[str] | None:
     return frozenset().union(*(cell.values or () for cell in cells))
 
 
-def _inverse(cell: Strings) -> StringSet:
+def _gathered(cells: StringSet) -> StringSet:
+    """The same texts, all that are not listed as one language: as many cells as it may have, the engine works out what
+    they have in common where it walks."""
+    others = [cell for cell in cells if cell.values is None]
+    if len(others) < 2:
+        return cells
+    language = Language.union_of(cell.content() for cell in others)
+    listed = [cell for cell in cells if cell.values is not None]
+    return (*listed, *within(language, partial_reason(tuple(others))))
+
+
+def _inverse(cell: Strings, work: Work) -> StringSet:
     if cell.values is not None:
         return (Strings(excluded=cell.values),)
     parts = [(Strings(parts=(Part(part.language, not part.positive),)),) for part in cell.parts]
     short = [(Strings(high=cell.low - 1),)] if cell.low else []
     long = [(Strings(low=cell.high + 1),)] if cell.high is not None and cell.high < MAX_LENGTH else []
-    return join(*parts, *short, *long, words(cell.excluded))
+    return join((*parts, *short, *long, words(cell.excluded)), work)
 
 
-def _meet(left: Strings, right: Strings) -> Strings:
+def _meet(left: Strings, right: Strings, work: Work) -> Strings:
+    if left.values is None and right.values is not None:
+        left, right = right, left
     if left.values is not None:
+        work.tick(1 + len(left.values) * (1 + len(right.parts)) // _HOLDS)
         return Strings(values=frozenset(filter(right.holds, left.values)))
-    if right.values is not None:
-        return Strings(values=frozenset(filter(left.holds, right.values)))
+    work.tick()
     parts = tuple(dict.fromkeys((*left.parts, *right.parts)))
     signs = {(id(part.language), part.positive) for part in parts}
     if any((language, not positive) in signs for language, positive in signs):

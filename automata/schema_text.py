@@ -10,7 +10,6 @@ also with exponents, by the rule there.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +28,6 @@ from tokenfst.automata.schema_plain import PlainSchemas, plain_key
 from tokenfst.automata.schema_shape import EVERY, Shape
 from tokenfst.automata.schema_source import Place
 from tokenfst.automata.schema_strings import EVERY_STRING, any_string, spelled
-from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
 START = "value"
@@ -60,7 +58,6 @@ class Writer:
         self,
         meaning: Meaning,
         layout: Layout,
-        budget: Budget,
         *,
         fractions: bool,
         any_order: bool,
@@ -68,7 +65,7 @@ class Writer:
     ) -> None:
         """``fractions``: whether 1.0 is an integer, which in draft-04 it is not. ``any_order``: whether members come
         in any order. ``distinct``: whether names that no schema lists must differ."""
-        self.meaning, self.layout, self.budget = meaning, layout, budget
+        self.meaning, self.layout, self.work = meaning, layout, meaning.formulas.work
         self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
         self._known: dict[Formula, Expr] = {NONE: EMPTY}
@@ -79,22 +76,27 @@ class Writer:
         self._members: dict[tuple[str, Formula], Expr] = {}
         self._later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
         """Of members, how they stand after a comma: where they need not be there, and where they must."""
-        self._plain = None if meaning.relaxes or any_order else PlainSchemas(self)
+        self._plain = None if meaning.relaxes or any_order else PlainSchemas()
         self._waiting: list[tuple[str, Callable[[], Expr]]] = []
         self._names: set[str] = {START}
+        self._taken: dict[str, int] = {}
+        """Of names that were taken, the last number behind one."""
         self._states: set[str] = set()
-        self._deadline = time.monotonic() + budget.seconds
 
     def write(self, root: Formula) -> Rules:
-        """The rules of a formula. UnsupportedSchemaError; BudgetExceeded("states" or "seconds")."""
-        start = self.value(root)
-        while self._waiting:
-            name, make = self._waiting.pop()
-            if len(self._bodies) >= self.budget.states:
-                raise BudgetExceeded("states", self.budget.states, f"the rule {name!r}")
-            if time.monotonic() > self._deadline:
-                raise BudgetExceeded("seconds", self.budget.seconds, f"the rule {name!r}")
-            self._bodies[name] = make()
+        """The rules of a formula. UnsupportedSchemaError; BudgetExceeded."""
+        work = self.work
+        try:
+            start = self.value(root)
+            while self._waiting:
+                name, make = self._waiting.pop()
+                work.place = f"the rule {name!r}"
+                work.tick()
+                if len(self._bodies) >= work.budget.states:
+                    raise work.exceeded("states")
+                self._bodies[name] = make()
+        finally:
+            self._waiting.clear()  # each of them holds this writer
         return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
@@ -128,9 +130,10 @@ class Writer:
         return call(unique)
 
     def _new(self, name: str, make: Callable[[], Expr]) -> str:
-        unique, number = name, 2
+        unique = name
         while unique in self._names:
-            unique, number = f"{name}~{number}", number + 1
+            self._taken[name] = number = self._taken.get(name, 1) + 1
+            unique = f"{name}~{number}"
         self._names.add(unique)
         self._waiting.append((unique, make))
         return unique
@@ -150,7 +153,7 @@ class Writer:
         if formula is ANY:
             return self._call(ANY_RULE, lambda: ANY_RULE, self._any)
         if self._plain is not None and isinstance(formula.atom, Place):
-            plain = self._plain.text(formula.atom)
+            plain = self._plain.text(self, formula.atom)
             if isinstance(plain, Expr):
                 return plain
             if plain is not None:
@@ -186,7 +189,9 @@ class Writer:
         ]
         if not shape.numbers.is_empty():
             parts.append(self._numbers(shape.numbers, where))
-        parts += [any_string() if shape.strings == EVERY_STRING else cell.json() for cell in shape.strings]
+        parts += [
+            any_string() if shape.strings == EVERY_STRING else cell.json(self.work) for cell in shape.strings
+        ]
         return union(*parts)
 
     def _numbers(self, numbers: NumberSet, where: str) -> Expr:

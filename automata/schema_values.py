@@ -20,6 +20,7 @@ from tokenfst.automata.schema_objects import of_members
 from tokenfst.automata.schema_shape import NO_NUMBER, Shape
 
 _DEEPEST = 200
+_PLAIN = 1 << 53
 
 
 class NotJsonError(ValueError):
@@ -41,6 +42,8 @@ def freeze(value: Any, depth: int = 0) -> Hashable:
     a nesting that is out of reach."""
     if value is None or isinstance(value, bool):
         return repr(value)
+    if value.__class__ is int and -_PLAIN < value < _PLAIN:
+        return value  # equal to the fraction of the same value, and has the same hash
     if isinstance(value, int | float | Decimal | Fraction):
         if not is_finite(value):
             raise NotJsonError(f"{value} is no JSON number")

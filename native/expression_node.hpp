@@ -3,6 +3,9 @@
 // Front ends make thousands of nodes for one schema, and a program reads each of them. As instances of a Python class they
 // cost more than all that is said of them; so the class's base is here, and the three operators that make most nodes.
 // `Expr` is registered once, when its module is imported (`begin_nodes`).
+//
+// Only a VARIABLE leads back to itself; a node's value holds no nodes. So the garbage collector is told of VARIABLEs and of what
+// holds one, as it is of tuples that hold what it tracks: there are too many others, and going through them makes pauses.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -40,6 +43,29 @@ inline PyObject *empty = nullptr, *epsilon = nullptr, *nothing = nullptr;  // th
 
 inline bool is_node(PyObject* each) { return Py_TYPE(each) == node_type; }
 
+// A tuple without anything that is tracked need not be: what the collector itself finds out, later.
+inline bool untrack_tuple(PyObject* tuple) {
+  if (!PyTuple_CheckExact(tuple)) return false;
+  for (Py_ssize_t k = 0, count = PyTuple_Size(tuple); k < count; ++k) {
+    if (PyObject_GC_IsTracked(PyTuple_GetItem(tuple, k))) return false;
+  }
+  PyObject_GC_UnTrack(tuple);
+  return true;
+}
+
+// Tells the garbage collector of a node, or not, once its fields are set.
+inline void settle_tracking(ExprNode* node) {
+  auto* const object = reinterpret_cast<PyObject*>(node);
+  untrack_tuple(node->value);
+  const bool tracked = !untrack_tuple(node->args) || static_cast<Op>(node->code) == Op::Variable;
+  if (tracked == static_cast<bool>(PyObject_GC_IsTracked(object))) return;
+  if (tracked) {
+    PyObject_GC_Track(object);
+  } else {
+    PyObject_GC_UnTrack(object);
+  }
+}
+
 // A new reference to a node, or null with an error. Takes over the reference to `args`.
 inline PyObject* make(Op op, PyObject* args, PyObject* value, long long size, bool nullable) {
   PyObject* const made = PyType_GenericAlloc(node_type, 0);
@@ -55,6 +81,7 @@ inline PyObject* make(Op op, PyObject* args, PyObject* value, long long size, bo
   node->size = size;
   node->nullable = nullable;
   node->code = static_cast<int8_t>(op);
+  settle_tracking(node);
   return made;
 }
 
@@ -168,6 +195,7 @@ inline int init(PyObject* self, PyObject* args, PyObject* kwargs) {
   node->size = size;
   node->nullable = static_cast<char>(nullable);
   node->code = static_cast<int8_t>(code);
+  settle_tracking(node);
   return 0;
 }
 

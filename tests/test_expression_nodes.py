@@ -110,3 +110,25 @@ def test_recursion_is_collected() -> None:
     gc.collect()
     assert seen() is None
     assert sum(isinstance(each, Expr) for each in gc.get_objects()) < count
+
+
+def tracked(*nodes: Expr) -> list[bool]:
+    return [gc.is_tracked(node) for node in nodes]
+
+
+def test_the_collector_knows_recursions_only() -> None:
+    """A collection goes through all that it knows, and expressions have very many nodes."""
+    part = concat(literal(b"a"), repeat(byte_set(6), 0, 3))
+    nodes = [part, union(part, complement(part)), call("rule"), Expr(Op.CONCAT, (part, EPSILON))]
+    assert tracked(*nodes) == [False] * len(nodes)
+    assert not any(gc.is_tracked(node.args) for node in nodes)
+    around: list[Expr] = []
+
+    def body(variable: Expr) -> Expr:
+        around.append(union(EPSILON, concat(part, variable)))
+        return around[0]
+
+    variable = recursive(body)
+    assert tracked(variable, around[0], union(part, variable), complement(variable)) == [True] * 4
+    again = pickle.loads(pickle.dumps((around[0], part)))
+    assert tracked(*again) == [True, False]

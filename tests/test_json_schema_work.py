@@ -1,0 +1,130 @@
+"""What reading a schema costs: steps that are counted, the clock of its budget, and nothing left for the collector."""
+
+import gc
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import tokenfst
+from tokenfst import Budget, errors
+from tokenfst.automata import schema_strings
+from tokenfst.automata.recent import Recent
+from tokenfst.automata.schema_work import Work
+
+_PATTERNS = [
+    {"anyOf": [{"pattern": f"{chr(97 + i)}{j}.*{chr(97 + i * 7 % 26)}"} for j in range(4)]} for i in range(5)
+]
+_DEEP: dict[str, Any] = {"type": "string", "pattern": "a"}
+for _i in range(10):
+    _DEEP = {"not": {"allOf": [_DEEP, {"not": {"type": "string", "pattern": f"b{_i}.*c"}}]}}
+SLOW: dict[str, Any] = {
+    "alternatives of patterns": {"type": "string", "allOf": _PATTERNS},
+    "many patterns of which one holds": {
+        "type": "string",
+        "oneOf": [{"pattern": f"{chr(97 + i % 26)}{i}"} for i in range(80)],
+    },
+    "nested complements": _DEEP,
+    "constants": {"enum": [{"a": i, "b": [i] * 10} for i in range(8_000)]},
+    "kinds of objects": {
+        "allOf": [
+            {"anyOf": [{"properties": {f"{i}{j}": {"minLength": j}}, "required": [f"{i}"]} for j in range(9)]}
+            for i in range(9)
+        ]
+    },
+    "kinds of items": {
+        "items": {"type": "string"},
+        "allOf": [{"contains": {"enum": [f"a{i}", f"b{i}"]}} for i in range(9)],
+    },
+    "kinds of items that overlap": {
+        "items": {"type": "object"},
+        "allOf": [{"contains": {"required": [f"a{i}"]}} for i in range(9)],
+    },
+    "names in many classes": {
+        "patternProperties": {f"{chr(97 + i)}.*{i}": {"minLength": i} for i in range(40)}
+    },
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_slow_schemas_end(name: str) -> None:
+    """Within steps that take about a second; here ten times as long is granted, as CPU time."""
+    begin = time.process_time()
+    try:
+        tokenfst.json_schema(SLOW[name])
+    except errors.BudgetExceeded as error:
+        assert error.resource == "positions" and "#" in error.where
+    except errors.UnsupportedSchemaError:
+        pass
+    assert time.process_time() - begin < 15
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_seconds_are_seen(name: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(errors.BudgetExceeded, match=r"0\.001 seconds; it grew in .*#"):
+        tokenfst.json_schema(SLOW[name], budget=Budget(seconds=0.001))
+    assert time.process_time() - begin < 1.5  # reading the first part, on a machine with much else to do
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_result_depends_on_the_clock(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which the clock goes a thousand times as fast gives the same result."""
+
+    def outcome() -> object:
+        monkeypatch.setattr(schema_strings, "_texts", Recent(512))
+        try:
+            return bytes(tokenfst.json_schema(SLOW[name], budget=Budget(seconds=1e9)).program().code)
+        except (errors.BudgetExceeded, errors.UnsupportedSchemaError) as error:
+            return str(error)
+
+    expected = outcome()
+    real = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: 1000 * real())
+    assert outcome() == expected
+
+
+def test_steps_are_counted() -> None:
+    work = Work(Budget(positions=640))
+    work.place = "#/here"
+    for _ in range(10):
+        work.tick()
+    with pytest.raises(errors.BudgetExceeded, match="640 positions; it grew in #/here"):
+        work.tick()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {
+            "type": "object",
+            "properties": {"a": {"type": ["string", "object"]}, "b": {"items": {"$ref": "#"}}},
+        },
+        {
+            "anyOf": [{"minProperties": 2}, {"not": {"required": ["a"]}}, {"pattern": "a+"}],
+            "maxProperties": 9,
+        },
+        {"type": "array", "contains": {"type": "string"}, "maxContains": 3, "items": {"$ref": "#"}},
+        {"allOf": [{"contains": {"enum": [f"a{i}", 1]}} for i in range(4)], "items": {"enum": ["a0", 1, 2]}},
+        {"properties": {"a": {"items": {"type": "object"}}, "b": {"uniqueItems": True}}},
+        {"properties": {"a": {"type": "object", "properties": {"b": {"pattern": "("}}}, "b": {"items": {}}}},
+        {"type": "integer", "enum": ["a"]},
+    ],
+    ids=lambda schema: next(iter(schema)),
+)
+def test_nothing_is_left_for_the_collector(schema: dict[str, Any]) -> None:
+    """Neither by a schema that is made nor by one that is refused: what a schema took is freed with it."""
+
+    def make() -> None:
+        with suppress(errors.ConstraintError):
+            tokenfst.json_schema(schema)
+
+    make()  # what is made once
+    gc.collect()
+    gc.disable()
+    try:
+        make()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
