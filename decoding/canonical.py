@@ -25,11 +25,6 @@ some ms to seconds for each new pair of states. Rejected: masks of what is allow
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-import time
-=======
-import threading
->>>>>>> algebra
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,13 +92,9 @@ class CanonicalAutomaton:
                 'which no finite automaton remembers: make the schema with repeated_names="allow"'
             )
         self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary, split_pattern)
-<<<<<<< HEAD
         self._lock = fork_safe_lock()
-=======
-        self._lock = threading.RLock()
         self._where = f"the search for canonical token sequences of {self.source}"
         self.deadline = Deadline(budget, self._where)
->>>>>>> algebra
         self._words = (len(self.vocabulary) + 31) // 32
         self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
         self._arcs: OrderedDict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = OrderedDict()
