@@ -42,10 +42,10 @@ class CanonicalLengths:
     def distance(self, node: Node) -> int:
         """The least number of tokens that complete a live node."""
         most = int(self._automaton.native.distance(node.state))
-        deadline, tried = time.monotonic() + self._automaton.budget.seconds, 0
+        tried = 0
         while not self.is_within(node, most):
             tried += 1  # without end only where an artifact says false distances
-            self._automaton.check(tried, deadline)
+            self._automaton.check(tried)
             most = max(most + 1, self._not_enough.get(node, 0))
         return self._enough[node][0]
 
