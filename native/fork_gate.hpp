@@ -42,7 +42,7 @@ class ForkGate {
     static ForkGate& made = *new ForkGate;  // never destroyed: threads may outlive whatever runs at the end of a process
     return made;
   }
-  // How often this process was forked off from another.
+  // 1, and one more for each fork that led to this process.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
   static Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
