@@ -42,7 +42,7 @@ class ForkGate {
     static ForkGate& made = *new ForkGate;  // never destroyed: threads may outlive whatever runs at the end of a process
     return made;
   }
-  // How often this process was forked off from another.
+  // 1, and one more for each fork that led to this process.
   static uint32_t generation() { return generation_.load(std::memory_order_relaxed); }
 
   static Thread& this_thread() { return this_thread_ ? *this_thread_ : register_thread(); }
@@ -123,15 +123,14 @@ class ForkGate {
 class Mutex {
  public:
   void lock() {
-    ForkGate::Thread& thread = ForkGate::instance().enter();
-    const uint32_t held_in = held_in_.load(std::memory_order_relaxed);
-    if (held_in != 0 && held_in != ForkGate::generation()) {
-      ForkGate::leave(thread);
-      throw Error(Fault::Constraint, "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again in this process");
-    }
+    ForkGate::Thread& thread = enter();
     mutex_.lock();
-    held_in_.store(ForkGate::generation(), std::memory_order_relaxed);
-    holder_ = &thread;
+    keep(thread);
+  }
+  bool try_lock() {
+    ForkGate::Thread& thread = enter();
+    if (!mutex_.try_lock()) return ForkGate::leave(thread), false;
+    return keep(thread), true;
   }
   void unlock() {
     ForkGate::Thread& thread = *holder_;
@@ -141,6 +140,18 @@ class Mutex {
   }
 
  private:
+  ForkGate::Thread& enter() const {
+    ForkGate::Thread& thread = ForkGate::instance().enter();
+    const uint32_t held_in = held_in_.load(std::memory_order_relaxed);
+    if (held_in == 0 || held_in == ForkGate::generation()) return thread;
+    ForkGate::leave(thread);
+    throw Error(Fault::Constraint, "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again in this process");
+  }
+  void keep(ForkGate::Thread& thread) {
+    held_in_.store(ForkGate::generation(), std::memory_order_relaxed);
+    holder_ = &thread;
+  }
+
   std::mutex mutex_;
   std::atomic<uint32_t> held_in_{0};  // the generation of the process; 0: free
   ForkGate::Thread* holder_ = nullptr;

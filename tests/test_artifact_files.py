@@ -71,6 +71,40 @@ def test_a_replaced_or_removed_file_stays_as_it_was_loaded(tmp_path: Path) -> No
     assert masks(loaded) == before
 
 
+@pytest.mark.parametrize("change", [b"", b"x" * 40, bytes(100_000)])
+def test_a_file_that_is_changed_in_place(change: bytes, tmp_path: Path) -> None:
+    # Cut short (a mapped one would end the process), and with another content: neither is of consequence.
+    path = tmp_path / "it"
+    first = make(8)
+    first.save(path)
+    loaded = TokenAutomaton.load(path, first.vocabulary)
+    with path.open("r+b") as file:
+        file.write(change)
+        file.truncate()
+    assert masks(loaded) == masks(first)
+    loaded.save(path)
+    assert masks(TokenAutomaton.load(path, first.vocabulary)) == masks(first)
+
+
+@pytest.mark.parametrize("left", [0, 5, 8, 9, 50, 200, -1])
+def test_a_file_that_is_cut_short_while_it_is_read(
+    left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, automaton = tmp_path / "it", make(8)
+    automaton.save(path)
+    size = path.stat().st_size
+    fstat = os.fstat
+
+    def cut(number: int) -> os.stat_result:
+        found = fstat(number)
+        os.truncate(path, left % size)
+        return found
+
+    monkeypatch.setattr(artifact.os, "fstat", cut)
+    with pytest.raises(ArtifactError):
+        artifact.read(path)
+
+
 def test_matchers_keep_the_arrays_alive(tmp_path: Path) -> None:
     first = make(8)
     first.save(tmp_path / "it")

@@ -326,3 +326,26 @@ def test_look_ups_do_not_collide() -> None:
         for owner, place in comb.place.items():
             found = {a: int(comb.values[place + a]) for a in range(10) if comb.owners[place + a] == place}
             assert found == entries[owner]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'root ::= "(" root ")" | "a"',
+        'root ::= "(" root? ")" "!"?',
+        'root ::= "[" root ("," root)* "]" | "1"',
+        'root ::= "(" ("ab" | "a") root ")" | "ab)"',
+    ],
+)
+@pytest.mark.parametrize("longer", [[], [b"))", b"(a", b")!", b"]]", b"1,", b"ab)"]])
+def test_budgets_where_not_every_byte_is_a_token(text: str, longer: list[bytes], make: Any) -> None:
+    """Tokens that take symbols off the stack are in the masks of a budget, as they are in a matcher's."""
+    few = [bytes([sign]) for sign in b"()[]ab1,!" if f"{chr(sign)}" in text]
+    tokens = [*few, *(token for token in longer if all(bytes([sign]) in few for sign in token)), b""]
+    vocabulary = Vocabulary(tokens, len(tokens) - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnspellableWarning)
+        made = [compile(gbnf(text), vocabulary)]
+    rng = random.Random(text)
+    for _ in range(2):
+        walk(rng, make(made, depth=DEPTH), made, vocabulary, 12, 8)

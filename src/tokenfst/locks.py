@@ -20,13 +20,13 @@ import weakref
 LONGEST = 10.0
 """Seconds that a fork waits at most."""
 
-_made: weakref.WeakValueDictionary[int, threading._RLock] = weakref.WeakValueDictionary()
+_made: weakref.WeakValueDictionary[int, threading.RLock] = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 _making = threading.Lock()
-_taken: list[threading._RLock] = []
+_taken: list[threading.RLock] = []
 
 
-def fork_safe_lock() -> threading._RLock:
+def fork_safe_lock() -> threading.RLock:
     """A lock that its thread may take again."""
     lock = threading.RLock()
     with _making:
