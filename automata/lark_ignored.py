@@ -197,7 +197,10 @@ class _Reader:
     def common(
         self, ends: npt.NDArray[np.bool_], sets: Iterable[npt.NDArray[np.bool_]]
     ) -> npt.NDArray[np.bool_]:
-        return np.logical_and.reduce([ends, *sets])
+        found = ends.copy()
+        for each in sets:
+            found &= each
+        return found
 
     def holds(self, large: Expr, small: Expr) -> bool:
         return bool(Language(large, _NAME, self.budget).includes(Language(small, _NAME, self.budget)))

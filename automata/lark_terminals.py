@@ -81,22 +81,25 @@ def with_flags(pattern: str, flags: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Body:
     """Alternatives as patterns, those that are tried first in front; how many characters their words have at least
-    and at most, and how long lark's pattern for all of them is: what it puts alternatives in order by. ``bare``:
-    lark writes no brackets around them, wherever it writes them."""
+    and at most, and how long lark's pattern for all of them is: what it puts alternatives in order by.
+    ``written``: how long it is as a part of others. ``bare``: lark writes no brackets around them, wherever it writes
+    them."""
 
     patterns: list[str]
     low: int
     high: int
     size: int
+    written: int
     bare: bool = False
 
     def repeated(self, low: int, high: int | None, times: str) -> Body:
         """So many times, which are written ``times``."""
         most = MAXREPEAT if high is None else min(self.high * high, MAXREPEAT)
-        return Body([grouped(self.patterns) + times], min(self.low * low, MAXREPEAT), most, self.size + 5)
+        size = self.written + len(times) + 4
+        return Body([grouped(self.patterns) + times], min(self.low * low, MAXREPEAT), most, size, size)
 
 
-EMPTY_BODY = Body([""], 0, 0, 0)
+EMPTY_BODY = Body([""], 0, 0, 0, 0)
 
 
 def in_order(parts: Sequence[Body]) -> Body:
@@ -105,8 +108,8 @@ def in_order(parts: Sequence[Body]) -> Body:
         return parts[0]
     ordered = sorted(parts, key=lambda each: (-each.high, -each.low, -each.size))
     patterns = [pattern for each in ordered for pattern in each.patterns]
-    size = sum(each.size + 1 for each in parts) + 3
-    return Body(patterns, min(each.low for each in parts), max(each.high for each in parts), size)
+    size = sum(each.written + 1 for each in parts) + 3
+    return Body(patterns, min(each.low for each in parts), max(each.high for each in parts), size, size)
 
 
 def one_after_the_other(parts: Sequence[Body]) -> Body:
@@ -115,7 +118,8 @@ def one_after_the_other(parts: Sequence[Body]) -> Body:
         return parts[0]
     text = "".join(grouped(each.patterns) for each in parts)
     low, high = (sum(counts) for counts in zip(*((each.low, each.high) for each in parts), strict=True))
-    return Body([text], min(low, MAXREPEAT), min(high, MAXREPEAT), sum(each.size for each in parts))
+    size = sum(each.written for each in parts)
+    return Body([text], min(low, MAXREPEAT), min(high, MAXREPEAT), size, size)
 
 
 def has_outer_bar(pattern: str) -> bool:
