@@ -8,9 +8,8 @@ A lexer asks ``re.match`` and not ``re.fullmatch``: a word of a terminal is a te
 ``/".*?"/`` ends at the first quotation mark, and ``/a|ab/`` is never "ab" (``leftmost``). Of alternatives that are
 written in Lark's notation, lark tries the longer ones first, and so does ``in_order``.
 
-With look-around, an alternative of a terminal that holds a lazy quantifier matches *as little as possible*: a word of
-which a shorter beginning matches too is not a word. An alternative whose end is greedy as well wants both and is
-refused, and so is every other one of which a shorter match may hide a longer one.
+With look-around, what can be told is whether each word is its own match, or whether ending always comes first; then a
+word of which a shorter beginning matches too is not a word. What is neither is refused.
 """
 
 from __future__ import annotations
@@ -159,10 +158,10 @@ def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget
 
 def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
     """What is not read by ``leftmost``."""
-    if _is_lazy(pattern):
-        return _shortest(pattern)
     if pattern.reserved:
-        return _meaning(pattern, budget)
+        return _shortest(pattern) if _is_lazy(pattern) else _meaning(pattern, budget)
+    if leftmost.is_shortest(pattern, budget or Budget()):
+        return _shortest(pattern)
     raise UnsupportedPatternError(
         "a shorter match may hide a longer one here, and beside look-around or a repetition of what may be empty it "
         "cannot be told where; write longer alternatives first, or as terminals of their own",
@@ -197,31 +196,9 @@ def _is_lazy(pattern: Pattern) -> bool:
 
 
 def _shortest(pattern: Pattern) -> Expr:
+    """The words that begin with no other."""
     whole = expression(pattern)
-    if _ends_greedily(pattern.tree):
-        raise UnsupportedPatternError(
-            "this holds a lazy quantifier, so it matches as little as possible, and a greedy one at its end; "
-            "make them alternatives or terminals of their own",
-            pattern.text,
-            0,
-        )
     return intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))
-
-
-def _ends_greedily(tree: Any) -> bool:
-    ends = [tree]
-    while ends:
-        items = ends.pop().data
-        if not items:
-            continue
-        op, argument = items[-1]
-        if op is MAX_REPEAT:
-            if argument[0] != argument[1]:
-                return True
-            ends.append(argument[2])
-        elif op is BRANCH or op is SUBPATTERN:
-            ends += _inside(op, argument)
-    return False
 
 
 def _inside(op: Any, argument: Any) -> list[Any]:
