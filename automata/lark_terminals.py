@@ -15,7 +15,7 @@ word of which a shorter beginning matches too is not a word. What is neither is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,7 +134,9 @@ def joined(alternatives: list[str]) -> str:
     return alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
 
 
-def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget: Budget | None) -> Expr:
+def expression_of(
+    alternatives: list[str], parsed: MutableMapping[str, Pattern], budget: Budget | None
+) -> Expr:
     """The expression of a terminal's alternatives, of which some are ``parsed`` already. Raises as ``regex`` does."""
     whole = parse_pattern(joined(alternatives), parsed, budget)
     if leftmost.is_orderly(whole):
@@ -174,10 +176,12 @@ def _meaning(pattern: Pattern, budget: Budget | None) -> Expr:
     return expression(pattern, 0, budget, named_groups=True)
 
 
-def parse_pattern(text: str, parsed: Mapping[str, Pattern], budget: Budget | None) -> Pattern:
-    """A pattern as ``re`` parses it."""
+def parse_pattern(text: str, parsed: MutableMapping[str, Pattern], budget: Budget | None) -> Pattern:
+    """A pattern as ``re`` parses it, which is ``parsed`` then."""
     try:
-        return parsed.get(text) or Pattern(text, 0, budget or Budget(), reserved=NAMES)
+        if text not in parsed:
+            parsed[text] = Pattern(text, 0, budget or Budget(), reserved=NAMES)
+        return parsed[text]
     except RecursionError:
         pass
     # Outside of the handler, where the stack is shallow again.

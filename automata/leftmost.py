@@ -181,7 +181,7 @@ def is_orderly(pattern: Pattern) -> bool:
     """Whether every word of a pattern is plainly its own match; also with look-around, which only takes ways away."""
     if pattern.reserved:
         return False
-    if not _has_choices(pattern):
+    if not _has_choices(pattern) or _longest_first(pattern):
         return True
     places = Places(pattern, folded=True)
     lists = [places.reached((places.start,))]
@@ -281,6 +281,17 @@ def cut(sets: dict[Ranges, int]) -> tuple[Ints, Ints, list[frozenset[int]]]:
     [(low, high)] = SURROGATES
     group[(begins >= low) & (begins <= high)] = -1
     return begins, group, list(numbers)
+
+
+def _longest_first(pattern: Pattern) -> bool:
+    """Whether a pattern is alternatives of one length each, those of longer ones in front."""
+    items = pattern.tree.data
+    while len(items) == 1 and items[0][0] is SUBPATTERN:
+        items = items[0][1][3].data
+    if len(items) != 1 or items[0][0] is not BRANCH:
+        return False
+    widths = [each.getwidth() for each in items[0][1][1]]
+    return all(low == high for low, high in widths) and widths == sorted(widths, reverse=True)
 
 
 def _has_choices(pattern: Pattern) -> bool:
