@@ -88,7 +88,7 @@ class _Reader:
     def __init__(self, pieces: Sequence[Leftmost], terminals: Terminals, budget: Budget) -> None:
         self.pieces, self.terminals, self.budget = pieces, terminals, budget
         firsts = dict.fromkeys(first for _, first in terminals.values())
-        begins, group, _ = cut({each: k for k, each in enumerate(firsts)})
+        begins, group, inside = cut({each: k for k, each in enumerate(firsts)})
         self.begins = np.unique(np.concatenate([begins, *(piece.begins for piece in pieces)]))
         known = group[np.searchsorted(begins, self.begins, side="right") - 1]
         columns = [
@@ -108,12 +108,12 @@ class _Reader:
         self.steps = [
             piece.table[:, [key[1 + k] for key in numbers]].tolist() for k, piece in enumerate(pieces)
         ]
-        known_classes = {each: self.classes_of(each) for each in firsts}
-        self.first = {key: known_classes[first] for key, (_, first) in terminals.items()}
-
-    def classes_of(self, ranges: Ranges) -> list[int]:
-        """The classes of some characters."""
-        return [k for k in range(len(self.classes)) if _meet(self.characters([k]), ranges)]
+        met: list[list[int]] = [[] for _ in firsts]
+        for number, (known_class, *_) in enumerate(numbers):
+            for k in inside[known_class]:
+                met[k].append(number)
+        place = {each: k for k, each in enumerate(firsts)}
+        self.first = {key: met[place[first]] for key, (_, first) in terminals.items()}
 
     def characters(self, classes: Sequence[int]) -> Ranges:
         """The characters of classes."""
@@ -197,7 +197,10 @@ class _Reader:
     def common(
         self, ends: npt.NDArray[np.bool_], sets: Iterable[npt.NDArray[np.bool_]]
     ) -> npt.NDArray[np.bool_]:
-        return np.logical_and.reduce([ends, *sets])
+        found = ends.copy()
+        for each in sets:
+            found &= each
+        return found
 
     def holds(self, large: Expr, small: Expr) -> bool:
         return bool(Language(large, _NAME, self.budget).includes(Language(small, _NAME, self.budget)))

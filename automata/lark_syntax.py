@@ -42,7 +42,7 @@ from tokenfst.automata.lark_ignored import Runs, runs_of
 from tokenfst.automata.lark_source import Definition, File, Source, is_terminal, terminals_in
 from tokenfst.automata.named_groups import NAMES
 from tokenfst.automata.notation import Token, fold
-from tokenfst.automata.pattern import Pattern
+from tokenfst.automata.pattern import MAXREPEAT, Pattern
 from tokenfst.automata.rule_graph import called
 from tokenfst.automata.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.budget import Budget
@@ -408,7 +408,8 @@ class _Builder:
         if kind == "maybe":
             return body.repeated(0, 1, "?")
         low, high = self.bounds(kind, children[1:], file)
-        return body.repeated(low, high, f"{{{low},{high}}}" if kind == "counted" else str(children[1]))
+        counts = ",".join(str(token) for token in children[1:])
+        return body.repeated(low, high, f"{{{counts}}}" if kind == "counted" else counts)
 
     def bare(self, children: list[Any], parts: list[terminals.Body], file: File) -> NoReturn:
         """Refuses a sequence with a regular expression that lark writes into it without brackets."""
@@ -436,7 +437,10 @@ class _Builder:
         if part.type == "REGEXP":
             return self.regular(part, file)
         word, flags = self.spelled(part, file), "i" if part.endswith("i") else ""
-        return terminals.Body([terminals.with_flags(re.escape(word), flags)], *[len(word)] * 3)
+        size, pattern = len(word), re.escape(word)
+        return terminals.Body(
+            [terminals.with_flags(pattern, flags)], size, size, size, len(pattern) + 5 * len(flags)
+        )
 
     def range(self, ends: list[Token], file: File) -> terminals.Body:
         for end in ends:
@@ -452,7 +456,8 @@ class _Builder:
                 file.position(ends[0]),
                 UnsupportedPatternError,
             )
-        return terminals.Body([f"[{re.escape(first)}-{re.escape(last)}]"], 1, 1, len(ends[0] + ends[1]) - 1)
+        size = len(ends[0] + ends[1]) - 1
+        return terminals.Body([f"[{re.escape(first)}-{re.escape(last)}]"], 1, 1, size, size)
 
     def spelled(self, token: Token, file: File) -> str:
         word = terminals.unescape(token[1 : token.rindex('"')])
@@ -482,7 +487,7 @@ class _Builder:
             message = "groups are nested too deeply in this regular expression"
         else:
             low, high = self.parsed[pattern].tree.getwidth()
-            return terminals.Body(
-                [pattern], low, high, len(body), not flags and terminals.has_outer_bar(body)
-            )
+            bare = not flags and terminals.has_outer_bar(body)
+            high, written = min(high, MAXREPEAT), len(body) + 5 * len(set(flags))
+            return terminals.Body([pattern], low, high, len(body), written, bare)
         return self.source.fail(message, position, UnsupportedPatternError)

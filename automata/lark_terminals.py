@@ -8,15 +8,14 @@ A lexer asks ``re.match`` and not ``re.fullmatch``: a word of a terminal is a te
 ``/".*?"/`` ends at the first quotation mark, and ``/a|ab/`` is never "ab" (``leftmost``). Of alternatives that are
 written in Lark's notation, lark tries the longer ones first, and so does ``in_order``.
 
-With look-around, an alternative of a terminal that holds a lazy quantifier matches *as little as possible*: a word of
-which a shorter beginning matches too is not a word. An alternative whose end is greedy as well wants both and is
-refused, and so is every other one of which a shorter match may hide a longer one.
+With look-around, what can be told is whether each word is its own match, or whether ending always comes first; then a
+word of which a shorter beginning matches too is not a word. What is neither is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,22 +80,25 @@ def with_flags(pattern: str, flags: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Body:
     """Alternatives as patterns, those that are tried first in front; how many characters their words have at least
-    and at most, and how long lark's pattern for all of them is: what it puts alternatives in order by. ``bare``:
-    lark writes no brackets around them, wherever it writes them."""
+    and at most, and how long lark's pattern for all of them is: what it puts alternatives in order by.
+    ``written``: how long it is as a part of others. ``bare``: lark writes no brackets around them, wherever it writes
+    them."""
 
     patterns: list[str]
     low: int
     high: int
     size: int
+    written: int
     bare: bool = False
 
     def repeated(self, low: int, high: int | None, times: str) -> Body:
         """So many times, which are written ``times``."""
         most = MAXREPEAT if high is None else min(self.high * high, MAXREPEAT)
-        return Body([grouped(self.patterns) + times], min(self.low * low, MAXREPEAT), most, self.size + 5)
+        size = self.written + len(times) + 4
+        return Body([grouped(self.patterns) + times], min(self.low * low, MAXREPEAT), most, size, size)
 
 
-EMPTY_BODY = Body([""], 0, 0, 0)
+EMPTY_BODY = Body([""], 0, 0, 0, 0)
 
 
 def in_order(parts: Sequence[Body]) -> Body:
@@ -105,8 +107,8 @@ def in_order(parts: Sequence[Body]) -> Body:
         return parts[0]
     ordered = sorted(parts, key=lambda each: (-each.high, -each.low, -each.size))
     patterns = [pattern for each in ordered for pattern in each.patterns]
-    size = sum(each.size + 1 for each in parts) + 3
-    return Body(patterns, min(each.low for each in parts), max(each.high for each in parts), size)
+    size = sum(each.written + 1 for each in parts) + 3
+    return Body(patterns, min(each.low for each in parts), max(each.high for each in parts), size, size)
 
 
 def one_after_the_other(parts: Sequence[Body]) -> Body:
@@ -115,7 +117,8 @@ def one_after_the_other(parts: Sequence[Body]) -> Body:
         return parts[0]
     text = "".join(grouped(each.patterns) for each in parts)
     low, high = (sum(counts) for counts in zip(*((each.low, each.high) for each in parts), strict=True))
-    return Body([text], min(low, MAXREPEAT), min(high, MAXREPEAT), sum(each.size for each in parts))
+    size = sum(each.written for each in parts)
+    return Body([text], min(low, MAXREPEAT), min(high, MAXREPEAT), size, size)
 
 
 def has_outer_bar(pattern: str) -> bool:
@@ -131,7 +134,9 @@ def joined(alternatives: list[str]) -> str:
     return alternatives[0] if len(alternatives) == 1 else grouped(alternatives)
 
 
-def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget: Budget | None) -> Expr:
+def expression_of(
+    alternatives: list[str], parsed: MutableMapping[str, Pattern], budget: Budget | None
+) -> Expr:
     """The expression of a terminal's alternatives, of which some are ``parsed`` already. Raises as ``regex`` does."""
     whole = parse_pattern(joined(alternatives), parsed, budget)
     if leftmost.is_orderly(whole):
@@ -155,10 +160,10 @@ def expression_of(alternatives: list[str], parsed: Mapping[str, Pattern], budget
 
 def _alternative(pattern: Pattern, budget: Budget | None) -> Expr:
     """What is not read by ``leftmost``."""
-    if _is_lazy(pattern):
-        return _shortest(pattern)
     if pattern.reserved:
-        return _meaning(pattern, budget)
+        return _shortest(pattern) if _is_lazy(pattern) else _meaning(pattern, budget)
+    if leftmost.is_shortest(pattern, budget or Budget()):
+        return _shortest(pattern)
     raise UnsupportedPatternError(
         "a shorter match may hide a longer one here, and beside look-around or a repetition of what may be empty it "
         "cannot be told where; write longer alternatives first, or as terminals of their own",
@@ -171,10 +176,12 @@ def _meaning(pattern: Pattern, budget: Budget | None) -> Expr:
     return expression(pattern, 0, budget, named_groups=True)
 
 
-def parse_pattern(text: str, parsed: Mapping[str, Pattern], budget: Budget | None) -> Pattern:
-    """A pattern as ``re`` parses it."""
+def parse_pattern(text: str, parsed: MutableMapping[str, Pattern], budget: Budget | None) -> Pattern:
+    """A pattern as ``re`` parses it, which is ``parsed`` then."""
     try:
-        return parsed.get(text) or Pattern(text, 0, budget or Budget(), reserved=NAMES)
+        if text not in parsed:
+            parsed[text] = Pattern(text, 0, budget or Budget(), reserved=NAMES)
+        return parsed[text]
     except RecursionError:
         pass
     # Outside of the handler, where the stack is shallow again.
@@ -193,31 +200,9 @@ def _is_lazy(pattern: Pattern) -> bool:
 
 
 def _shortest(pattern: Pattern) -> Expr:
+    """The words that begin with no other."""
     whole = expression(pattern)
-    if _ends_greedily(pattern.tree):
-        raise UnsupportedPatternError(
-            "this holds a lazy quantifier, so it matches as little as possible, and a greedy one at its end; "
-            "make them alternatives or terminals of their own",
-            pattern.text,
-            0,
-        )
     return intersect(whole, complement(concat(whole, ANY_BYTE, UNIVERSE)))
-
-
-def _ends_greedily(tree: Any) -> bool:
-    ends = [tree]
-    while ends:
-        items = ends.pop().data
-        if not items:
-            continue
-        op, argument = items[-1]
-        if op is MAX_REPEAT:
-            if argument[0] != argument[1]:
-                return True
-            ends.append(argument[2])
-        elif op is BRANCH or op is SUBPATTERN:
-            ends += _inside(op, argument)
-    return False
 
 
 def _inside(op: Any, argument: Any) -> list[Any]:

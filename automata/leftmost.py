@@ -80,8 +80,8 @@ class Places:
 
     ``folded``: repetitions are written once, however they are counted, so that too many texts lead to a place.
     ``blind``: there are conditions on the text around (look-around, anchors), which are passed. ``hollow``: something
-    that may be empty is repeated without a bound; ``re`` ends such a repetition by rules of its own. Raises
-    BudgetExceeded("positions").
+    that may be empty is repeated without a bound; ``re`` ends such a repetition by rules of its own.
+    ``ends_twice``: one text led to the end in two ways. Raises BudgetExceeded("positions").
     """
 
     def __init__(self, pattern: Pattern, *, folded: bool = False) -> None:
@@ -89,7 +89,7 @@ class Places:
         self.sets: list[Ranges | None] = [None]
         self.ways: list[tuple[int, ...]] = [()]
         self.loops: dict[int, tuple[int, int]] = {}
-        self.blind = self.hollow = False
+        self.blind = self.hollow = self.ends_twice = False
         self.start = self._sequence(pattern.tree.data, pattern.flags, _END)
 
     @cached_property
@@ -116,6 +116,7 @@ class Places:
                 # And what comes first may be gone for a condition on the text around.
                 doubt = (ends and self.folded) or self.blind
                 drops = max(drops, _DOUBT) if doubt and place != _END else drops
+                self.ends_twice |= place == _END
                 continue
             seen.add(place)
             if place == _END:
@@ -180,7 +181,7 @@ def is_orderly(pattern: Pattern) -> bool:
     """Whether every word of a pattern is plainly its own match; also with look-around, which only takes ways away."""
     if pattern.reserved:
         return False
-    if not _has_choices(pattern):
+    if not _has_choices(pattern) or _longest_first(pattern):
         return True
     places = Places(pattern, folded=True)
     lists = [places.reached((places.start,))]
@@ -218,6 +219,13 @@ def is_certain(pattern: Pattern, budget: Budget) -> bool:
     made = _automaton(places, budget)
     prefix_free = made.hides != _SURE and not made.table[made.accepting].any()
     return prefix_free or not (made.hides or places.hollow)
+
+
+def is_shortest(pattern: Pattern, budget: Budget) -> bool:
+    """Whether the shortest word is preferred wherever there are several, as far as can be told beside look-around."""
+    places = Places(pattern)
+    made = _automaton(places, budget)
+    return not places.ends_twice and not made.table[made.accepting].any()
 
 
 def _automaton(places: Places, budget: Budget) -> Leftmost:
@@ -273,6 +281,17 @@ def cut(sets: dict[Ranges, int]) -> tuple[Ints, Ints, list[frozenset[int]]]:
     [(low, high)] = SURROGATES
     group[(begins >= low) & (begins <= high)] = -1
     return begins, group, list(numbers)
+
+
+def _longest_first(pattern: Pattern) -> bool:
+    """Whether a pattern is alternatives of one length each, those of longer ones in front."""
+    items = pattern.tree.data
+    while len(items) == 1 and items[0][0] is SUBPATTERN:
+        items = items[0][1][3].data
+    if len(items) != 1 or items[0][0] is not BRANCH:
+        return False
+    widths = [each.getwidth() for each in items[0][1][1]]
+    return all(low == high for low, high in widths) and widths == sorted(widths, reverse=True)
 
 
 def _has_choices(pattern: Pattern) -> bool:

@@ -18,10 +18,10 @@ from json import dumps
 
 from tokenfst._native import word_room
 from tokenfst.automata.distinct import FAR, NEAR, fresh
-from tokenfst.automata.expression import Dfa, Expr, union
+from tokenfst.automata.expression import Dfa, Expr, Op, machine, union
 from tokenfst.automata.language import Language
 from tokenfst.automata.recent import Recent
-from tokenfst.automata.schema_strings import Strings
+from tokenfst.automata.schema_strings import Part, Strings
 from tokenfst.automata.schema_work import Work
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -56,8 +56,24 @@ def fresh_text(cells: tuple[Strings, ...], work: Work) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
     found = room(cells, work)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
-    text = union(*(cell.json(work) for cell in cells))
+    text = union(*(_without_context(cell).json(work) for cell in cells))
     return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
+
+
+def _without_context(cell: Strings) -> Strings:
+    """A cell that is read without looking at what was read before (look-around in a repetition): what ends is
+    remembered, not how it came there. Raises BudgetExceeded."""
+    if not cell.parts:
+        return cell
+    content = replace(cell, low=0, high=None, excluded=frozenset()).content()
+    if not any(node.op in (Op.VARIABLE, Op.BEHIND) for node in content.expr.walk()):
+        return cell
+    return replace(cell, parts=(Part(_finite(content)),))
+
+
+@lru_cache(maxsize=64)
+def _finite(content: Language) -> Language:
+    return Language(machine(content.determinize()), str(content))
 
 
 def room(cells: tuple[Strings, ...], work: Work) -> Room:

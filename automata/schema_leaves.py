@@ -24,7 +24,7 @@ from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
 from tokenfst.automata.schema_shape import EVERY, EVERY_NUMBER, NO_NUMBER, Shape
 from tokenfst.automata.schema_source import Place
-from tokenfst.automata.schema_strings import EVERY_STRING, NO_STRING, Part, Strings, StringSet
+from tokenfst.automata.schema_strings import EVERY_STRING, NO_STRING, Part, Strings, StringSet, TextPattern
 from tokenfst.automata.schema_values import NotJsonError, constants_shape
 from tokenfst.budget import Budget
 from tokenfst.errors import (
@@ -99,6 +99,8 @@ class Leaves:
 
     def pattern(self, place: Place, pattern: str, *tokens: str) -> Language:
         """The texts in which a pattern matches somewhere."""
+        if isinstance(pattern, TextPattern):
+            return pattern.language
         found = self._patterns.get(pattern)
         if found is None:
             where = place.where(*(tokens or ("pattern",)))

@@ -33,6 +33,24 @@ _FEW = 64
 """Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
 
 
+class TextPattern(str):
+    """The value of ``pattern`` for a language that is no pattern's. As a text it says which language that is: equal
+    texts must have equal languages."""
+
+    __slots__ = ("language",)
+    language: Language
+
+    @classmethod
+    def of(cls, name: str, language: Language) -> TextPattern:
+        """The texts of a language, under a name."""
+        made = cls(f"({name})")
+        made.language = language
+        return made
+
+    def __deepcopy__(self, memo: object) -> TextPattern:
+        return self
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Part:
     """A language, or all other texts. ``partial`` says what the language leaves out (``Format.missing``), if anything:

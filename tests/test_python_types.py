@@ -11,9 +11,10 @@ import inspect
 import random
 import re
 import sys
+import typing
 import uuid
 from collections.abc import Callable
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -22,6 +23,7 @@ import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict  # pydantic takes that of typing from Python 3.12 on
 
+from reference.python_models import walk
 from tokenfst.automata.json_schema import json_schema
 from tokenfst.errors import (
     ConstraintError,
@@ -191,22 +193,6 @@ WALKED: tuple[Any, ...] = (
 )
 
 
-def walk(constraint: Any, rng: random.Random, limit: int = 40) -> bytes | None:
-    """A text of the constraint, byte by byte; after ``limit`` bytes it heads for an end, or gives up."""
-    text = b""
-    while len(text) < 2_000:
-        live, ends = constraint.next_bytes(text)
-        if ends and (not live or len(text) > limit or rng.random() < 0.3):
-            return text
-        closing = [byte for byte in b'"}]0:n' if byte in live]
-        plain = [byte for byte in live if 32 <= byte < 127 and byte != 92]
-        if len(text) > limit and closing and rng.random() < 0.9:
-            text += bytes(closing[:1])
-        else:
-            text += bytes([rng.choice(plain if plain and rng.random() < 0.9 else live)])
-    return None
-
-
 def shown(kind: Any) -> str:
     return re.sub(r"[^\w\[\], ]+", ".", str(kind))[:60]
 
@@ -334,6 +320,27 @@ class Ranged:
 def ranged(a: int, span: range) -> None: ...
 
 
+ByFunction = Annotated[
+    Annotated[Cat, pydantic.Tag("cat")] | Annotated[Dog, pydantic.Tag("dog")],
+    pydantic.Discriminator(lambda _: "cat"),
+]
+
+
+class Mixed(enum.Enum):
+    PAIR = (1, 2)
+    ONE = 1
+
+
+class Seconds(BaseModel):
+    model_config = ConfigDict(ser_json_timedelta="float")
+    span: datetime.timedelta
+
+
+class Constants(BaseModel):
+    model_config = ConfigDict(ser_json_inf_nan="constants")
+    x: float
+
+
 @pytest.mark.parametrize(
     ("kind", "pointer", "reason"),
     [
@@ -343,11 +350,25 @@ def ranged(a: int, span: range) -> None: ...
         (Deep, "#", "path"),
         (Ranged, "#/properties/span", "range cannot be read"),
         (ranged, "#/properties/span", "range cannot be read"),
-        (list[IPv4Network], "#/items/format", "ipv4network"),
+        (list[IPv6Network], "#/items/format", "ipv6network"),
         (complex, "#", "complex"),
         (pydantic.Json[int], "#", "holds JSON"),
         (dict[float, int], "#", "keys"),
-        (Annotated[decimal.Decimal, Field(gt=0, max_digits=3)], "#", "digits"),
+        (type[int], "#", "no JSON for a class"),
+        (ByFunction, "#", "a function says which type"),
+        (Literal[Color.RED], "#", "does not read Color.RED back"),
+        (Literal[b"x", 1], "#", "does not read b'x' back"),
+        (Mixed, "#", "does not read Mixed.PAIR back"),
+        (re.Pattern, "#", "regular expressions of Python"),
+        (pydantic.ImportString, "#", "imported"),
+        (typing.Hashable, "#", "after the text was read"),
+        (Annotated[str | int, Field(gt=1)], "#", "beside this type"),
+        (set[list[int]], "#", "take a list"),
+        (Annotated[set[float], Field(min_length=2)], "#", "which items are equal"),
+        (Annotated[dict[decimal.Decimal, int], Field(min_length=2)], "#", "which keys are equal"),
+        (dict[Level, int], "#", "keys that are listed"),
+        (Seconds, "#/properties/span", "written as a number|writes it as a number"),
+        (Constants, "#/properties/x", "no JSON"),
         (3, "#", "cannot be read"),
     ],
     ids=lambda each: getattr(each, "__name__", str(each)),
