@@ -317,7 +317,7 @@ class _Marks:
         if place not in self.arcs:
             _, rest = place
             marks = self.marks if not rest else rest[:1] if self.classes[rest[0]] else ()
-            self.deadline.tick(1 + len(marks))
+            self.deadline.tick(1 + 4 * len(marks))
             targets = ((mark, frozenset(self.mapped.step(place, mark))) for mark in marks)
             self.arcs[place] = {mark: each for mark, each in targets if each}
         return self.arcs[place]
@@ -334,7 +334,7 @@ class _Marks:
             places += [(end, rest) for end in ends for rest in after]
         following: dict[_Place, set[_Place]] = {}
         for place in places:
-            self.deadline.tick()
+            self.deadline.tick(4)
             if place not in following:
                 following[place] = set().union(*self.of(place).values())
                 places += following[place]

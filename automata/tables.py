@@ -7,6 +7,7 @@ on it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,12 @@ EMPTY_DFA = frozen_dfa(np.zeros(256, np.uint8), np.zeros((1, 1), np.uint32), np.
 """The automaton of the empty language."""
 
 
-def trim(dfa: Dfa) -> Dfa:
+def trim(dfa: Dfa, seconds: float = math.inf) -> Dfa:
     """The same language by a checked, trimmed copy; the remaining states keep their order.
 
     Takes any tables of the right shapes: state 0 may be an ordinary state only if nothing enters it, that is,
-    it must be absorbing and not accepting. Linear in the table. Raises ``ConstraintError`` naming what is wrong.
+    it must be absorbing and not accepting. Linear in the table. Raises ``ConstraintError`` naming what is wrong,
+    ``BudgetExceeded`` after ``seconds``.
     """
     classes, table, accepting = (np.asarray(a) for a in (dfa.classes, dfa.table, dfa.accepting))
     if classes.shape != (256,) or table.ndim != 2 or 0 in table.shape or accepting.shape != table.shape[:1]:
@@ -63,7 +65,7 @@ def trim(dfa: Dfa) -> Dfa:
         raise ConstraintError("state 0 must be DEAD: it must not accept, and every byte must lead back to it")
 
     flat = np.ascontiguousarray(table, np.uint32)
-    kept = live_states(flat, np.ascontiguousarray(accepting, np.bool_), dfa.start).astype(np.bool_)
+    kept = live_states(flat, np.ascontiguousarray(accepting, np.bool_), dfa.start, seconds).astype(np.bool_)
     if not kept[dfa.start]:
         return EMPTY_DFA
     kept[0] = True
