@@ -117,8 +117,7 @@ class Concepts:
         source = (
             f"concepts {', '.join(self.names)} as {getattr(automaton, 'source', 'an automaton')} has them"
         )
-        with deadline.part() as budget:
-            trimmed = trim(dfa, budget.seconds)
+        trimmed = trim(dfa, deadline)
         expr = expression.machine(trimmed) if trimmed.start else expression.EMPTY
         return Language(expr, source, deadline.budget)
 

@@ -299,8 +299,8 @@ class _Marks:
                 reached.add((place, owed[:due] + owed[due + 1 :]))
         seen = set(waiting)
         while waiting:
-            self.deadline.tick(4)
             place, owed = waiting.pop()
+            self.deadline.tick(8 + (4 * len(self.of(place)) if place in self.passable else 0))
             reached.update((target, owed) for target in self.mapped.step(place, letter))
             if place not in self.passable:
                 continue
@@ -340,6 +340,7 @@ class _Marks:
                 places += following[place]
         before: dict[_Place, list[_Place]] = {}
         for place, targets in following.items():
+            self.deadline.tick(1 + len(targets))
             for target in targets:
                 before.setdefault(target, []).append(place)
         found = {place for place in following if not self._commute(place)}
@@ -351,7 +352,10 @@ class _Marks:
                     found.add(place)
                     stack.append(place)
         # Those without a passable one behind them are taken away until none is left, or a circle.
-        count = {place: len(following[place] & found) for place in found}
+        count: dict[_Place, int] = {}
+        for place in found:
+            self.deadline.tick(1 + len(following[place]) // 8)
+            count[place] = len(following[place] & found)
         ready = [place for place, number in count.items() if not number]
         left = len(found)
         while ready:

@@ -149,7 +149,7 @@ class Code:
         """All spellings of what an automaton over characters accepts."""
         with deadline.part() as budget:
             dfa = spell(read.steps, read.accepting, self.forms, budget.states, budget.seconds)
-            dfa = dfa if read.whole else trim(dfa, budget.seconds)
+        dfa = dfa if read.whole else trim(dfa, deadline)
         return machine(dfa, source) if dfa.start else EMPTY
 
 

@@ -144,8 +144,8 @@ def crawl(
 
     for state in order:
         others, steps = follow(state)
-        unused = others is None or len(steps) == classes
-        row = np.full(classes, 0 if unused else number(others), np.uint32)
+        rest = None if len(steps) == classes else others
+        row = np.full(classes, 0 if rest is None else number(rest), np.uint32)
         for letter, following in steps.items():
             row[letter] = number(following)
         rows.append(row)
