@@ -34,6 +34,7 @@ from tokenfst.automata.expression import Dfa
 from tokenfst.automata.inflection import english_inflections
 from tokenfst.automata.language import Language
 from tokenfst.automata.metering import Deadline
+from tokenfst.automata.tables import trim
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 
@@ -116,7 +117,9 @@ class Concepts:
         source = (
             f"concepts {', '.join(self.names)} as {getattr(automaton, 'source', 'an automaton')} has them"
         )
-        return Language.from_dfa(dfa, source).with_budget(deadline.budget)
+        trimmed = trim(dfa, deadline)
+        expr = expression.machine(trimmed) if trimmed.start else expression.EMPTY
+        return Language(expr, source, deadline.budget)
 
     # --- the transducer -----------------------------------------------------------------------------------
 

@@ -299,8 +299,8 @@ class _Marks:
                 reached.add((place, owed[:due] + owed[due + 1 :]))
         seen = set(waiting)
         while waiting:
-            self.deadline.tick(4)
             place, owed = waiting.pop()
+            self.deadline.tick(8 + (4 * len(self.of(place)) if place in self.passable else 0))
             reached.update((target, owed) for target in self.mapped.step(place, letter))
             if place not in self.passable:
                 continue
@@ -317,7 +317,7 @@ class _Marks:
         if place not in self.arcs:
             _, rest = place
             marks = self.marks if not rest else rest[:1] if self.classes[rest[0]] else ()
-            self.deadline.tick(1 + len(marks))
+            self.deadline.tick(1 + 4 * len(marks))
             targets = ((mark, frozenset(self.mapped.step(place, mark))) for mark in marks)
             self.arcs[place] = {mark: each for mark, each in targets if each}
         return self.arcs[place]
@@ -334,12 +334,13 @@ class _Marks:
             places += [(end, rest) for end in ends for rest in after]
         following: dict[_Place, set[_Place]] = {}
         for place in places:
-            self.deadline.tick()
+            self.deadline.tick(4)
             if place not in following:
                 following[place] = set().union(*self.of(place).values())
                 places += following[place]
         before: dict[_Place, list[_Place]] = {}
         for place, targets in following.items():
+            self.deadline.tick(1 + len(targets))
             for target in targets:
                 before.setdefault(target, []).append(place)
         found = {place for place in following if not self._commute(place)}
@@ -351,7 +352,10 @@ class _Marks:
                     found.add(place)
                     stack.append(place)
         # Those without a passable one behind them are taken away until none is left, or a circle.
-        count = {place: len(following[place] & found) for place in found}
+        count: dict[_Place, int] = {}
+        for place in found:
+            self.deadline.tick(1 + len(following[place]) // 8)
+            count[place] = len(following[place] & found)
         ready = [place for place, number in count.items() if not number]
         left = len(found)
         while ready:

@@ -60,7 +60,8 @@ def read_fst(path: Path) -> pynini.Fst:
         states = arcs.num_states, arcs.start, arcs.final_states
         made = fst.from_arcs(*states, *columns, sorted_by_source=True)
         isymbols, osymbols = reader.tables
-        return made.set_input_symbols(isymbols).set_output_symbols(osymbols)
+        made.set_input_symbols(isymbols).set_output_symbols(osymbols)
+        return made
     try:
         return parse_fst(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -29,6 +29,7 @@ from tokenfst.errors import BudgetExceeded, FstError
 
 if TYPE_CHECKING:
     import pynini
+    from pywrapfst import SymbolTable
 
 TokenType = Literal["byte", "utf8"]
 
@@ -50,14 +51,15 @@ def byte_symbols(byte_zero: int = BYTE_ZERO_LABEL) -> Any:
 def with_byte_symbols(fst: pynini.Fst, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
     """``fst`` itself, a machine over bytes, with tables that say so."""
     table = byte_symbols(byte_zero)
-    return fst.set_input_symbols(table).set_output_symbols(table)
+    fst.set_input_symbols(table).set_output_symbols(table)
+    return fst
 
 
 def fst_to_dfa(
     fst: pynini.Fst,
     *,
     byte_zero: int | None = None,
-    token_type: TokenType | pynini.SymbolTable | None = None,
+    token_type: TokenType | SymbolTable | None = None,
     budget: Budget | None = None,
 ) -> Dfa:
     """The ``Dfa`` of any unweighted acceptor over bytes, by ``rmepsilon`` and ``determinize``.
@@ -75,7 +77,7 @@ def byte_arcs(
     fst: pynini.Fst,
     *,
     byte_zero: int | None,
-    token_type: TokenType | pynini.SymbolTable | None,
+    token_type: TokenType | SymbolTable | None,
     budget: Budget,
     acceptor: bool = False,
 ) -> Arcs:

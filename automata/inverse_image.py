@@ -147,8 +147,9 @@ class Code:
 
     def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
         """All spellings of what an automaton over characters accepts."""
-        dfa = spell(read.steps, read.accepting, self.forms, deadline.budget.states)
-        dfa = dfa if read.whole else trim(dfa)
+        with deadline.part() as budget:
+            dfa = spell(read.steps, read.accepting, self.forms, budget.states, budget.seconds)
+        dfa = dfa if read.whole else trim(dfa, deadline)
         return machine(dfa, source) if dfa.start else EMPTY
 
 
@@ -332,8 +333,8 @@ class _Mapper:
             if not isinstance(dfa, Dfa):
                 with self.deadline.part() as budget:
                     dfa = make_tables(make_automaton(node, budget))
-            self.read[id(node)] = characters(dfa, self.deadline.budget.states)
-            self.deadline.check()
+            with self.deadline.part() as budget:
+                self.read[id(node)] = characters(dfa, budget.states, budget.seconds)
         return self.read[id(node)]
 
     # --- mapping --------------------------------------------------------------------------------------

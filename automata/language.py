@@ -39,6 +39,7 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 
 if TYPE_CHECKING:
     import pynini
+    from pywrapfst import SymbolTable
 
     from tokenfst import _native
     from tokenfst.automata.fst_labels import TokenType
@@ -131,7 +132,7 @@ class Language:
         fsa: pynini.Fst,
         *,
         byte_zero: int | None = None,
-        token_type: TokenType | pynini.SymbolTable | None = None,
+        token_type: TokenType | SymbolTable | None = None,
         source: str = "fst",
         budget: Budget | None = None,
     ) -> Language:

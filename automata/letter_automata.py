@@ -81,34 +81,41 @@ def read_letters(language: Language, unit: Unit, deadline: Deadline) -> LetterAu
         return LetterAutomaton(
             begins, dfa.classes.astype(np.int64), made.table.astype(np.int64), made.accepting, made.start
         )
-    return by_characters(characters(dfa, deadline.budget.states), (), deadline)
+    with deadline.part() as budget:
+        read = characters(dfa, budget.states, budget.seconds)
+    return by_characters(read, (), deadline)
 
 
 def by_characters(read: Characters, cuts: Iterable[int], deadline: Deadline) -> LetterAutomaton:
     """An automaton over characters, least. ``cuts``: characters that get an interval of their own."""
     [(first_surrogate, last_surrogate)] = SURROGATES
-    alone = np.fromiter(cuts, np.int64)
     counts = [len(steps) for steps in read.steps]
     arcs = np.array([step for steps in read.steps for step in steps], np.int64).reshape(-1, 3)
     ends = np.array([0, first_surrogate, last_surrogate + 1])
-    begins = np.unique(np.concatenate([arcs[:, 0], arcs[:, 1] + 1, alone, alone + 1, ends]))
+    begins = np.unique(np.concatenate([arcs[:, 0], arcs[:, 1] + 1, ends]))
     begins = begins[begins <= MAX_CODE_POINT]
-    if (len(counts) + 1) * len(begins) * 8 > deadline.budget.bytes:
+    if (len(counts) + 1) * len(begins) * 4 > deadline.budget.bytes:
         raise BudgetExceeded("bytes", deadline.budget.bytes, "the characters of a byte automaton")
     deadline.check()
-    table = np.zeros((len(counts) + 1, len(begins)), np.int64)
+    table = np.zeros((len(counts) + 1, len(begins)), np.uint32)
     source = np.repeat(np.arange(1, len(counts) + 1), counts)
     low, high = np.searchsorted(begins, arcs[:, 0]), np.searchsorted(begins, arcs[:, 1] + 1)
     size = high - low
     nth = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     table[np.repeat(source, size), np.repeat(low, size) + nth] = np.repeat(arcs[:, 2], size)
     deadline.check()
-    columns, group = np.unique(table, axis=1, return_inverse=True)
+    letters = (begins < first_surrogate) | (begins > last_surrogate)
+    columns, classes = np.unique(table[:, letters], axis=1, return_inverse=True)
     deadline.check()
-    group = group.ravel().astype(np.int64)
-    group[(begins >= first_surrogate) & (begins <= last_surrogate)] = -1
+    group = np.full(len(begins), -1)
+    group[letters] = classes.ravel()
     made = minimal(columns, np.array([False, *read.accepting]), 1, deadline)
-    return LetterAutomaton(begins, group, made.table.astype(np.int64), made.accepting, made.start)
+    # Characters that are cut out are of the class of their interval.
+    alone = np.fromiter(cuts, np.int64)
+    finer = np.unique(np.concatenate([begins, alone, alone + 1]))
+    finer = finer[finer <= MAX_CODE_POINT]
+    group = group[np.searchsorted(begins, finer, side="right") - 1]
+    return LetterAutomaton(finer, group, made.table.astype(np.int64), made.accepting, made.start)
 
 
 def crawl(
@@ -137,7 +144,8 @@ def crawl(
 
     for state in order:
         others, steps = follow(state)
-        row = np.full(classes, 0 if others is None else number(others), np.uint32)
+        rest = None if len(steps) == classes else others
+        row = np.full(classes, 0 if rest is None else number(rest), np.uint32)
         for letter, following in steps.items():
             row[letter] = number(following)
         rows.append(row)
@@ -170,7 +178,8 @@ def write_letters(
     for state in range(1, len(wide)):
         steps.append(_ranges(begins, wide[state, group]))
         deadline.tick(20 + len(begins) // 100 + len(steps[-1]))
-    dfa = spell(steps, made.accepting[1:].tolist(), (ASCII, *MULTIBYTE), deadline.budget.states)
+    with deadline.part() as budget:
+        dfa = spell(steps, made.accepting[1:].tolist(), (ASCII, *MULTIBYTE), budget.states, budget.seconds)
     return machine(dfa, source)
 
 

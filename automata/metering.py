@@ -19,7 +19,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
 _POSITIONS = 16
-_TICKS = 5_000
+_TICKS = 1_000
 
 
 class Deadline:

@@ -42,7 +42,6 @@ from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
 _IGNORECASE = int(re.IGNORECASE)
-_LEAF_TICKS = 500
 _LABELLED = 8
 """A repetition with a bound above this carries its source, so that an error can say which one grew."""
 
@@ -133,7 +132,7 @@ class _Translator:
             elif op is FAILURE:
                 parts.append(EMPTY)
             else:
-                self.deadline.tick(_LEAF_TICKS)
+                self.deadline.check()
                 parts.append(leaf(op, argument, flags))
         if word:
             parts.append(_literal(word, flags))

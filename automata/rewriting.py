@@ -25,6 +25,7 @@ from tokenfst.errors import BudgetExceeded
 
 if TYPE_CHECKING:
     import pynini
+    from pywrapfst import SymbolTable
 
     from tokenfst.automata.fst_labels import TokenType
 
@@ -37,7 +38,7 @@ def rewrite(
     transducer: pynini.Fst,
     *,
     byte_zero: int | None = None,
-    token_type: TokenType | pynini.SymbolTable | None = None,
+    token_type: TokenType | SymbolTable | None = None,
     budget: Budget | None = None,
 ) -> Language:
     """The words that ``transducer`` writes while it reads words of ``language``.

@@ -11,6 +11,7 @@ Cost: linear in the number of blocks that a range cuts, plus one table of (state
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -51,15 +52,19 @@ class Form:
 
 
 def spell(
-    steps: Sequence[Steps], accepting: Sequence[bool], forms: Sequence[Form], limit: int | None = None
+    steps: Sequence[Steps],
+    accepting: Sequence[bool],
+    forms: Sequence[Form],
+    limit: int | None = None,
+    seconds: float = math.inf,
 ) -> Dfa:
     """The byte automaton of an automaton over characters, with every spelling of each character.
 
     State k >= 1 does ``steps[k - 1]``; 1 is the start and 0 is dead. These states keep their numbers, and those
-    between two bytes follow. More than ``limit`` states raise ``BudgetExceeded``. The result is trim if the given
-    automaton is, and each of its characters has a spelling.
+    between two bytes follow. More than ``limit`` states, or ``seconds``, raise ``BudgetExceeded``. The result is trim
+    if the given automaton is, and each of its characters has a spelling.
     """
-    made = _speller(tuple(forms)).spell(steps, _UNBOUNDED if limit is None else limit)
+    made = _speller(tuple(forms)).spell(steps, _UNBOUNDED if limit is None else limit, seconds)
     if made is None:
         assert limit is not None
         raise BudgetExceeded("states", limit, "the spellings of characters")

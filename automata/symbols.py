@@ -30,6 +30,7 @@ import numpy.typing as npt
 from tokenfst.automata import drawing
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.language import Language
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.minimization import minimal
 from tokenfst.automata.tables import levels
 from tokenfst.budget import Budget
@@ -279,7 +280,8 @@ class SymbolAutomaton:
         if not isinstance(other, SymbolAutomaton):
             return NotImplemented
         left, right = _joint(self, other)
-        width, limit = right.num_states, Budget().states
+        width, budget = right.num_states, Budget()
+        deadline = Deadline(budget, f"the product of {self.source} and {other.source}")
         pairs = frontier = np.array([left.start * width + right.start])
         rows = []
         while len(frontier):
@@ -287,8 +289,11 @@ class SymbolAutomaton:
             rows.append(targets)
             frontier = np.setdiff1d(targets, pairs)
             pairs = np.concatenate([pairs, frontier])
-            if len(pairs) > limit:
-                raise BudgetExceeded("states", limit, f"the product of {self.source} and {other.source}")
+            if len(pairs) > budget.states:
+                raise BudgetExceeded("states", budget.states, deadline.where)
+            if 8 * len(pairs) * left.table.shape[1] > budget.bytes:
+                raise BudgetExceeded("bytes", budget.bytes, deadline.where)
+            deadline.check()
         order = np.argsort(pairs)
         table = order[np.searchsorted(pairs[order], np.concatenate(rows))]
         accepting = operation(left.accepting[pairs // width], right.accepting[pairs % width])

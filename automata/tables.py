@@ -14,7 +14,12 @@ import numpy.typing as npt
 
 from tokenfst._native import live_states
 from tokenfst.automata.expression import Dfa
+from tokenfst.automata.metering import Deadline
+from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
+
+_BLOCK = 1 << 18
+"""Entries of a table that are copied between two looks at the clock."""
 
 
 def frozen_dfa(
@@ -33,11 +38,12 @@ EMPTY_DFA = frozen_dfa(np.zeros(256, np.uint8), np.zeros((1, 1), np.uint32), np.
 """The automaton of the empty language."""
 
 
-def trim(dfa: Dfa) -> Dfa:
+def trim(dfa: Dfa, deadline: Deadline | None = None) -> Dfa:
     """The same language by a checked, trimmed copy; the remaining states keep their order.
 
     Takes any tables of the right shapes: state 0 may be an ordinary state only if nothing enters it, that is,
-    it must be absorbing and not accepting. Linear in the table. Raises ``ConstraintError`` naming what is wrong.
+    it must be absorbing and not accepting. Linear in the table. Raises ``ConstraintError`` naming what is wrong,
+    ``BudgetExceeded`` after the seconds of ``deadline``, or else those of ``Budget()``.
     """
     classes, table, accepting = (np.asarray(a) for a in (dfa.classes, dfa.table, dfa.accepting))
     if classes.shape != (256,) or table.ndim != 2 or 0 in table.shape or accepting.shape != table.shape[:1]:
@@ -63,17 +69,24 @@ def trim(dfa: Dfa) -> Dfa:
         raise ConstraintError("state 0 must be DEAD: it must not accept, and every byte must lead back to it")
 
     flat = np.ascontiguousarray(table, np.uint32)
-    kept = live_states(flat, np.ascontiguousarray(accepting, np.bool_), dfa.start).astype(np.bool_)
+    clock = deadline or Deadline(Budget(), "the trimming of an automaton")
+    with clock.part() as budget:
+        kept = live_states(flat, np.ascontiguousarray(accepting, np.bool_), dfa.start, budget.seconds).astype(
+            np.bool_
+        )
     if not kept[dfa.start]:
         return EMPTY_DFA
     kept[0] = True
     number = np.cumsum(kept, dtype=np.uint32) - np.uint32(1)
     number[~kept] = 0
+    rows = np.flatnonzero(kept)
+    trimmed = np.empty((len(rows), groups), np.uint32)
+    size = 1 + _BLOCK // groups
+    for begin in range(0, len(rows), size):
+        clock.check()
+        trimmed[begin : begin + size] = number[flat[rows[begin : begin + size]]]
     return frozen_dfa(
-        classes.astype(np.uint8),
-        flat.copy() if kept.all() else number[flat[kept]],
-        accepting[kept].astype(np.bool_),
-        int(number[dfa.start]),
+        classes.astype(np.uint8), trimmed, accepting[kept].astype(np.bool_), int(number[dfa.start])
     )
 
 

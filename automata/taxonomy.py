@@ -26,6 +26,7 @@ from tokenfst._native import Lexicon
 from tokenfst.automata import expression
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.language import Language, encode
+from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError
 
@@ -44,7 +45,7 @@ def choices(
     length, after sorting. Raises LabelError for an empty or repeated label and one with a lone surrogate,
     ConstraintError without labels, BudgetExceeded.
     """
-    lexicon = _lexicon(labels, budget)
+    lexicon = _lexicon(labels, Deadline(budget or Budget(), "the labels"))
     source = f"choices of {len(lexicon):,} labels"
     return Language(_after_space(expression.words(lexicon), leading_space), source, budget)
 
@@ -67,7 +68,8 @@ def multi_choice(
     beginning of one so that the text could be cut in two ways; ConstraintError for an empty separator and bounds that
     no selection meets.
     """
-    lexicon = _lexicon(labels, budget)
+    deadline = Deadline(budget or Budget(), "the labels")
+    lexicon = _lexicon(labels, deadline)
     between = _encoded(separator, "the separator")
     if not between:
         raise ConstraintError("the separator is empty: there would be no telling where a label ends")
@@ -77,6 +79,7 @@ def multi_choice(
     if most == 0:
         raise ConstraintError("a selection of no label at all has nothing to choose: let max be 1 or more")
     for word in lexicon.words():
+        deadline.tick()
         _check_separable(word, between)
     label, gap = expression.words(lexicon), expression.literal(between)
     low = 1 if min == 0 else min
@@ -108,8 +111,9 @@ def hierarchy(
     ``hierarchy({"animal": {"dog": ["poodle"]}, "plant": None})`` has ``animal``, ``animal > dog``, ``animal > dog >
     poodle`` and ``plant``. Raises what ``hierarchy_labels`` and ``choices`` do.
     """
-    paths = hierarchy_labels(tree, separator, leaf_only=leaf_only, budget=budget)
-    lexicon = _lexicon(paths, budget)
+    deadline = Deadline(budget or Budget(), "a hierarchy")
+    paths = _paths(tree, separator, leaf_only, deadline)
+    lexicon = _lexicon(paths, deadline)
     source = f"hierarchy of {len(lexicon):,} paths"
     return Language(_after_space(expression.words(lexicon), leading_space), source, budget)
 
@@ -124,15 +128,20 @@ def hierarchy_labels(
     holds itself; BudgetExceeded where there are more names than ``budget.positions``, or paths of more than
     ``budget.bytes``.
     """
+    return _paths(tree, separator, leaf_only, Deadline(budget or Budget(), "a hierarchy"))
+
+
+def _paths(tree: Tree, separator: str, leaf_only: bool, deadline: Deadline) -> list[str]:
     between = _encoded(separator, "the separator")
     if not between:
         raise ConstraintError("the separator is empty: there would be no telling where a name ends")
-    limits = budget or Budget()
+    limits = deadline.budget
     found: list[str] = []
     seen = held = 0
     levels: list[Iterator[tuple[str, str, Tree]]] = [_level("", tree, separator)]
     above = [id(tree)]
     while levels:
+        deadline.tick(4)
         step = next(levels[-1], None)
         if step is None:
             levels.pop()
@@ -186,18 +195,21 @@ def _parts(parent: str, tree: Tree) -> Iterable[object]:
     return tree
 
 
-def _lexicon(labels: Iterable[Label], budget: Budget | None) -> Lexicon:
+def _lexicon(labels: Iterable[Label], deadline: Deadline) -> Lexicon:
     if isinstance(labels, str | bytes):
         raise ConstraintError(
             f"labels must be several texts, not one {type(labels).__name__}: put it in a list"
         )
-    encoded = [_encoded(label, "the label") for label in labels]
+    encoded: list[bytes] = []
+    for label in labels:
+        deadline.tick()
+        encoded.append(_encoded(label, "the label"))
     if not encoded:
         raise ConstraintError("there are no labels to choose from")
     if not all(encoded):
         raise LabelError("", f"label {encoded.index(b'') + 1} of {len(encoded):,} is empty")
-    limits = budget or Budget()
-    lexicon = Lexicon(encoded, limits.bytes, limits.seconds)
+    with deadline.part() as limits:
+        lexicon = Lexicon(encoded, limits.bytes, limits.seconds)
     if len(lexicon) < len(encoded):
         word, times = Counter(encoded).most_common(1)[0]
         raise LabelError(word, f"the label {_shown(word)} occurs {times} times; choose each once")

@@ -12,7 +12,6 @@ Cost: linear in the template; ``parse`` asks each hole once for each of its poss
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -21,10 +20,11 @@ from tokenfst.automata.assembly import Assembly, Constraint
 from tokenfst.automata.expression import Expr, concat
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language, encode
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.readable import shorten
 from tokenfst.automata.regex import regex
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, TemplateError
+from tokenfst.errors import ConstraintError, PatternError, TemplateError
 
 _SHOWN = 80
 _TOKEN = re.compile(r"\{\{|\}\}|\{(?P<hole>[^{}]*)\}|[{}]|[^{}]+")
@@ -186,15 +186,15 @@ def _parse(text: _Text, pieces: Sequence[Piece], whole: Constraint) -> dict[str,
 
 def _readings(data: bytes, pieces: Sequence[Piece], budget: Budget) -> Iterator[dict[str, bytes]]:
     """All ways to cut a word into the pieces: what each hole holds."""
-    deadline = time.monotonic() + budget.seconds
+    deadline = Deadline(budget, "a template")
     before: list[dict[int, list[int]]] = []  # for each piece: where it can end, and where it then begins
     begins = [0]
     for number, piece in enumerate(pieces):
         ways: dict[int, list[int]] = {}
         for begin in begins:
-            for end in _ends(data, begin, piece, pieces[number + 1 :]):
-                if time.monotonic() > deadline:
-                    raise BudgetExceeded("seconds", budget.seconds, f"the hole {{{piece.name}}}")
+            deadline.where = f"the hole {{{piece.name}}}"
+            for end in _ends(data, begin, piece, pieces[number + 1 :], deadline):
+                deadline.check()
                 if piece.constraint is None or piece.constraint.accepts(data[begin:end]):
                     ways.setdefault(end, []).append(begin)
         before.append(ways)
@@ -212,7 +212,9 @@ def _readings(data: bytes, pieces: Sequence[Piece], budget: Budget) -> Iterator[
         )
 
 
-def _ends(data: bytes, begin: int, piece: Piece, following: Sequence[Piece]) -> Iterator[int]:
+def _ends(
+    data: bytes, begin: int, piece: Piece, following: Sequence[Piece], deadline: Deadline
+) -> Iterator[int]:
     """Where a piece that begins at a place can end, as far as what is fixed tells."""
     if piece.constraint is None:
         if data.startswith(piece.text, begin):
@@ -220,6 +222,7 @@ def _ends(data: bytes, begin: int, piece: Piece, following: Sequence[Piece]) -> 
         return
     last = begin + piece.constraint.viable_prefix(data[begin:])
     for end in range(begin, last + 1) if following else (len(data),):
+        deadline.tick()
         behind = following[0].text if following else b""
         if data.startswith(behind, end):
             yield end

@@ -13,6 +13,7 @@ Cost: linear in the number of blocks that a range cuts, plus one table of (state
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -129,13 +130,14 @@ def _single_characters(dfa: Dfa) -> Ranges | None:
     return normalize((low, high) for low, high, _ in read.steps[0])
 
 
-def characters(dfa: Dfa, limit: int | None = None) -> Characters:
+def characters(dfa: Dfa, limit: int | None = None, seconds: float = math.inf) -> Characters:
     """What ``dfa``, a trim automaton over bytes, does with whole characters.
 
     More than ``limit`` ranges of characters raise ``BudgetExceeded("states")``: that many states would spell them.
+    So do more than ``seconds``.
     """
     made = _native.characters(
-        dfa.classes, dfa.table, dfa.accepting, dfa.start, (1 << 64) - 1 if limit is None else limit
+        dfa.classes, dfa.table, dfa.accepting, dfa.start, (1 << 64) - 1 if limit is None else limit, seconds
     )
     if made is None:
         assert limit is not None

@@ -74,8 +74,8 @@ class CanonicalAutomaton:
     Raises ``TokenizationError`` where how the vocabulary's tokenizer works is not known or has no exact automaton here,
     ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` where no text of the language has a
     canonical sequence. Later calls raise ``BudgetExceeded`` where one search visits more than ``budget.states`` nodes,
-    or the call takes more than ``budget.seconds``; what was found until then is kept. Masks beyond ``budget.bytes``, and nodes beyond
-    ``budget.states``, are forgotten and found again.
+    or the call takes more than ``budget.seconds``; what was found until then is kept. Masks beyond ``budget.bytes``,
+    and nodes beyond ``budget.states``, are forgotten and found again.
     """
 
     def __init__(self, automaton: TokenAutomaton, budget: Budget, split_pattern: str | None = None) -> None:

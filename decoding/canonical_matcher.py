@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from tokenfst.automata.metering import Deadline
 from tokenfst.decoding.canonical_nodes import Node
 from tokenfst.decoding.node_matcher import NodeMatcher
+
+if TYPE_CHECKING:
+    from tokenfst.decoding.canonical import CanonicalAutomaton
 
 _MAX_FORCED = 1 << 20
 
@@ -36,7 +40,8 @@ class CanonicalMatcher(NodeMatcher[Node]):
 
         All ways to go on are followed at once, byte by byte, up to the first choice or a place where the text may end.
         """
-        deadline = Deadline(self.automaton.budget, "the bytes that are certain to come")
+        budget = cast("CanonicalAutomaton", self.automaton).budget
+        deadline = Deadline(budget, "the bytes that are certain to come")
         forced = bytearray()
         ways = set() if self._terminated else {(self._nodes[-1], b"")}
         while ways and len(forced) < _MAX_FORCED:

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "budget.hpp"
+
 namespace tokenfst {
 
 struct CharacterStep {
@@ -43,7 +45,8 @@ class Speller {
   explicit Speller(std::vector<SpellingForm> forms) : forms_(std::move(forms)) {}
 
   // State k >= 1 does steps[k - 1]; those between two bytes follow. None if there are more than `limit` of them all.
-  std::optional<ByteTables> spell(const std::vector<CharacterSteps>& steps, uint64_t limit) const {
+  std::optional<ByteTables> spell(const std::vector<CharacterSteps>& steps, uint64_t limit, double seconds) const {
+    const Deadline deadline(seconds);
     Work work{*this, limit};
     work.rows.resize(steps.size() + 1);
     for (size_t state = 1; state <= steps.size(); ++state) {
@@ -55,6 +58,7 @@ class Speller {
       const Row row = work.follow(items);
       work.rows[state] = row;
       if (work.full) return std::nullopt;
+      if (deadline.expired()) throw BudgetExceeded("seconds", seconds, "the spellings of characters");
     }
     return tables(work.rows);
   }

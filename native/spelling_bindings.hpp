@@ -34,24 +34,25 @@ inline void bind_spelling(nanobind::module_& m) {
            })
       .def(
           "spell",
-          [](const Speller& self, const std::vector<PySteps>& given, uint64_t limit) -> nb::object {
+          [](const Speller& self, const std::vector<PySteps>& given, uint64_t limit, double seconds) -> nb::object {
             std::vector<CharacterSteps> steps;
             for (const PySteps& each : given) {
               auto& into = steps.emplace_back();
               for (const auto& [low, high, target] : each) into.push_back({low, high, target});
             }
-            std::optional<ByteTables> made = self.spell(steps, limit);
+            std::optional<ByteTables> made = self.spell(steps, limit, seconds);
             if (!made) return nb::none();
             return nb::make_tuple(to_numpy(std::move(made->classes), {256}), to_numpy(std::move(made->table), {made->states, made->groups}));
           },
-          nb::arg("steps"), nb::arg("limit"));
+          nb::arg("steps"), nb::arg("limit"), nb::arg("seconds"));
 
   using Classes = nb::ndarray<const uint8_t, nb::shape<256>, nb::c_contig, nb::device::cpu>;
   using Table = nb::ndarray<const uint32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Accepting = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "characters",
-      [](Classes classes, Table table, Accepting accepting, uint32_t start, uint64_t limit) -> nb::object {
+      [](Classes classes, Table table, Accepting accepting, uint32_t start, uint64_t limit, double seconds) -> nb::object {
+        const Deadline deadline(seconds);
         CharacterReader reader({classes.data(), table.data(), accepting.data(), table.shape(1)}, limit);
         std::vector<uint32_t> number(table.shape(0)), order{start};
         number.at(start) = 1;
@@ -59,6 +60,7 @@ inline void bind_spelling(nanobind::module_& m) {
         for (size_t at = 0; at < order.size(); ++at) {
           CharacterSteps found = reader.steps(order[at]);
           if (reader.full) return nb::none();
+          if (deadline.expired()) throw BudgetExceeded("seconds", seconds, "the characters of a byte automaton");
           for (CharacterStep& step : found) {
             uint32_t& known = number[step.target];
             if (known == 0) {
@@ -78,7 +80,7 @@ inline void bind_spelling(nanobind::module_& m) {
         for (uint32_t state : order) accepts.append(nb::bool_(accepting.data()[state]));
         return nb::make_tuple(nb::tuple(made), nb::tuple(accepts), reader.whole);
       },
-      nb::arg("classes"), nb::arg("table"), nb::arg("accepting"), nb::arg("start"), nb::arg("limit"));
+      nb::arg("classes"), nb::arg("table"), nb::arg("accepting"), nb::arg("start"), nb::arg("limit"), nb::arg("seconds"));
 }
 
 }  // namespace tokenfst

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import tokenfst
 from reference.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, regex
+from tokenfst.automata import metering
 from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.canonical_matcher import CanonicalMatcher
 from tokenfst.errors import BudgetExceeded, MaskBufferError, TokenBudgetError, TokenIdError
@@ -172,3 +175,18 @@ def test_draft_trees_that_are_none() -> None:
     with pytest.raises(TokenIdError, match="two parents"):
         matcher.traverse_draft_tree(np.array([1, 1]), np.array([-1, -1]), np.array([0, token]), rows)
     assert matcher.tokens == []
+
+
+def test_the_searches_of_one_mask_share_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that moves on by a second with each look: a mask is over after three, however short its searches are."""
+    tokens = train(b"ab" * 20, 6)
+    vocabulary = Vocabulary([*tokens, b""], len(tokens), split_pattern=r"[\s\S]+")
+    automaton = tokenfst.compile(regex("[ab]*a[ab]{5}"), vocabulary, tokenization="canonical")
+    looks = itertools.count()
+    with monkeypatch.context() as patched:
+        patched.setattr(metering, "time", SimpleNamespace(monotonic=lambda: float(next(looks))))
+        automaton.budget = Budget(seconds=3)
+        with pytest.raises(BudgetExceeded, match="3 seconds"):
+            allowed(automaton.matcher())
+    fresh = tokenfst.compile(regex("[ab]*a[ab]{5}"), vocabulary, tokenization="canonical")
+    assert allowed(automaton.matcher()) == allowed(fresh.matcher()) != set()

@@ -57,7 +57,8 @@ def detokenizer(vocabulary: Vocabulary) -> pynini.Fst:
         arcs.nextstate,
         sorted_by_source=True,
     )
-    return made.set_output_symbols(byte_symbols())
+    made.set_output_symbols(byte_symbols())
+    return made
 
 
 def detokenizer_arcs(vocabulary: Vocabulary) -> Arcs:

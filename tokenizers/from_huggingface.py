@@ -14,6 +14,10 @@ End tokens. ``eos_token_id`` if given; else the tokenizer object's own; else, fo
 first of ``generation_config.json``, ``tokenizer_config.json``, ``config.json`` that names one. Otherwise an
 error asks for it.
 
+Normalized added tokens. What ``decode`` writes for an added token with ``normalized: true`` depends on the release of
+``tokenizers`` (``normalized_tokens``): a tokenizer object is asked; of a file, such a token is refused where it makes a
+difference. A token marked special is silent, whatever its library makes of it.
+
 Caveats. A slow (pure Python) transformers tokenizer has no such specification and is refused.
 """
 
@@ -21,13 +25,14 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
 from tokenfst.errors import MissingDependencyError, UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.decoder_chain import decoded_forms
+from tokenfst.tokenizers.normalized_tokens import is_unchanged
 from tokenfst.tokenizers.token_file import read_json_object
 from tokenfst.tokenizers.token_tables import MAX_TOKEN_ID, pad_tokens
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -48,12 +53,17 @@ def from_huggingface(
     Linear in the size of the specification. Raises ``UnknownTokenizerError`` for parts that are not known,
     ``VocabularyError`` for a missing end token or unusable files.
     """
+    spelled: dict[int, str] | None = None
     if isinstance(tokenizer, str | PathLike):
         document, eos, name = _from_files(fspath(tokenizer), wants_eos=eos_token_id is None)
     else:
-        document, eos, name = _from_object(tokenizer)
+        document, eos, name, spelled = _from_object(tokenizer)
     return from_specification(
-        document, size=size, eos_token_id=eos if eos_token_id is None else eos_token_id, name=name
+        document,
+        size=size,
+        eos_token_id=eos if eos_token_id is None else eos_token_id,
+        name=name,
+        spelled=spelled,
     )
 
 
@@ -63,11 +73,17 @@ def from_specification(
     size: int | None = None,
     eos_token_id: int | str | Sequence[int | str] | None = None,
     name: str = "",
+    spelled: Mapping[int, str] | None = None,
 ) -> Vocabulary:
-    """The vocabulary that the object in a ``tokenizer.json`` specifies. End tokens are ids or strings."""
+    """The vocabulary that the object in a ``tokenizer.json`` specifies. End tokens are ids or strings.
+
+    ``spelled``: how the library spells added tokens, where it can be asked.
+    """
     name = name or "huggingface"
     try:
-        pieces, marked = _pieces(document)
+        pieces, marked = _pieces(document, spelled, name)
+    except UnknownTokenizerError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnknownTokenizerError(f"{name} is not a tokenizer.json specification: {error!r}") from error
     if not pieces:
@@ -95,14 +111,25 @@ def from_specification(
     )
 
 
-def _pieces(document: dict[str, Any]) -> tuple[dict[int, str], set[str]]:
+def _pieces(
+    document: dict[str, Any], spelled: Mapping[int, str] | None, name: str
+) -> tuple[dict[int, str], set[str]]:
     """Token strings by id, and which of them are special."""
     pieces = _model_pieces(document["model"])
     marked = set()
     for entry in document.get("added_tokens") or []:
-        pieces[operator.index(entry["id"])] = entry["content"]
+        token, content = operator.index(entry["id"]), entry["content"]
         if entry.get("special"):
-            marked.add(entry["content"])
+            marked.add(content)
+        elif spelled is not None:
+            content = spelled.get(token, content)
+        elif entry.get("normalized") and not is_unchanged(content, document.get("normalizer")):
+            raise UnknownTokenizerError(
+                f"{name}: the added token {content!r} (id {token}) is normalized, and releases of tokenizers differ in "
+                "whether they decode it as it was added or as the normalizer writes it. Pass the tokenizer object "
+                '(tokenizers.Tokenizer.from_file(path)), or write "normalized": false for it in the file'
+            )
+        pieces[token] = content
     return pieces, marked
 
 
@@ -118,7 +145,7 @@ def _model_pieces(model: Any) -> dict[int, str]:
     )
 
 
-def _from_object(tokenizer: object) -> tuple[dict[str, Any], Any, str]:
+def _from_object(tokenizer: object) -> tuple[dict[str, Any], Any, str, dict[int, str]]:
     inner: Any = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not callable(getattr(inner, "to_str", None)):
         raise UnknownTokenizerError(
@@ -126,7 +153,10 @@ def _from_object(tokenizer: object) -> tuple[dict[str, Any], Any, str]:
             "specification; pass a tokenizers.Tokenizer, a fast transformers tokenizer, or a path"
         )
     name = getattr(tokenizer, "name_or_path", "")
-    return json.loads(inner.to_str()), getattr(tokenizer, "eos_token_id", None), f"hf:{name}" if name else ""
+    document = json.loads(inner.to_str())
+    ids = [entry["id"] for entry in document.get("added_tokens") or []]
+    spelled = {token: piece for token in ids if (piece := inner.id_to_token(token)) is not None}
+    return document, getattr(tokenizer, "eos_token_id", None), f"hf:{name}" if name else "", spelled
 
 
 def _from_files(name: str, *, wants_eos: bool) -> tuple[dict[str, Any], Any, str]:

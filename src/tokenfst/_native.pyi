@@ -38,6 +38,7 @@ def characters(
     accepting: npt.NDArray[np.bool_],
     start: int,
     limit: int,
+    seconds: float,
 ) -> tuple[tuple[tuple[tuple[int, int, int], ...], ...], tuple[bool, ...], bool] | None: ...
 def word_room(
     classes: npt.NDArray[np.uint8],
@@ -50,7 +51,7 @@ def word_room(
     longest: int,
 ) -> tuple[int, bool, list[int]]: ...
 def live_states(
-    table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int
+    table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int, seconds: float
 ) -> npt.NDArray[np.uint8]: ...
 
 class Speller:
@@ -58,7 +59,7 @@ class Speller:
         self, forms: Sequence[tuple[int, int, int, Sequence[Sequence[bytes]], Sequence[int]]]
     ) -> None: ...
     def spell(
-        self, steps: Sequence[Sequence[tuple[int, int, int]]], limit: int
+        self, steps: Sequence[Sequence[tuple[int, int, int]]], limit: int, seconds: float
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint32]] | None: ...
 
 class Node:
