@@ -12,12 +12,13 @@ Data. Configurations are numbered by the native core, equal stacks alike. Of eac
 known: two sets of lengths as the bits of an integer. A question is a depth-first search through what is not known; one
 success settles all of its path. The next configuration is the one that stands still, if it may; else the one whose
 distance fits the tokens left best, since a shortest way has exactly as many tokens. Where distances are known to be the
-least, those that are too far are not tried.
+least, those that are too far are not tried. At most, and while the tokens left are more than what bounds say that any
+next token needs, masks are those of the automaton (``native/configurations.hpp``), and nothing is searched.
 
-Cost. A walk of the vocabulary for each configuration met; with S configurations at most S * n answers, most of them
-never asked for. With stacks nothing bounds S, and an answer "no" close to the end may need very many: the budget
-(states: answers) raises. Rejected: tables of all states for all lengths, made ahead (push-down automata have none);
-recursion.
+Cost. A walk of the vocabulary for each configuration that a search meets; with S configurations at most S * n answers,
+most of them never asked for. With stacks nothing bounds S, and an answer "no" close to the end may need very many: the
+budget (states: answers) raises. Rejected: tables of all states for all lengths, made ahead (push-down automata have
+none); recursion.
 
 Invariant: answers are exact. A mask allows a token exactly if can(q', r - 1) after it.
 """
@@ -44,6 +45,9 @@ Bits = npt.NDArray[np.int32]
 START = 0
 """The number of the first configuration."""
 
+_PLENTY = 1 << 31
+"""More tokens than any bound on distances."""
+
 _NEAR = 16
 """How many lengths more and fewer an error looks at to advise others."""
 
@@ -52,8 +56,9 @@ class Reach:
     """What a token automaton's configurations can be completed with. ``exact``: by exactly so many tokens, not at most.
 
     Made by ``TokenAutomaton.reach``; shared by threads, which wait for each other. Grows by what it is asked, within
-    ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question, ``bytes`` of what they
-    hold; beyond an eighth of that, masks are made anew. Numbers of configurations mean nothing to another ``Reach``.
+    ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question or mask, ``bytes`` of
+    what they hold; beyond an eighth of that, masks are made anew. Numbers of configurations mean nothing to another
+    ``Reach``.
     """
 
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
@@ -112,11 +117,16 @@ class Reach:
     def can(self, at: int, left: int) -> bool:
         """Whether ``left`` tokens suffice from here, or are just right. Raises ``BudgetExceeded``."""
         with self._lock:
-            known = self._known(at, left)
-            return self._search(at, left) if known is None else known
+            return self._can(at, left, self._deadline())
 
-    def _search(self, at: int, left: int) -> bool:
-        deadline = time.monotonic() + self.automaton.budget.seconds
+    def _can(self, at: int, left: int, deadline: float) -> bool:
+        known = self._known(at, left)
+        return self._search(at, left, deadline) if known is None else known
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self.automaton.budget.seconds
+
+    def _search(self, at: int, left: int, deadline: float) -> bool:
         path = [(at, left, self._order(at, left))]
         while path:
             here, rest, untried = path[-1]
@@ -142,11 +152,16 @@ class Reach:
         only. At most: the end tokens too, where the text is accepted."""
         with self._lock:
             known = self._mask_at.get((at, left))
+            if known is None and not self.exact and (left is None or left > 0):
+                known = self._configurations.mask(at, None if left is None else min(left, _PLENTY))
+                if known is not None:
+                    return known
             if known is None:
-                targets = self._reached(at)[0].tolist()
+                targets, deadline = self._reached(at)[0].tolist(), self._deadline()
                 more = left is None or left > 0
                 chosen = np.array(
-                    [more and (left is None or self.can(target, left - 1)) for target in targets], bool
+                    [more and (left is None or self._can(target, left - 1, deadline)) for target in targets],
+                    bool,
                 )
                 known = self._mask_of(at, chosen, more and not self.exact)
                 if len(self._mask_at) > self.automaton.budget.states:

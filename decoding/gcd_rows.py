@@ -7,10 +7,8 @@ reachability (``ReachRows``, over ``Reach``). Which tokens count:
     "exact"                         a text of exactly n tokens; the end token is never chosen
     "exact" with ``count_end``      exactly n tokens, the last of which is an end token
 
-Matchers' budgets are exact for finite automata. With stacks their distances are upper bounds: every mask leads to an
-accepted text within the budget, but near its end tokens may be missing whose texts close several frames by one token.
-A budget that the bound refuses although a text fits it gets a matcher over exact reachability (``gcd_matcher``), so
-that whatever fits is found.
+Both are exact: a mask has a token if and only if the text can be completed in the tokens left then. Finite automata
+know their distances; for those with stacks the matcher searches (``gcd_matcher``), or raises ``BudgetExceeded``.
 """
 
 from __future__ import annotations

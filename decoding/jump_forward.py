@@ -32,6 +32,7 @@ import numpy as np
 from tokenfst._native import Matcher
 from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.forced_runs import ForcedRuns
+from tokenfst.decoding.gcd_matcher import ReachMatcher
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, prompt_rows
 from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.rows import AnyAutomaton, ConstraintRows
@@ -184,13 +185,13 @@ class _Jumper:
         if not self._jumps or self._runs.is_finished(matcher):
             return chosen
         fresh = chosen
-        if self._encode is not None and isinstance(matcher, Matcher):
+        if self._encode is not None and isinstance(matcher, Matcher | ReachMatcher):
             fresh = self._append_bytes(matcher, chosen, self._encode)
         run = self._runs.take(matcher)
         self.forced += len(run)
         return [*fresh, *run]
 
-    def _append_bytes(self, matcher: Matcher, recent: list[int], encode: Encode) -> list[int]:
+    def _append_bytes(self, matcher: Matcher | ReachMatcher, recent: list[int], encode: Encode) -> list[int]:
         """Append the bytes that are certain, cut together with what stands before them, where the tokens ``recent`` may
         be cut anew; return what stands for these now, and what was appended.
 
@@ -225,7 +226,7 @@ class _Jumper:
                 return found[len(context) :]
         return None
 
-    def _unswallowed(self, matcher: Matcher, run: list[int]) -> int:
+    def _unswallowed(self, matcher: Matcher | ReachMatcher, run: list[int]) -> int:
         """How many tokens of the run stand before all that an allowed token could span with what follows the run."""
         tokens = self._vocabulary.tokens
         safe = len(run)

@@ -221,7 +221,7 @@ class ConstraintRows(PackedRows):
             if known is not None:
                 self._bitmask[row] = known
             elif least := matcher.distance():
-                self._fill_within(row, matcher, least)
+                self._fill_within(row, _by_distances(automaton, matcher), least)
 
     def _known_nearer(
         self, row: int, automaton: AnyAutomaton, matcher: AnyMatcher
@@ -305,6 +305,15 @@ class ConstraintRows(PackedRows):
 
     def tokens(self, row: int) -> list[int]:
         return self.matchers[row].tokens
+
+
+def _by_distances(automaton: AnyAutomaton, matcher: AnyMatcher) -> AnyMatcher:
+    """A matcher at the same place whose masks within a budget are those of distances, also where there are stacks."""
+    if not isinstance(automaton, TokenAutomaton) or isinstance(matcher, Matcher):
+        return matcher
+    same = automaton.matcher()
+    same.accept_tokens(matcher.tokens)
+    return same
 
 
 def as_lists(*arrays: Sequence[int] | torch.Tensor) -> list[list[int]]:

@@ -35,6 +35,16 @@ class Configurations {
   bool distances_are_least() const { return automaton_->distances_are_least(); }
   size_t memory() const { return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32; }
 
+  // Writes the mask within `left` tokens (kUnreachable: any number), if what it takes is sure by the bounds on distances:
+  // false where some token may lead farther away than that, which a bound does not say.
+  bool fill(uint32_t number, uint32_t left, uint32_t* out) {
+    const Config config = configs_.at(number);
+    if (left != kUnreachable && (left == 0 || automaton_->distance(config, stacks_) == kUnreachable || automaton_->worst(config, stacks_) > left - 1)) return false;
+    automaton_->fill(config, kUnreachable, out, stacks_);
+    return true;
+  }
+  size_t words() const { return (static_cast<size_t>(num_tokens()) + 31) / 32; }
+
   // Where a token leads; -1: nowhere. End tokens lead nowhere.
   int64_t advance(uint32_t number, uint32_t token) {
     Config end = automaton_->advance(configs_.at(number), token, stacks_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 
 #include "configurations.hpp"
@@ -42,6 +43,17 @@ Equal ones have one number, whatever way led there. Not for use by several threa
         size_t targets = arcs.targets.size(), tokens = arcs.tokens.size();
         return nb::make_tuple(to_numpy(std::move(arcs.targets), {targets}), to_numpy(std::move(arcs.offsets), {targets + 1}), to_numpy(std::move(arcs.tokens), {tokens}));
       }, "number"_a)
+      .def("mask", [number](Configurations& self, uint64_t at, std::optional<uint32_t> left) -> nb::object {
+        uint32_t found = number(self, at);
+        std::vector<int32_t> mask(self.words());
+        bool sure;
+        {
+          nb::gil_scoped_release nogil;
+          sure = self.fill(found, left.value_or(kUnreachable), reinterpret_cast<uint32_t*>(mask.data()));
+        }
+        const size_t words = mask.size();
+        return sure ? nb::cast(to_numpy(std::move(mask), {words})) : nb::none();
+      }, "number"_a, "left"_a.none())
       .def_prop_ro("memory", &Configurations::memory);
 }
 

@@ -125,7 +125,8 @@ def test_stacks_within_budgets_that_distances_refuse(source: str) -> None:
 def test_what_is_nearer_with_stacks_is_found_once_and_kept(
     source: str, states: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same masks as by a walk of the vocabulary each time, whether there is room to keep them or not."""
+    """The same masks as by a walk of the vocabulary each time, whether there is room to keep them or not. (The tokens
+    are plenty, so that no search is needed, for which there would be no room.)"""
     automaton = tokenfst.compile(tokenfst.lark_grammar(source), VOCABULARY)
     monkeypatch.setattr(automaton, "budget", tokenfst.Budget(states=states))
     rng, walks = random.Random(1), []
@@ -134,7 +135,7 @@ def test_what_is_nearer_with_stacks_is_found_once_and_kept(
         ConstraintRows, "_fill_within", lambda self, *which: walks.append(1) or walk(self, *which)
     )
     for _ in range(20):
-        rows = ConstraintRows.start(automaton, prompts=2, max_tokens=9, width=8, device=CPU)
+        rows = ConstraintRows.start(automaton, prompts=2, max_tokens=99, width=8, device=CPU)
         for _ in range(9):
             nearer = rows.mask_nearer_(torch.zeros(2, 8)) == 0
             for row, matcher in enumerate(rows.matchers):

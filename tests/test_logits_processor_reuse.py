@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.regex import regex
 from tokenfst.decoding.token_automaton import compile
 from tokenfst.errors import LogitsError, MaskBufferError
@@ -246,6 +247,16 @@ def test_all_minus_infinity_is_found_wherever_it_is(dtype, width):
             processor(ids, scores)
 
 
+def test_empty_rows_on_other_devices():
+    """The same question by torch's operations alone."""
+    bitmask_torch = pytest.importorskip("tokenfst.decoding.bitmask_torch")
+    scores = torch.tensor([[0.0, -torch.inf], [-torch.inf] * 2, [torch.inf] * 2, [-torch.inf] * 2])
+    assert bitmask_torch.first_empty(scores, None) == 1
+    assert bitmask_torch.first_empty(scores, [0, 2, 3]) == 3
+    assert bitmask_torch.first_empty(scores, [0, 2]) is None
+    assert bitmask_torch.first_empty(scores[1], None) == 0
+
+
 def test_finished_and_dead_rows_end_whatever_else_is_forbidden(vocabulary):
     processor = logits_processor.ConstraintLogitsProcessor(compile(regex("ab"), vocabulary))
     scores = torch.zeros(3, len(TOKENS))
@@ -254,6 +265,19 @@ def test_finished_and_dead_rows_end_whatever_else_is_forbidden(vocabulary):
     finished, dead, live = processor(torch.tensor([[5, EOS], [5, 5], [5, 0]]), scores)
     assert finished.isfinite().nonzero().tolist() == dead.isfinite().nonzero().tolist() == [[EOS]]
     assert live.isfinite().nonzero().tolist() == [[1]]
+
+
+def test_budgets_of_stacks_are_exact():
+    """A text that closes two brackets by one token fits, though the bound of stacks says that it does not."""
+    pieces = [b"(", b")", b"a", b"))", b"", b"", b"", b""]
+    nested = compile(gbnf('root ::= "(" root ")" | "a"'), Vocabulary(pieces, EOS, {"<pad>": PAD}))
+    processor = logits_processor.ConstraintLogitsProcessor(nested, max_new_tokens=4)
+    scores = torch.zeros(1, len(TOKENS))
+    row = [5]
+    for allowed, token in (([0, 2], 0), ([0, 2], 0), ([2], 2), ([3], 3), ([EOS], EOS)):
+        out = processor(torch.tensor([row]), scores)
+        assert out[0].isfinite().nonzero().flatten().tolist() == allowed
+        row.append(token)
 
 
 def test_rows_that_do_not_go_with_the_scores(vocabulary):

@@ -242,6 +242,8 @@ class Configurations:
     def arcs(
         self, number: int
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
+    def mask(self, number: int, left: int | None) -> npt.NDArray[np.int32] | None:
+        """The mask of a configuration within so many tokens (None: any number); None where bounds do not say it."""
     @property
     def memory(self) -> int: ...
 

@@ -36,6 +36,7 @@ from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.bitmask import allocate_token_bitmask
 from tokenfst.decoding.canonical import CanonicalAutomaton
 from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.decoding.prefixes import AnyMatcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -309,7 +310,7 @@ def check_tokens(automaton: TokenAutomaton | CanonicalAutomaton, ids: list[int],
     )
 
 
-def allowed_tokens(matcher: Matcher | CanonicalMatcher, vocabulary: Vocabulary) -> list[int]:
+def allowed_tokens(matcher: AnyMatcher, vocabulary: Vocabulary) -> list[int]:
     """The token ids that a matcher allows next, ascending."""
     mask = allocate_token_bitmask(1, len(vocabulary))
     matcher.fill_next_token_bitmask(mask, 0)

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst._native import Matcher
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.checking import allowed_tokens
 from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.decoding.gcd_matcher import start_matcher
 from tokenfst.decoding.token_automaton import TokenAutomaton
 
 _STOP = 0.15
@@ -86,9 +85,9 @@ def sample_tokens(
 ) -> list[int]:
     """A random accepted token sequence of at most ``max_tokens`` tokens, without the end token.
 
-    Raises ``TokenBudgetError`` where none is that short.
+    Raises ``TokenBudgetError`` where none is that short, ``BudgetExceeded`` where that is not found out for a stack.
     """
-    matcher: Matcher | CanonicalMatcher = automaton.matcher(max_tokens)
+    matcher = start_matcher(automaton, max_tokens)
     ends = automaton.vocabulary.eos_token_ids
     while True:
         ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in ends]
