@@ -160,6 +160,8 @@ def json_schema(
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
     relax, typed = on_unsupported == "relax", None
+    if schema is None:
+        raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
     if not isinstance(schema, (Mapping, bool, str, list)):  # a list is no annotation
         typed = read_type(schema)
         if typed.refused and not relax:
@@ -169,12 +171,11 @@ def json_schema(
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver)
         meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
-        fractions = typed is None and known.root.draft != 4
         any_order = property_order == "any"
         writer = Writer(
             meaning,
             layout(whitespace),
-            fractions=fractions,
+            fractions=typed is None,
             any_order=any_order,
             distinct=repeated_names == "forbid",
         )
