@@ -27,6 +27,7 @@ from tokenfst.automata.language import Language
 from tokenfst.automata.program import Program
 from tokenfst.automata.python_types import read_type
 from tokenfst.automata.schema_conflict import contradiction
+from tokenfst.automata.schema_forms import Forms
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
@@ -169,7 +170,7 @@ def json_schema(
         schema = typed.schema
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
-        known = Source(schema, draft, resolver)
+        known = Source(schema, draft, resolver, Forms().check)
         meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
         any_order = property_order == "any"
         writer = Writer(
