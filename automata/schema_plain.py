@@ -11,6 +11,7 @@ Invariant: the texts are those of the general way (tests/test_schema_plain.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import are_members, only_keyword
@@ -109,11 +110,7 @@ class PlainSchemas:
             return None
         key = _object_key(listed, required, held), _key(types, place)
 
-        def make() -> Expr:
-            text = Members(writer, Object(where=place.where())).plain(listed, required, held)
-            return _among(writer, place, types, text)
-
-        return key, make
+        return key, partial(_object_text, writer, place, types, listed, required, held)
 
     def _array(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         for name in ("items", "minItems", "maxItems"):
@@ -129,11 +126,7 @@ class PlainSchemas:
         if types is None and rest is ANY and not low and high is None:
             return None
 
-        def make() -> Expr:
-            return _among(
-                writer, place, types, Items(writer, Array((), rest, low, high)).texts(), arrays=True
-            )
-
+        make = partial(_array_text, writer, place, types, Array((), rest, low, high))
         return (id(rest), low, high, _key(types, place)), make
 
     def _entered(self, writer: Writer, place: Place, schema: Any, *tokens: str) -> Formula:
@@ -157,6 +150,22 @@ class PlainSchemas:
                 if known is not None:
                     return known
         return meaning.entered(place.below(schema, *tokens))
+
+
+def _object_text(
+    writer: Writer,
+    place: Place,
+    types: _Types,
+    listed: dict[str, Formula],
+    required: frozenset[str],
+    held: Formula,
+) -> Expr:
+    text = Members(writer, Object(where=place.where())).plain(listed, required, held)
+    return _among(writer, place, types, text)
+
+
+def _array_text(writer: Writer, place: Place, types: _Types, cell: Array) -> Expr:
+    return _among(writer, place, types, Items(writer, cell).texts(), arrays=True)
 
 
 def _among(writer: Writer, place: Place, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
