@@ -211,6 +211,8 @@ class Writer:
         try:
             return number(numbers, whole, self.fractions)
         except BudgetExceeded as error:
+            if error.resource == "seconds":
+                raise
             refused = UnsupportedSchemaError(f"{where}/multipleOf", str(error))
         if not self.meaning.relaxes:
             raise refused
