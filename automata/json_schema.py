@@ -27,6 +27,7 @@ from tokenfst.automata.language import Language
 from tokenfst.automata.program import Program
 from tokenfst.automata.python_types import read_type
 from tokenfst.automata.schema_conflict import contradiction
+from tokenfst.automata.schema_forms import Forms
 from tokenfst.automata.schema_layout import layout
 from tokenfst.automata.schema_leaves import Leaves
 from tokenfst.automata.schema_meaning import Meaning, Relaxed
@@ -160,6 +161,8 @@ def json_schema(
     if on_unsupported not in ("raise", "relax"):
         raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
     relax, typed = on_unsupported == "relax", None
+    if schema is None:
+        raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
     if not isinstance(schema, (Mapping, bool, str, list)):  # a list is no annotation
         typed = read_type(schema)
         if typed.refused and not relax:
@@ -167,14 +170,13 @@ def json_schema(
         schema = typed.schema
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
-        known = Source(schema, draft, resolver)
+        known = Source(schema, draft, resolver, Forms().check)
         meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
-        fractions = typed is None and known.root.draft != 4
         any_order = property_order == "any"
         writer = Writer(
             meaning,
             layout(whitespace),
-            fractions=fractions,
+            fractions=typed is None,
             any_order=any_order,
             distinct=repeated_names == "forbid",
         )

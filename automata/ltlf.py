@@ -119,7 +119,9 @@ def _conflict(formulas: Formulas, conjuncts: list[tuple[Formula, str]], letters:
 
     try:
         chosen = _least_conflict(len(conjuncts), possible)
-    except BudgetExceeded:
+    except BudgetExceeded as error:
+        if error.resource == "seconds":
+            raise
         return ConflictError("no trace satisfies all of these formulas", ())
     texts = tuple(conjuncts[number][1] for number in chosen)
     if len(texts) == 1:

@@ -55,7 +55,7 @@ class Formulas:
         self.work = work or Work()
         self._atoms: dict[Hashable, Formula] = {}
         self._negations: dict[Formula, Formula] = {ANY: NONE, NONE: ANY}
-        self._combined: dict[tuple[Kind, frozenset[Formula]], Formula] = {}
+        self._combined: dict[Kind, dict[frozenset[Formula], Formula]] = {Kind.AND: {}, Kind.OR: {}}
         self._both: dict[tuple[Formula, Formula], Formula] = {}
 
     def atom(self, key: Hashable, content: object) -> Formula:
@@ -108,8 +108,8 @@ class Formulas:
             return next(iter(parts), neutral)
         if any(self._negations.get(part) in parts for part in parts):
             return zero
-        key = (kind, frozenset(parts))
-        found = self._combined.get(key)
+        known, key = self._combined[kind], frozenset(parts)
+        found = known.get(key)
         if found is None:
-            found = self._combined[key] = Formula(kind, tuple(parts))
+            found = known[key] = Formula(kind, tuple(parts))
         return found

@@ -7,7 +7,8 @@ they must differ (``uniqueItems``) and have listed values, each value is a membe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
 from tokenfst.automata.schema_arrays import Array
@@ -16,7 +17,7 @@ from tokenfst.automata.schema_formula import NONE, Formula
 from tokenfst.automata.schema_fresh import fresh_text, room
 from tokenfst.automata.schema_shape import Shape
 from tokenfst.automata.schema_strings import subset_of_words
-from tokenfst.automata.schema_values import listed_values
+from tokenfst.automata.schema_values import Whole, listed_values
 from tokenfst.automata.schema_work import Work
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -117,6 +118,8 @@ class Items:
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
         known: dict[Formula, int] = {}
         places: list[list[int]] = []
+        listed: set[tuple[Any, bool]] = set()
+        """Of numbers, whether they are written as integers."""
         for formula in formulas:
             found = listed_values(self.writer.meaning.shape(formula))
             if found is None:
@@ -125,8 +128,16 @@ class Items:
                     "items must differ that are neither strings nor out of a list: only strings are remembered while a "
                     "text goes on. List the values in an enum, or leave this keyword out",
                 )
+            listed.update(
+                (value, isinstance(value, Whole)) for value in found if isinstance(value, int | Fraction)
+            )
             values = [self.writer.meaning.constant(value) for value in found]
             places.append([known.setdefault(value, len(known)) for value in values])
+        if len({number for number, _ in listed}) < len(listed):
+            raise UnsupportedSchemaError(
+                cell.unique,
+                "an integer of which 1.0 is none, and a number of the same value, are not told apart",
+            )
         if cell.rest is NONE:
             places.append([])
         items = [self.writer.value(value) for value in known]

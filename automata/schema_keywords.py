@@ -7,6 +7,7 @@ mean anything else are understood in every draft: a boolean ``exclusiveMinimum``
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -84,7 +85,9 @@ def _is_schemas(value: Any, draft: int) -> bool:
 
 def _is_items(value: Any, draft: int) -> bool:
     return _is_schema(value, draft) or (
-        isinstance(value, list) and all(_is_schema(each, draft) for each in value)
+        isinstance(value, list)
+        and bool(value or draft >= 2020)
+        and all(_is_schema(each, draft) for each in value)
     )
 
 
@@ -95,7 +98,12 @@ def _is_table(value: Any, draft: int) -> bool:
 
 
 def _is_names(value: Any, draft: int) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return (
+        isinstance(value, list)
+        and all(isinstance(each, str) for each in value)
+        and len(set(value)) == len(value)
+        and (draft > 4 or bool(value))
+    )
 
 
 def _is_name_table(value: Any, draft: int) -> bool:
@@ -109,15 +117,22 @@ def _is_dependencies(value: Any, draft: int) -> bool:
 
 
 def _is_types(value: Any, draft: int) -> bool:
+    if isinstance(value, str):
+        return value in TYPES
     return (
-        value in TYPES
-        if isinstance(value, str)
-        else isinstance(value, list) and all(e in TYPES for e in value)
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, str) and each in TYPES for each in value)
+        and len(set(value)) == len(value)
     )
 
 
-def _is_list(value: Any, draft: int) -> bool:
-    return isinstance(value, list)
+def _is_enum(value: Any, draft: int) -> bool:
+    if draft > 4 or not isinstance(value, list):
+        return isinstance(value, list)
+    plain = all(each.__class__ is str for each in value)
+    forms = set(value) if plain else {json.dumps(each, sort_keys=True, default=str) for each in value}
+    return bool(value) and len(forms) == len(value)
 
 
 def _is_anything(value: Any, draft: int) -> bool:
@@ -131,11 +146,12 @@ _STRING: tuple[_Check, str] = (_is_string, "a string")
 _NUMBER: tuple[_Check, str] = (_is_number, "a number")
 _LIST: tuple[_Check, str] = (_is_schemas, "an array of schemas that is not empty")
 _TABLE: tuple[_Check, str] = (_is_table, "an object of schemas")
+_NAMES: tuple[_Check, str] = (_is_names, "an array of different strings; in draft-04, one that is not empty")
 _BOUND: tuple[_Check, str] = (_is_bound, "a number")
 
 KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
-    "type": (4, _LAST, (_is_types, f"one of {', '.join(TYPES)}, or an array of them")),
-    "enum": (4, _LAST, (_is_list, "an array")),
+    "type": (4, _LAST, (_is_types, f"one of {', '.join(TYPES)}, or an array of them, each once")),
+    "enum": (4, _LAST, (_is_enum, "an array; in draft-04, of different values, at least one")),
     "const": (6, _LAST, (_is_anything, "")),
     "minimum": (4, _LAST, _NUMBER),
     "maximum": (4, _LAST, _NUMBER),
@@ -160,11 +176,11 @@ KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
     "patternProperties": (4, _LAST, _TABLE),
     "additionalProperties": (4, _LAST, _SCHEMA),
     "propertyNames": (6, _LAST, _SCHEMA),
-    "required": (4, _LAST, (_is_names, "an array of strings")),
+    "required": (4, _LAST, _NAMES),
     "minProperties": (4, _LAST, _COUNT),
     "maxProperties": (4, _LAST, _COUNT),
-    "dependencies": (4, _LAST, (_is_dependencies, "an object of schemas or arrays of strings")),
-    "dependentRequired": (2019, _LAST, (_is_name_table, "an object of arrays of strings")),
+    "dependencies": (4, _LAST, (_is_dependencies, "an object of schemas or arrays of different strings")),
+    "dependentRequired": (2019, _LAST, (_is_name_table, "an object of arrays of different strings")),
     "dependentSchemas": (2019, _LAST, _TABLE),
     "unevaluatedProperties": (2019, _LAST, _SCHEMA),
     "allOf": (4, _LAST, _LIST),

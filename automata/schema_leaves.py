@@ -8,6 +8,7 @@ complement is seen to be empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +23,7 @@ from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_keywords import bounds
 from tokenfst.automata.schema_objects import Named, Object
 from tokenfst.automata.schema_objects import cell as object_cell
-from tokenfst.automata.schema_shape import EVERY, EVERY_NUMBER, NO_NUMBER, Shape
+from tokenfst.automata.schema_shape import EVERY, EVERY_NUMBER, INTEGERS, NO_NUMBER, Shape
 from tokenfst.automata.schema_source import Place
 from tokenfst.automata.schema_strings import EVERY_STRING, NO_STRING, Part, Strings, StringSet, TextPattern
 from tokenfst.automata.schema_values import NotJsonError, constants_shape
@@ -56,8 +57,6 @@ _LONGEST_PATTERN = 20_000
 LONGEST_CONSTANTS = 500_000
 """Characters of all strings of one ``enum``: each becomes part of an expression."""
 
-_INTEGERS = NumberSet.integers()
-
 
 class Leaves:
     """Shapes of keywords, with the patterns of one schema."""
@@ -71,7 +70,7 @@ class Leaves:
         result = EVERY
         if "type" in keywords:
             named = keywords["type"]
-            result = typed(named if isinstance(named, str) else tuple(named))
+            result = typed(named if isinstance(named, str) else tuple(named), place.draft == 4)
         steps: list[Callable[[], Shape]] = []
         if "enum" in keywords:
             steps.append(lambda: _listed(place, "enum", keywords["enum"], meaning))
@@ -111,6 +110,8 @@ class Leaves:
             except PatternSyntaxError as error:
                 raise SchemaError(where, f"is no ECMA-262 pattern: {error}") from None
             except (UnsupportedPatternError, BudgetExceeded) as error:
+                if isinstance(error, BudgetExceeded) and error.resource == "seconds":
+                    raise  # what may be left out must not depend on the clock
                 raise UnsupportedSchemaError(where, str(error)) from None
         return found
 
@@ -154,10 +155,13 @@ def _pattern(pattern: str, budget: Budget | None) -> Language:
 
 
 @lru_cache(maxsize=256)
-def typed(value: str | tuple[str, ...]) -> Shape:
-    """The values of one type, or of several."""
+def typed(value: str | tuple[str, ...], strict: bool) -> Shape:
+    """The values of one type, or of several. ``strict``: in draft-04, an integer has no fraction and no exponent."""
     types = {value} if isinstance(value, str) else set(value)
-    integers = _INTEGERS if "integer" in types else NO_NUMBER
+    integers = INTEGERS if "integer" in types else NO_NUMBER
+    if strict and "integer" in types and "number" not in types:
+        rest = typed(tuple(types - {"integer"}), False)
+        return replace(rest, whole=INTEGERS)
     return Shape(
         "null" in types,
         "boolean" in types,

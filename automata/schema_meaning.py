@@ -144,7 +144,7 @@ class Meaning:
         if keywords == _TYPE and place.resource.dialect.vocabularies is None:
             named = scalar_types(place.value["type"])
             if named is not None:  # whatever else is said of it
-                return self.formulas.atom((_TYPE, named), place)
+                return self.formulas.atom((_TYPE, named, place.draft == 4), place)
         place = self._source.scoped(place)
         key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
         return self.formulas.atom(key, place)

@@ -119,7 +119,7 @@ class Members:
         """Whether a formula has a value, if it is plain."""
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
         some = (
-            any((shape.null, shape.true, shape.false, not shape.numbers.is_empty()))
+            any((shape.null, shape.true, shape.false, shape.has_numbers()))
             or any(cell.json(self.formulas.work) is not EMPTY for cell in shape.strings)
             or any(cell.low == 0 for cell in shape.arrays)
             or any(cell.low == 0 for cell in shape.objects)

@@ -11,6 +11,7 @@ Invariant: the texts are those of the general way (tests/test_schema_plain.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tokenfst._native import are_members, only_keyword
@@ -44,7 +45,7 @@ class PlainSchemas:
     """Finds and writes the plain schemas of one ``Writer``, which it is told each time: held, it would be a cycle."""
 
     def __init__(self) -> None:
-        self._scalars: dict[str | tuple[str, ...], Formula] = {}
+        self._scalars: dict[tuple[str | tuple[str, ...], bool], Formula] = {}
 
     def text(self, writer: Writer, place: Place) -> Plain | None:
         """What a sub-schema allows; ``None`` if it is not plain."""
@@ -83,7 +84,7 @@ class PlainSchemas:
         self, writer: Writer, place: Place, keywords: set[str], types: tuple[str, ...]
     ) -> Plain | None:
         if keywords == _TYPE:
-            return writer.scalars(typed(types), place.where())
+            return writer.scalars(typed(types, place.draft == 4), place.where())
         if not keywords <= _OF_WORDS or "string" not in types:
             return None
         listed = place.value["enum"]
@@ -107,13 +108,9 @@ class PlainSchemas:
             return None
         if types is None and held is ANY and not listed and not required:
             return None
-        key = (tuple(listed.items()), required, held, types)
+        key = _object_key(listed, required, held), _key(types, place)
 
-        def make() -> Expr:
-            text = Members(writer, Object(where=place.where())).plain(listed, required, held)
-            return _among(writer, types, text)
-
-        return key, make
+        return key, partial(_object_text, writer, place, types, listed, required, held)
 
     def _array(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         for name in ("items", "minItems", "maxItems"):
@@ -129,10 +126,8 @@ class PlainSchemas:
         if types is None and rest is ANY and not low and high is None:
             return None
 
-        def make() -> Expr:
-            return _among(writer, types, Items(writer, Array((), rest, low, high)).texts(), arrays=True)
-
-        return (rest, low, high, types), make
+        make = partial(_array_text, writer, place, types, Array((), rest, low, high))
+        return (id(rest), low, high, _key(types, place)), make
 
     def _entered(self, writer: Writer, place: Place, schema: Any, *tokens: str) -> Formula:
         """``Meaning.entered`` of a part. Those that are nothing but a scalar type are one formula each."""
@@ -140,12 +135,13 @@ class PlainSchemas:
         if schema.__class__ is bool:
             return ANY if schema else NONE
         only = only_keyword(schema, KEYWORDS) if schema.__class__ is dict else None
-        if only == "type":
+        if only == "type" and "$schema" not in schema:
             named = scalar_types(schema["type"])
             if named is not None:
-                known = self._scalars.get(named)
+                key = named, place.draft == 4
+                known = self._scalars.get(key)
                 if known is None:
-                    known = self._scalars[named] = meaning.entered(place.below(schema, *tokens))
+                    known = self._scalars[key] = meaning.entered(place.below(schema, *tokens))
                 return known
         elif only == "$ref":
             reference = schema["$ref"]
@@ -156,14 +152,41 @@ class PlainSchemas:
         return meaning.entered(place.below(schema, *tokens))
 
 
-def _among(writer: Writer, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
+def _object_text(
+    writer: Writer,
+    place: Place,
+    types: _Types,
+    listed: dict[str, Formula],
+    required: frozenset[str],
+    held: Formula,
+) -> Expr:
+    text = Members(writer, Object(where=place.where())).plain(listed, required, held)
+    return _among(writer, place, types, text)
+
+
+def _array_text(writer: Writer, place: Place, types: _Types, cell: Array) -> Expr:
+    return _among(writer, place, types, Items(writer, cell).texts(), arrays=True)
+
+
+def _among(writer: Writer, place: Place, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
     """``text``, of arrays or else objects, beside the texts of all other values of these types."""
     if types is not None:
-        return text if len(types) == 1 else union(writer.scalars(typed(types), ""), text)
+        return text if len(types) == 1 else union(writer.scalars(typed(types, place.draft == 4), ""), text)
     scalars = writer.scalars(EVERY, "")
     if arrays:
         return union(scalars, text, Members(writer, Object()).texts())
     return union(scalars, Items(writer, Array()).texts(), text)
+
+
+def _key(types: _Types, place: Place) -> Hashable:
+    """A key of what types mean: integers are others in draft-04."""
+    return (types, 4) if types is not None and place.draft == 4 and "integer" in types else types
+
+
+def _object_key(listed: dict[str, Formula], required: frozenset[str], held: Formula) -> Hashable:
+    """A key of members, of numbers and names: the collector would go through pairs of names and formulas. A schema's
+    formulas live as long as its writer."""
+    return tuple(listed), tuple(map(id, listed.values())), required, id(held)
 
 
 def plain_key(shape: Shape) -> Hashable | None:
@@ -171,7 +194,7 @@ def plain_key(shape: Shape) -> Hashable | None:
     if len(shape.objects) != 1 or shape.null or shape.true or shape.false or shape.strings or shape.arrays:
         return None
     cell = shape.objects[0]
-    if cell.some or cell.high is not None or cell.low > len(cell.required) or not shape.numbers.is_empty():
+    if cell.some or cell.high is not None or cell.low > len(cell.required) or shape.has_numbers():
         return None
     held = cell.held()
-    return None if held is None else (cell.listed, cell.required, held, ("object",))
+    return None if held is None else (_object_key(dict(cell.listed), cell.required, held), ("object",))

@@ -63,11 +63,12 @@ def suspects(shapes: list[Shape], shape: Callable[[Formula], Shape | None]) -> I
 def _marks(shape: Shape) -> Iterator[_Mark]:
     """The marks of all values but objects."""
     yield from (("null", name) for name in ("null", "true", "false") if getattr(shape, name))
-    numbers = shape.numbers
-    if any(part != NO_MULTIPLES for part in numbers.inside):
+    sets = [shape.numbers] if shape.whole is None else [shape.numbers, shape.whole]
+    if any(part != NO_MULTIPLES for numbers in sets for part in numbers.inside):
         yield "number", _ANY
     else:
-        yield from (("number", cut) for cut, there in zip(numbers.cuts, numbers.at, strict=True) if there)
+        for numbers in sets:
+            yield from (("number", cut) for cut, there in zip(numbers.cuts, numbers.at, strict=True) if there)
     for strings in shape.strings:
         if strings.values is None:
             yield "string", _ANY

@@ -29,12 +29,14 @@ _MOST = 600
 _Cell = TypeVar("_Cell", Array, Object)
 
 EVERY_NUMBER = NumberSet.every()
+INTEGERS = NumberSet.integers()
 NO_NUMBER = NumberSet.none()
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Shape:
-    """A set of JSON values."""
+    """A set of JSON values. ``whole``: in draft-04, where 1.0 is a number and no integer, the integers that are written
+    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     null: Final[bool] = True
@@ -45,6 +47,15 @@ class Shape:
     arrays: Final[ArraySet] = EVERY_ARRAY
     objects: Final[ObjectSet] = EVERY_OBJECT
     exact: Final[bool] = True
+    whole: Final[NumberSet | None] = None
+
+    def written_whole(self) -> NumberSet:
+        """The numbers of which those that are integers may be written as such."""
+        return self.numbers if self.whole is None else self.whole
+
+    def has_numbers(self) -> bool:
+        """Whether there is a number."""
+        return not (self.numbers.is_empty() and self.written_whole().is_empty())
 
     def is_plainly_empty(self) -> bool:
         """Whether no type has a cell."""
@@ -55,7 +66,7 @@ class Shape:
             or self.strings
             or self.arrays
             or self.objects
-            or not self.numbers.is_empty()
+            or self.has_numbers()
         )
 
     def without_strings(self) -> Shape:
@@ -81,15 +92,20 @@ class Algebra:
             return right
         if right is EVERY or right == EVERY:
             return left
+        numbers = _meet_numbers(left.numbers, right.numbers)
+        whole = None
+        if left.whole is not None or right.whole is not None:
+            whole = _whole(numbers, _meet_numbers(left.written_whole(), right.written_whole()))
         return Shape(
             left.null and right.null,
             left.true and right.true,
             left.false and right.false,
-            _meet_numbers(left.numbers, right.numbers),
+            numbers,
             schema_strings.meet(left.strings, right.strings, self.formulas.work),
             self._meet_arrays(left.arrays, right.arrays, where),
             self._meet_objects(left.objects, right.objects, where),
             left.exact and right.exact,
+            whole,
         )
 
     def are_disjoint(self, left: Shape, right: Shape) -> bool:
@@ -99,6 +115,7 @@ class Algebra:
             or (left.true and right.true)
             or (left.false and right.false)
             or not _meet_numbers(left.numbers, right.numbers).is_empty()
+            or not _meet_numbers(left.written_whole(), right.written_whole()).is_empty()
             or self._share(left.arrays, right.arrays, EVERY_ARRAY, schema_arrays.meet_cells)
             or self._share(left.objects, right.objects, EVERY_OBJECT, schema_objects.meet_cells)
             or schema_strings.meet(left.strings, right.strings, self.formulas.work)  # the last: it may search
@@ -123,11 +140,10 @@ class Algebra:
         """Values in any of them."""
         if len(shapes) == 1:
             return shapes[0]
-        numbers = NO_NUMBER
-        for shape in shapes:
-            if not shape.numbers.is_empty():
-                self.formulas.work.tick(1 + len(numbers.cuts) // 8)
-                numbers = shape.numbers if numbers.is_empty() else numbers | shape.numbers
+        numbers = self._join_numbers([shape.numbers for shape in shapes])
+        whole = None
+        if any(shape.whole is not None for shape in shapes):
+            whole = _whole(numbers, self._join_numbers([shape.written_whole() for shape in shapes]))
         return Shape(
             any(shape.null for shape in shapes),
             any(shape.true for shape in shapes),
@@ -137,7 +153,16 @@ class Algebra:
             _union([shape.arrays for shape in shapes], EVERY_ARRAY, where),
             _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
             all(shape.exact for shape in shapes),
+            whole,
         )
+
+    def _join_numbers(self, sets: list[NumberSet]) -> NumberSet:
+        numbers = NO_NUMBER
+        for each in sets:
+            if not each.is_empty():
+                self.formulas.work.tick(1 + len(numbers.cuts) // 8)
+                numbers = each if numbers.is_empty() else numbers | each
+        return numbers
 
     def check_complement(self, shape: Shape, where: str) -> None:
         """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings."""
@@ -157,14 +182,16 @@ class Algebra:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
         for made in shape.objects:
             objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
+        numbers = ~shape.numbers
         return Shape(
             not shape.null,
             not shape.true,
             not shape.false,
-            ~shape.numbers,
+            numbers,
             schema_strings.invert(shape.strings, self.formulas.work),
             arrays,
             objects,
+            whole=None if shape.whole is None else _whole(numbers, ~shape.whole),
         )
 
     def _meet_arrays(self, left: ArraySet, right: ArraySet, where: str) -> ArraySet:
@@ -205,6 +232,12 @@ def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
     if right is EVERY_NUMBER or left.is_empty():
         return left
     return left & right
+
+
+def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:
+    """``Shape.whole`` in normal form: integers only, and ``None`` where they are those among ``numbers``."""
+    integers = whole & INTEGERS
+    return None if integers == numbers & INTEGERS else integers
 
 
 def _union(sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...], where: str) -> tuple[_Cell, ...]:

@@ -25,6 +25,10 @@ from tokenfst.errors import SchemaError, UnsupportedSchemaError
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
 """From a URI without a fragment to the schema document there; ``None`` if there is none."""
 
+Check = Callable[[Any, int, str, bool], None]
+"""Raises SchemaError for a document, of a draft and with an address, that is no schema. The last: whether annotations
+count; they do not where a document holds it at no place of a schema."""
+
 DRAFTS = {
     "draft-04": 4,
     "draft-06": 6,
@@ -158,9 +162,14 @@ class Source:
     """All documents of one schema."""
 
     def __init__(
-        self, schema: Mapping[str, Any] | bool | str, draft: str | None, resolver: Resolver | None
+        self,
+        schema: Mapping[str, Any] | bool | str,
+        draft: str | None,
+        resolver: Resolver | None,
+        check: Check | None = None,
     ) -> None:
-        """Raises SchemaError for text that is no JSON and for a draft that is not known."""
+        """Raises SchemaError for text that is no JSON, for a draft that is not known, and what ``check`` raises."""
+        self._check = check
         self._resolver = resolver
         self._resources: dict[str, Resource] = {}
         self._missing: set[str] = set()
@@ -230,6 +239,8 @@ class Source:
         return self._resources[uri].dynamic
 
     def _add(self, uri: str, value: Any, document: str, dialect: Dialect) -> Place:
+        if self._check is not None:
+            self._check(value, dialect.draft, f"{document}#", True)
         resource = Resource(uri, value, "#", dialect.draft, document, dialect)
         self._resources[uri] = resource
         place = _placed(value, "#", resource, root=True)
@@ -349,6 +360,8 @@ class Source:
             place = place.below(value, name)
         if not isinstance(value, MAPPINGS) and not isinstance(value, bool):
             raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is no schema")
+        if self._check is not None:
+            self._check(value, place.draft, place.where(), False)
         return place
 
 

@@ -15,8 +15,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tokenfst.automata.distinct import opened
-from tokenfst.automata.expression import EMPTY, Expr, call, concat, literal, optional, union
+from tokenfst.automata.expression import (
+    EMPTY,
+    Expr,
+    call,
+    complement,
+    concat,
+    intersect,
+    literal,
+    optional,
+    union,
+)
 from tokenfst.automata.json_numbers import NumberSet, number_language
+from tokenfst.automata.known_words import has_a_word
 from tokenfst.automata.schema_arrays import Array
 from tokenfst.automata.schema_formula import ANY, NONE, Formula
 from tokenfst.automata.schema_items import Items
@@ -25,7 +36,7 @@ from tokenfst.automata.schema_meaning import Meaning, Relaxed
 from tokenfst.automata.schema_members import Members
 from tokenfst.automata.schema_objects import Object
 from tokenfst.automata.schema_plain import PlainSchemas, plain_key
-from tokenfst.automata.schema_shape import EVERY, Shape
+from tokenfst.automata.schema_shape import EVERY, EVERY_NUMBER, INTEGERS, NO_NUMBER, Shape
 from tokenfst.automata.schema_source import Place
 from tokenfst.automata.schema_strings import EVERY_STRING, any_string, spelled
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
@@ -63,8 +74,8 @@ class Writer:
         any_order: bool,
         distinct: bool,
     ) -> None:
-        """``fractions``: whether 1.0 is an integer, which in draft-04 it is not. ``any_order``: whether members come
-        in any order. ``distinct``: whether names that no schema lists must differ."""
+        """``fractions``: whether 1.0 may stand for 1, which a Python type does not take. ``any_order``: whether members
+        come in any order. ``distinct``: whether names that no schema lists must differ."""
         self.meaning, self.layout, self.work = meaning, layout, meaning.formulas.work
         self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
@@ -73,7 +84,8 @@ class Writer:
         """Calls of rules, by what they are written from."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
-        self._members: dict[tuple[str, Formula], Expr] = {}
+        self._members: dict[tuple[str, int], Expr] = {}
+        """By names and the ids of formulas."""
         self._later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
         """Of members, how they stand after a comma: where they need not be there, and where they must."""
         self._plain = None if meaning.relaxes or any_order else PlainSchemas()
@@ -108,10 +120,10 @@ class Writer:
 
     def member(self, name: str, formula: Formula) -> Expr:
         """A member with a listed name. Large schemas say the same of a name in many places: it is written once."""
-        found = self._members.get((name, formula))
+        key = name, id(formula)
+        found = self._members.get(key)
         if found is None:
-            found = concat(spelled(name), self.layout.colon, self.value(formula))
-            self._members[name, formula] = found
+            found = self._members[key] = concat(spelled(name), self.layout.colon, self.value(formula))
         return found
 
     def later(self, member: Expr, needed: bool) -> Expr:
@@ -187,24 +199,26 @@ class Writer:
             for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
             if there
         ]
-        if not shape.numbers.is_empty():
-            parts.append(self._numbers(shape.numbers, where))
+        if shape.has_numbers():
+            parts.append(self._numbers(shape.numbers, shape.whole, where))
         parts += [
             any_string() if shape.strings == EVERY_STRING else cell.json(self.work) for cell in shape.strings
         ]
         return union(*parts)
 
-    def _numbers(self, numbers: NumberSet, where: str) -> Expr:
+    def _numbers(self, numbers: NumberSet, whole: NumberSet | None, where: str) -> Expr:
         """The texts of numbers; of all numbers, where these are out of reach and may be relaxed."""
         try:
-            return number(numbers, self.fractions)
+            return number(numbers, whole, self.fractions)
         except BudgetExceeded as error:
+            if error.resource == "seconds":
+                raise
             refused = UnsupportedSchemaError(f"{where}/multipleOf", str(error))
         if not self.meaning.relaxes:
             raise refused
         self.meaning.relaxed[Relaxed(refused.pointer, refused.reason)] = None
-        integral = (numbers - NumberSet.integers()).is_empty()
-        return number(NumberSet.integers() if integral else NumberSet.every(), self.fractions)
+        integral = (numbers - INTEGERS).is_empty()
+        return number(INTEGERS if integral else EVERY_NUMBER, None, self.fractions)
 
     def _any(self) -> Expr:
         """The body of ``ANY_RULE``, one object for all schemas."""
@@ -234,15 +248,32 @@ class Writer:
 
 
 @lru_cache(maxsize=256)
-def number(numbers: NumberSet, fractions: bool) -> Expr:
+def number(numbers: NumberSet, whole: NumberSet | None, fractions: bool) -> Expr:
     """The texts of numbers; with ``fractions``, integers may have one of zeros. Without, those may that are among
-    numbers which are none: the 7 of ``{"minimum": 0}``, and not that of ``{"enum": [7, 2.5]}``."""
-    integral = (numbers - NumberSet.integers()).is_empty()
-    lone = NumberSet.none() if fractions or integral else numbers.lone_integers()
+    numbers which are none: the 7 of ``{"minimum": 0}``, and not that of ``{"enum": [7, 2.5]}``. ``whole``: as of
+    ``Shape``."""
+    if whole is not None:
+        return _number_or_whole(numbers, whole)
+    integral = (numbers - INTEGERS).is_empty()
+    lone = NO_NUMBER if fractions or integral else numbers.lone_integers()
     if lone.is_empty():
         return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
     spelled_alone = number_language(lone, exponents=False, integer_fraction=False).expr
     return union(spelled_alone, number_language(numbers - lone, exponents=True).expr)
+
+
+def _number_or_whole(numbers: NumberSet, whole: NumberSet) -> Expr:
+    """The texts of integers without fraction and exponent, and those of numbers that have one of them."""
+    integers = (
+        EMPTY if whole.is_empty() else number_language(whole, exponents=False, integer_fraction=False).expr
+    )
+    if numbers.is_empty():
+        return integers
+    others = number(numbers, None, True)
+    if not ((numbers & INTEGERS) - whole).is_empty():
+        others = intersect(others, complement(number(INTEGERS, None, False)))
+        has_a_word(others)  # every number may have a fraction
+    return union(integers, others)
 
 
 def _place(formula: Formula) -> str:

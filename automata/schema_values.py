@@ -17,7 +17,7 @@ from tokenfst.automata.schema_arrays import of_items
 from tokenfst.automata.schema_formula import Formula
 from tokenfst.automata.schema_keywords import is_finite
 from tokenfst.automata.schema_objects import of_members
-from tokenfst.automata.schema_shape import NO_NUMBER, Shape
+from tokenfst.automata.schema_shape import INTEGERS, NO_NUMBER, Shape
 
 _DEEPEST = 200
 _PLAIN = 1 << 53
@@ -25,6 +25,10 @@ _PLAIN = 1 << 53
 
 class NotJsonError(ValueError):
     """A constant is no JSON value."""
+
+
+class Whole(int):
+    """An integer that is written without a fraction and an exponent (``Shape.whole``)."""
 
 
 class Constant:
@@ -44,6 +48,8 @@ def freeze(value: Any, depth: int = 0) -> Hashable:
         return repr(value)
     if value.__class__ is int and -_PLAIN < value < _PLAIN:
         return value  # equal to the fraction of the same value, and has the same hash
+    if isinstance(value, Whole):
+        return "whole", int(value)
     if isinstance(value, int | float | Decimal | Fraction):
         if not is_finite(value):
             raise NotJsonError(f"{value} is no JSON number")
@@ -71,8 +77,9 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula]) -
     numbers = [
         each
         for each in known
-        if isinstance(each, int | float | Decimal | Fraction) and not isinstance(each, bool)
+        if isinstance(each, int | float | Decimal | Fraction) and not isinstance(each, bool | Whole)
     ]
+    whole = [each for each in known if isinstance(each, Whole)]
     for number in numbers:
         freeze(number)
     arrays = {freeze(each): each for each in known if isinstance(each, list | tuple)}
@@ -87,6 +94,7 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula]) -
         objects=tuple(
             of_members({name: constant(member) for name, member in each.items()}) for each in objects.values()
         ),
+        whole=NumberSet.of([*whole, *numbers]) & INTEGERS if whole else None,
     )
 
 
@@ -96,7 +104,15 @@ def listed_values(shape: Shape) -> list[Any] | None:
     numbers = [cut for cut, there in zip(shape.numbers.cuts, shape.numbers.at, strict=True) if there]
     if shape.arrays or shape.objects or words is None or shape.numbers.count() != len(numbers):
         return None
+    whole: list[Whole] = []
+    if shape.whole is not None:
+        members = [cut for cut, there in zip(shape.whole.cuts, shape.whole.at, strict=True) if there]
+        if shape.whole.count() != len(members):
+            return None
+        if any(number.denominator == 1 and number not in members for number in numbers):
+            return None
+        whole = [Whole(number) for number in members if number not in numbers]
     found: list[Any] = [
         value for value, there in ((None, shape.null), (True, shape.true), (False, shape.false)) if there
     ]
-    return [*found, *numbers, *sorted(words)]
+    return [*found, *numbers, *whole, *sorted(words)]

@@ -9,7 +9,7 @@ import pytest
 
 import tokenfst
 from tokenfst import Budget, errors
-from tokenfst.automata import schema_strings
+from tokenfst.automata import schema_leaves, schema_strings
 from tokenfst.automata.recent import Recent
 from tokenfst.automata.schema_work import Work
 
@@ -128,3 +128,15 @@ def test_nothing_is_left_for_the_collector(schema: dict[str, Any]) -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_what_is_left_out_does_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern whose reading takes too long is not relaxed: the user's time is up."""
+
+    def slow(pattern: str, budget: Budget | None) -> tokenfst.Language:
+        raise errors.BudgetExceeded("seconds", 1.0, f"the pattern {pattern}")
+
+    monkeypatch.setattr(schema_leaves, "ecma_pattern", slow)
+    schema_leaves._pattern.cache_clear()
+    with pytest.raises(errors.BudgetExceeded, match=r"#/properties/a \(the pattern slow\)"):
+        tokenfst.json_schema({"properties": {"a": {"pattern": "slow"}}}, on_unsupported="relax")

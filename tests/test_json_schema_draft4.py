@@ -1,0 +1,130 @@
+"""Numbers of draft-04, where 1.0 is a number and no integer: against `jsonschema` on random schemas and spellings."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokenfst
+from tokenfst import errors
+
+_URI = "http://json-schema.org/draft-04/schema#"
+TEXTS = [
+    "0",
+    "0.0",
+    "1",
+    "1.0",
+    "2",
+    "2.0",
+    "3",
+    "3.0",
+    "1.5",
+    "4.5",
+    "6",
+    "6.0",
+    "-1",
+    "-1.0",
+    "7",
+    "7.0",
+    "8000",
+    "8000.0",
+]
+_values = st.sampled_from([0, 1, 2, 3, 1.5, 2.0, "a", None])
+_plain = st.one_of(
+    st.sampled_from(
+        [{"type": "integer"}, {"type": "number"}, {"type": ["integer", "string"]}, {"type": "string"}]
+    ),
+    st.sampled_from(
+        [{"multipleOf": 1}, {"multipleOf": 1.5}, {"multipleOf": 3}, {"maximum": 2}, {"minimum": 1}]
+    ),
+    st.lists(_values, min_size=1, max_size=3, unique_by=repr).map(lambda values: {"enum": values}),
+    st.just({"minimum": 1, "exclusiveMinimum": True}),
+    st.just({"type": "integer", "minimum": 1, "maximum": 6}),
+)
+
+
+def _combined(parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    several = st.lists(parts, min_size=1, max_size=3)
+    named = st.sampled_from(["allOf", "anyOf", "oneOf"])
+    return st.one_of(
+        st.builds(lambda name, each: {name: each}, named, several), parts.map(lambda each: {"not": each})
+    )
+
+
+schemas = st.recursive(_plain, _combined, max_leaves=5)
+
+
+def differences(schema: dict[str, Any], texts: list[str]) -> list[str]:
+    """The texts on which the constraint and the library disagree."""
+    document = {"$schema": _URI, **schema}
+    validator = jsonschema.Draft4Validator(document)
+    try:
+        constraint = tokenfst.json_schema(document, on_unsupported="raise")
+    except errors.EmptyLanguageError:
+        return [text for text in texts if validator.is_valid(json.loads(text))]
+    except errors.UnsupportedSchemaError:
+        return []
+    return [text for text in texts if constraint.accepts(text) is not validator.is_valid(json.loads(text))]
+
+
+@given(schemas)
+@settings(max_examples=300, deadline=None)
+def test_numbers(schema: dict[str, Any]) -> None:
+    assert differences(schema, TEXTS) == []
+
+
+@given(schemas)
+@settings(max_examples=100, deadline=None)
+def test_numbers_as_parts(schema: dict[str, Any]) -> None:
+    item = {"type": "array", "items": schema, "maxItems": 2}
+    member = {"type": "object", "properties": {"a": schema}, "additionalProperties": False}
+    assert differences(item, [f"[{text}]" for text in TEXTS]) == []
+    assert differences(member, [f'{{"a": {text}}}' for text in TEXTS]) == []
+
+
+@pytest.mark.parametrize(
+    ("items", "refused"),
+    [
+        ({"type": "integer", "enum": [1, 2, 3]}, False),
+        ({"enum": [1, 2.5]}, False),
+        ({"anyOf": [{"type": "integer", "enum": [1, 2]}, {"enum": [2.5, 3]}]}, False),
+        ({"allOf": [{"enum": [1, 2]}, {"not": {"type": "integer"}}]}, True),
+    ],
+    ids=str,
+)
+def test_items_that_differ(items: dict[str, Any], refused: bool) -> None:
+    texts = [f"[{one}, {other}]" for one in TEXTS for other in TEXTS]
+    schema = {"type": "array", "items": items, "uniqueItems": True, "maxItems": 2}
+    assert differences(schema, texts) == []
+    if refused:
+        with pytest.raises(errors.UnsupportedSchemaError):
+            tokenfst.json_schema({"$schema": _URI, **schema})
+    else:
+        tokenfst.json_schema({"$schema": _URI, **schema})
+
+
+def test_one_value_in_two_forms_is_refused() -> None:
+    """[1, 1] must not be taken for different items."""
+    items = [{"type": "integer", "enum": [1]}, {"enum": [1, 2]}]
+    schema = {"$schema": _URI, "type": "array", "items": items, "additionalItems": False, "uniqueItems": True}
+    with pytest.raises(errors.UnsupportedSchemaError, match="not told apart"):
+        tokenfst.json_schema(schema)
+
+
+def test_drafts_within_one_document() -> None:
+    """An integer is what the draft of its own schema says."""
+    inner = {"$id": "http://x/inner", "id": "http://x/inner", "$schema": _URI, "type": "integer"}
+    made = tokenfst.json_schema(
+        {"type": "object", "properties": {"a": {"type": "integer"}, "b": inner, "c": {"type": "integer"}}}
+    )
+    assert made.accepts('{"a": 1.0, "b": 1, "c": 1.0}')
+    assert not made.accepts('{"a": 1.0, "b": 1.0, "c": 1.0}')
+
+
+def test_null_is_no_schema() -> None:
+    with pytest.raises(errors.SchemaError, match="not null"):
+        tokenfst.json_schema(None)
+    assert tokenfst.json_schema(type(None)).accepts("null")
