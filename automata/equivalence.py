@@ -30,6 +30,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.language import Language
 from tokenfst.automata.letter_automata import (
     Deadline,
@@ -84,6 +85,7 @@ def full_case_folding() -> LetterMap:
     return LetterMap({code: tuple(map(ord, image)) for code, image in folded if image != chr(code)}, {})
 
 
+@checked_but("language")
 def normalization_insensitive(
     language: Language, form: Form = "NFC", *, budget: Budget | None = None
 ) -> Language:

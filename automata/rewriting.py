@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata import fst
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.labels import BYTE_ZERO_LABEL, EPSILON_LABEL
@@ -28,6 +29,7 @@ _WHERE = "the composition of a language with a transducer"
 _ARC_BYTES = 40
 
 
+@checked_but("language")
 def rewrite(
     language: Language,
     transducer: pynini.Fst,

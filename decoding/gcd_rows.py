@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.gcd_reach import START, Bits, Reach
 from tokenfst.decoding.rows import (
     AnyAutomaton,
@@ -41,6 +42,7 @@ except ImportError as error:
 Length: TypeAlias = Literal["at_most", "exact"]
 
 
+@checked_but("automata")
 def start_rows(
     automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,

@@ -30,6 +30,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tokenfst._native import Matcher
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, prompt_rows
@@ -69,6 +70,7 @@ class Generation:
     replaced: int
 
 
+@checked_but("automaton")
 def generate(
     model: Any,
     prompts: Prompts,

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tokenfst.arguments import checked
 from tokenfst.decoding.bitmask import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
@@ -55,6 +56,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     supports_continuous_batching = False
 
+    @checked
     def __init__(
         self,
         automata: TokenAutomaton | CanonicalAutomaton | Sequence[TokenAutomaton | CanonicalAutomaton],
@@ -80,6 +82,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
         self._bitmask = allocate_token_bitmask(0, self._vocab_size)
         self._states = PrefixStates([a.matcher(max_new_tokens) for a in shared], self._vocab_size)
 
+    @checked
     def reset(self, prompt_length: int | None = None) -> None:
         """Forget the last prompt. A new one is noticed by itself, unless it is the last one and a token more.
 
