@@ -44,6 +44,7 @@ from tokenfst.errors import (
     ArtifactVersionError,
     BudgetExceeded,
     ConstraintError,
+    EmptyLanguageError,
     NondeterministicError,
 )
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -125,12 +126,18 @@ def compile_command(
     except ConstraintError as error:
         if isinstance(constraint.value, Language):
             raise
-        why = constraint.value.conflict() if isinstance(error, NondeterministicError) else error
+        found = constraint.value.conflict() if isinstance(error, NondeterministicError) else None
+        why = found or error
         raise ConstraintError(
             f"no artifact can be made of {constraint.value.source}: {why}. Add --depth N for the part of it that is "
             "nested at most so deeply"
         ) from error
     assert output is not None
+    if not isinstance(automaton, CanonicalAutomaton) and automaton.distance() == UNREACHABLE:
+        raise EmptyLanguageError(
+            f"no token sequence of {tokens.name or 'the vocabulary'} spells a string of {constraint.source}, so no "
+            "matcher could be made of the artifact: give the vocabulary of a model that writes such texts"
+        )
     with writing:
         automaton.save(output)
     seconds = time.perf_counter() - began
