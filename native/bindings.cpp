@@ -482,7 +482,7 @@ NB_MODULE(_native, m) {
     try {
       std::rethrow_exception(pointer);
     } catch (const Interrupted&) {
-      PyErr_SetNone(PyExc_KeyboardInterrupt);
+      if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);  // in the main thread Python's handler raises it
     } catch (const BudgetExceeded& e) {
       raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where));
     } catch (const Error& e) {

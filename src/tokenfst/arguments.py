@@ -24,7 +24,7 @@ import os
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, TypeVar, Union
 
 from tokenfst.errors import ArgumentTypeError, ArgumentValueError
@@ -147,6 +147,7 @@ _PLAIN: dict[object, Wanted] = {
     None: Wanted("None", lambda value: value is None, None, (type(None),)),
 }
 _PLAIN[type(None)] = _PLAIN[None]
+_WHOLE = _PLAIN[int]
 _CONTAINERS: dict[object, tuple[str, Callable[[Any], bool]]] = {
     collections.abc.Sequence: ("a sequence", lambda value: _is_sequence(value)),
     collections.abc.Iterable: ("an iterable", lambda value: hasattr(value, "__iter__")),
@@ -385,40 +386,57 @@ def _either(words: list[str]) -> str:
 # --- calls --------------------------------------------------------------------------------------------
 
 
+class _Check(typing.NamedTuple):
+    """What a parameter wants: ``exact`` types pass without a look at the value."""
+
+    name: str
+    exact: set[type]
+    wanted: list[Wanted]
+
+
 class _Checks:
-    """The checks of one function, by place and by name; ``exact`` types pass without any."""
+    """The checks of one function, by place (None: there is none) and by name."""
 
     def __init__(self, function: Callable[..., Any], call: str, own: tuple[str, ...]) -> None:
         self.call = call
+        self.by_name: dict[str, _Check] = {}
+        self.by_place: list[_Check | None] = []
         scope = Scope(vars(sys.modules[function.__module__]))
-        self.by_name: dict[str, tuple[set[type], list[Wanted]]] = {}
-        places: list[tuple[str, tuple[set[type], list[Wanted]] | None]] = []
-        self.rest: tuple[str, tuple[set[type], list[Wanted]] | None] | None = None
         for parameter in inspect.signature(function).parameters.values():
             wanted = None
             if parameter.annotation is not parameter.empty and parameter.name not in own:
                 wanted = _alternatives(parameter.annotation, scope)
-            found = None if wanted is None else ({kind for each in wanted for kind in each.exact}, wanted)
+            found = None
+            if wanted is not None:
+                found = _Check(parameter.name, {kind for each in wanted for kind in each.exact}, wanted)
             if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                places.append((parameter.name, found))
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                self.rest = parameter.name, found
+                self.by_place.append(found)
             if found is not None and parameter.kind in (
                 parameter.POSITIONAL_OR_KEYWORD,
                 parameter.KEYWORD_ONLY,
             ):
                 self.by_name[parameter.name] = found
-        self.places = places
+        self.exact = [None if check is None else check.exact for check in self.by_place]
 
-    def read(self, name: str, value: Any, found: tuple[set[type], list[Wanted]]) -> Any:
+    def read_places(self, args: tuple[Any, ...]) -> list[Any]:
+        """The arguments given by place, as the function gets them."""
+        checks = self.by_place + [None] * (len(args) - len(self.by_place))
+        return [
+            value if check is None or type(value) in check.exact else self.read(value, check)
+            for value, check in zip(args, checks, strict=False)
+        ]
+
+    def read(self, value: Any, check: _Check) -> Any:
         """The value as the function gets it; TypeError or ValueError where it does not fit."""
+        if type(value) is int and check.wanted[0] is _WHOLE and -_LARGEST <= value <= _LARGEST:
+            return value
         try:
-            read = _read(value, found[1])
+            read = _read(value, check.wanted)
         except Unfit as unfit:
             got = unfit.got if unfit.part else value
-            refuse(self.call, name + unfit.part, got, unfit.wanted, unfit.error)
-        if read is value and all(each.read is None for each in found[1]):
-            found[0].add(type(value))  # a class that was found to fit
+            refuse(self.call, check.name + unfit.part, got, unfit.wanted, unfit.error)
+        if all(each.read is None for each in check.wanted) and not hasattr(value, "shape"):
+            check.exact.add(type(value))  # a class that was found to fit
         return read
 
 
@@ -439,24 +457,22 @@ def checked_but(*own: str) -> Callable[[_T], _T]:
 
 
 def _wrapped(function: Callable[..., Any], name: str, own: tuple[str, ...]) -> Callable[..., Any]:
-    known: list[_Checks] = []
+    checks: _Checks | None = None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not known:
-            known.append(_Checks(function, name, own))
-        checks = known[0]
-        given: list[Any] | None = None
-        for place, (value, (parameter, found)) in enumerate(zip(args, checks.places, strict=False)):
-            if found is not None and type(value) not in found[0]:
-                read = checks.read(parameter, value, found)
-                if read is not value:
-                    given = given or list(args)
-                    given[place] = read
+        nonlocal checks
+        if checks is None:
+            checks = _Checks(function, name, own)
+        given: Sequence[Any] = args
+        for value, exact in zip(args, checks.exact, strict=False):
+            if exact is not None and type(value) not in exact:
+                given = checks.read_places(args)
+                break
         for parameter, value in kwargs.items():
-            wanted = checks.by_name.get(parameter)
-            if wanted is not None and type(value) not in wanted[0]:
-                kwargs[parameter] = checks.read(parameter, value, wanted)
-        return function(*(args if given is None else given), **kwargs)
+            check = checks.by_name.get(parameter)
+            if check is not None and type(value) not in check.exact:
+                kwargs[parameter] = checks.read(value, check)
+        return function(*given, **kwargs)
 
     return call
