@@ -179,6 +179,7 @@ class World:
             "data": b"ab",
             "depth": 1,
             "device": torch.device("cpu"),
+            "bitmasks": None,
             "draft": self.model,
             "edges": self.edges,
             "emission": self.hmm.emission,
@@ -282,6 +283,10 @@ class World:
             "ConstraintLogitsProcessor": t.ConstraintLogitsProcessor(self.automaton),
             "DeviceMatchers": t.DeviceMatchers([self.automaton.matcher()], self.vocabulary),
             "PromptLookup": t.PromptLookup(),
+            "CanonicalMatcher": t.compile(
+                self.language, self.vocabulary, self.budget, tokenization="canonical"
+            ).matcher(),
+            "Drawing": self.language.draw(),
             "LabelScores": t.label_probabilities(self.model, [[0]], ["a", "b"], self.vocabulary, width=WIDTH),
         }
 
