@@ -28,6 +28,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import checked, checked_but
 from tokenfst.automata import expression
 from tokenfst.automata.byte_classifier import Classifier, classifier, word_characters
 from tokenfst.automata.expression import Dfa
@@ -66,6 +67,7 @@ class SymbolTables(Protocol):
 class Concepts:
     """A transducer from text to concepts, made by ``concepts``. Immutable."""
 
+    @checked
     def __init__(
         self,
         forms: Mapping[str, Sequence[str]],
@@ -83,6 +85,7 @@ class Concepts:
     def __repr__(self) -> str:
         return f"<Concepts {', '.join(self.names)}: {len(self._next)} states>"
 
+    @checked
     def symbols(self, text: str) -> list[str]:
         """The concepts of a text, in the order in which their forms end. Linear."""
         state, found = 0, list[int]()
@@ -92,6 +95,7 @@ class Concepts:
             state = int(self._next[state, read])
         return [self.names[number] for number in (*found, *self._outputs[self._at_end[state]])]
 
+    @checked
     def language(self, automaton: SymbolTables, budget: Budget | None = None) -> Language:
         """The texts (valid UTF-8) whose sequence of concepts ``automaton`` accepts.
 
@@ -318,6 +322,7 @@ def _composed(
 # --- what users call ----------------------------------------------------------------------------------
 
 
+@checked_but("forms")
 def concepts(
     forms: Forms,
     *,
@@ -384,6 +389,7 @@ class _Chain:
         self.accepting = states == len(order) + 1
 
 
+@checked
 def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
     """The texts that hold all concepts in the order given, with any text before, between and behind them.
 
@@ -395,6 +401,7 @@ def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: 
     return Language(language.expr, f"contains_in_order({', '.join(found.names)})", budget)
 
 
+@checked
 def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
     """The texts that hold each concept at least once, in any order. ``options`` are those of ``concepts``.
 
@@ -413,6 +420,7 @@ def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) 
     return Language(expr, f"contains_all({', '.join(found.names)})", budget)
 
 
+@checked
 def avoids(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Language:
     """The texts that hold none of the concepts. ``options`` are those of ``concepts``."""
     deadline = Deadline(budget or Budget(), _PRODUCT)

@@ -58,14 +58,14 @@ class Drawing:
             import graphviz
         except ImportError as error:
             raise MissingDependencyError(
-                f'a drawing as {format} needs: pip install "tokenfst[fst]"; format="dot" does without'
+                f'a drawing as {format} needs: pip install "tokenfst[fst]"; the format dot does without'
             ) from error
         try:
             image: bytes = graphviz.Source(self.dot).pipe(format=format)
         except graphviz.ExecutableNotFound as error:
             raise MissingDependencyError(
                 f"a drawing as {format} needs Graphviz's program `dot` (say, apt-get install graphviz); "
-                'format="dot" does without'
+                "the format dot does without"
             ) from error
         return image
 

@@ -6,6 +6,7 @@ notation has (``#x41``, ``A - B``, ``/* */``) is refused where it would mean som
 
 from __future__ import annotations
 
+from tokenfst.arguments import checked
 from tokenfst.automata.bnf import Dialect, read
 from tokenfst.automata.grammar import Grammar
 from tokenfst.budget import Budget
@@ -33,6 +34,7 @@ _EBNF = Dialect(
 )
 
 
+@checked
 def ebnf(text: str, start: str = "root", budget: Budget | None = None) -> Grammar:
     """The grammar of a text in xgrammar's notation; its words are those of the rule ``start``.
 

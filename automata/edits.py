@@ -20,6 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.language import Language
 from tokenfst.automata.letter_automata import (
     LetterAutomaton,
@@ -37,6 +38,7 @@ _State = frozenset[tuple[int, int]]
 """Pairs (q, e): reached q with e edits at least. A negative q is a transposition half-way through."""
 
 
+@checked_but("language")
 def within_edits(
     language: Language,
     k: int,

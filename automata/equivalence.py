@@ -29,6 +29,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.charclass import every_character
 from tokenfst.automata.language import Language
 from tokenfst.automata.letter_automata import (
@@ -89,6 +90,7 @@ def full_case_folding() -> LetterMap:
     return LetterMap(_changed(str.casefold), {})
 
 
+@checked_but("language")
 def normalization_insensitive(
     language: Language, form: Form = "NFC", *, budget: Budget | None = None
 ) -> Language:

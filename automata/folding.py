@@ -22,6 +22,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.equivalence import equivalent_texts, full_case_folding
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.inverse_image import Code, inverse_image
@@ -32,6 +33,7 @@ from tokenfst.automata.utf8 import ASCII, MULTIBYTE, Characters, Ranges, normali
 from tokenfst.budget import Budget
 
 
+@checked_but("language")
 def case_insensitive(language: Language, *, full: bool = False, budget: Budget | None = None) -> Language:
     """The texts that Unicode's simple case folding makes equal to some text of ``language``.
 

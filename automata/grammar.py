@@ -20,6 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tokenfst import _native
+from tokenfst.arguments import checked
 from tokenfst.automata.conflict import Conflict, make_conflict
 from tokenfst.automata.drawing import Drawing
 from tokenfst.automata.expression import EMPTY, Expr, Op, below, call
@@ -54,6 +55,7 @@ class Grammar:
 
     __slots__ = ("_automaton", "_budget", "_positions", "_rules", "_source", "_start", "_text", "_usable")
 
+    @checked
     def __init__(
         self,
         rules: Mapping[str, Expr],
@@ -82,6 +84,7 @@ class Grammar:
             self._check(name, body)
 
     @classmethod
+    @checked
     def from_rules(
         cls, rules: Mapping[str, Expr | Language], start: str, budget: Budget | None = None
     ) -> Grammar:
@@ -119,6 +122,7 @@ class Grammar:
         """What bounds every question; languages made from this grammar inherit it."""
         return self._budget or Budget()
 
+    @checked
     def with_budget(self, budget: Budget) -> Grammar:
         """The same grammar, bounded by ``budget``."""
         return Grammar(
@@ -168,6 +172,7 @@ class Grammar:
             return self.automaton.shortest()
         return shortest_words(self._rules, self._budget).get(self._start)
 
+    @checked
     def rule_stack(self, prefix: bytes) -> tuple[str, ...]:
         """The rules that ``prefix`` is inside of where it ends, or where it first leaves the grammar: the start
         first, the innermost last.
@@ -220,6 +225,7 @@ class Grammar:
             )
         return self.truncate(0)
 
+    @checked
     def truncate(self, depth: int) -> Language:
         """The regular approximation from below: the language of some of the grammar's words, among them every
         word with a derivation in which no rule is nested inside itself more than ``depth`` times.
@@ -277,6 +283,7 @@ class Grammar:
 
     # --- out ------------------------------------------------------------------------------------------
 
+    @checked
     def draw(
         self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
     ) -> Drawing:

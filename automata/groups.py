@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tokenfst.arguments import checked
 from tokenfst.automata import text_groups
 from tokenfst.automata.assembly import Assembly, Constraint
 from tokenfst.automata.language import Language
@@ -29,6 +30,7 @@ __all__ = [
 _SHOWN = 60
 
 
+@checked
 def quoted_text(quotes: str = '"') -> Language:
     r"""A quoted string with backslash escapes, on one line.
 
@@ -52,6 +54,7 @@ def unquoted_text() -> Language:
     return Language(text_groups.unquoted(), "unquoted_text()")
 
 
+@checked
 def text_until(stop: str | Language, *, budget: Budget | None = None) -> Language:
     """Text that ends where ``stop`` appears for the first time; ``stop`` is its end.
 
@@ -67,6 +70,7 @@ def text_until(stop: str | Language, *, budget: Budget | None = None) -> Languag
     return Language(expr, f"text_until({_shown(stop)})", budget or part._budget)
 
 
+@checked
 def delimited_list(
     item: str | Constraint, separator: str | Constraint, low: int = 1, high: int | None = None
 ) -> Constraint:
@@ -84,6 +88,7 @@ def delimited_list(
     return parts.finish(made, source)
 
 
+@checked
 def delimited_subsequence_of(items: Iterable[str | Constraint], separator: str | Constraint) -> Constraint:
     """Some of ``items``, at least one, each at most once and in their order, with ``separator`` between each two.
 

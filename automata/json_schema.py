@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tokenfst.arguments import checked
 from tokenfst.automata.expression import EMPTY, Expr
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
@@ -114,6 +115,7 @@ class SchemaGrammar(Grammar):
         """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
+@checked
 def json_schema(
     schema: Any,
     *,
@@ -207,6 +209,7 @@ def json_schema(
     return made
 
 
+@checked
 def json_value(
     max_depth: int | None = None, *, whitespace: str = "flexible"
 ) -> SchemaLanguage | SchemaGrammar:
@@ -214,6 +217,7 @@ def json_value(
     return json_schema(True if max_depth is None else _nested(max_depth), whitespace=whitespace)
 
 
+@checked
 def json_object(
     max_depth: int | None = None, *, whitespace: str = "flexible"
 ) -> SchemaLanguage | SchemaGrammar:

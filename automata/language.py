@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from tokenfst.arguments import checked, refuse
 from tokenfst.automata import drawing, expression, fst, fst_labels, reversal, sampling, tables
 from tokenfst.automata.answer import Answer, Side
 from tokenfst.automata.expression import Dfa, Expr
@@ -67,6 +68,7 @@ class Language:
 
     __slots__ = ("__weakref__", "_automaton", "_budget", "_dfa", "_expr", "_source")
 
+    @checked
     def __init__(self, expr: Expr, source: str = "", budget: Budget | None = None) -> None:
         """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
         questions."""
@@ -79,6 +81,7 @@ class Language:
     # --- constructors ---------------------------------------------------------------------------------
 
     @classmethod
+    @checked
     def literal(cls, word: str | bytes) -> Language:
         """The one word ``word`` (text in UTF-8). ``ConstraintError`` if it holds a lone surrogate."""
         data = encode(word)
@@ -107,6 +110,7 @@ class Language:
         return cls(_any_text(), "any_text()")
 
     @classmethod
+    @checked
     def byte_range(cls, first: int, last: int) -> Language:
         """The one-byte words from ``first`` to ``last``, both included."""
         if not 0 <= first <= last <= 255:
@@ -114,6 +118,7 @@ class Language:
         return cls(expression.byte_range(first, last), f"byte_range({first:#x}, {last:#x})")
 
     @classmethod
+    @checked
     def union_of(cls, languages: Iterable[Language]) -> Language:
         """The union of any number of languages; of none, the empty language."""
         parts = list(languages)
@@ -122,11 +127,13 @@ class Language:
         return cls(expression.union(*(part.expr for part in parts)), source or "empty()", budget)
 
     @classmethod
+    @checked
     def from_dfa(cls, dfa: Dfa, source: str = "dfa") -> Language:
         """The language of deterministic tables; ``ConstraintError`` where they are malformed."""
         return cls(_leaf(tables.trim(dfa)), source)
 
     @classmethod
+    @checked
     def from_fst(
         cls,
         fsa: pynini.Fst,
@@ -149,6 +156,7 @@ class Language:
         dfa = fst_labels.fst_to_dfa(fsa, byte_zero=byte_zero, token_type=token_type, budget=budget)
         return cls(_leaf(dfa), source, budget)
 
+    @checked
     def with_budget(self, budget: Budget) -> Language:
         """The same language, whose questions may cost up to ``budget``. Combined languages take the wider
         bounds."""
@@ -227,6 +235,7 @@ class Language:
         """Any number of words one after the other."""
         return self._derived(expression.repeat(self._expr), "({}).star()")
 
+    @checked
     def repeat(self, low: int, high: int | None = None) -> Language:
         """``low`` to ``high`` words one after the other; without ``high``, ``low`` or more."""
         if low < 0 or (high is not None and high < low):
@@ -279,16 +288,19 @@ class Language:
         """
         return self._ask(lambda automaton: find_witness(self._expr, automaton))
 
+    @checked
     def equivalent(self, other: Language) -> Answer:
         """Whether both languages hold the same words. If not, the answer's witness is a shortest word in only
         one."""
         return self._compare(other, (self - other) | (other - self))
 
+    @checked
     def includes(self, other: Language) -> Answer:
         """Whether every word of ``other`` is in this language. If not, the witness is a shortest that is
         missing."""
         return self._compare(other, other - self)
 
+    @checked
     def sample(
         self, rng: random.Random | np.random.Generator | None = None, max_length: int | None = None
     ) -> bytes:
@@ -316,6 +328,7 @@ class Language:
 
     # --- out ------------------------------------------------------------------------------------------
 
+    @checked
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
         """A deterministic, trim OpenFst acceptor; byte b has label b + 1 (convention 2). Its symbol tables say so.
 
@@ -326,6 +339,7 @@ class Language:
             fst.dfa_to_fst(self.determinize(), byte_zero=byte_zero), byte_zero
         )
 
+    @checked
     def draw(
         self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
     ) -> drawing.Drawing:
@@ -385,10 +399,19 @@ def _any_text() -> Expr:
 
 def encode(word: str | bytes) -> bytes | None:
     """Text as UTF-8; ``None`` if it has no encoding."""
-    try:
-        return word.encode() if isinstance(word, str) else bytes(word)
-    except UnicodeEncodeError:
-        return None
+    if isinstance(word, str):
+        try:
+            return word.encode()
+        except UnicodeEncodeError:
+            return None
+    return word if isinstance(word, bytes) else as_bytes("word", word)
+
+
+def as_bytes(name: str, value: object) -> bytes:
+    """A bytes-like argument as bytes; TypeError for anything else (``bytes(5)`` would be five NULs)."""
+    if not isinstance(value, bytes | bytearray | memoryview):
+        refuse("a question about a language", name, value, "text or bytes" if name == "word" else "bytes")
+    return bytes(value)
 
 
 def _shorten(text: str, length: int) -> str:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.ltlf_progression import FALSE_STATE, Formula, Formulas, State
 from tokenfst.automata.ltlf_syntax import Reader
 from tokenfst.automata.symbols import SymbolAutomaton, checked_symbols
@@ -33,6 +34,7 @@ _SUBSETS = 2_000
 """How many sets of conjuncts are tried, the small ones first, before one that cannot be made smaller must do."""
 
 
+@checked_but("symbols")
 def ltlf(
     formula: str | Iterable[str], symbols: Sequence[str] | None = None, budget: Budget | None = None
 ) -> SymbolAutomaton:

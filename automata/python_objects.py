@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from tokenfst.arguments import checked
 from tokenfst.automata import python_literals as literals
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammar import Grammar
@@ -78,6 +79,7 @@ class PythonGrammar(Grammar):
         return _parse(self, self._kind, text)
 
 
+@checked
 def python_object(
     annotation: Any,
     *,
@@ -101,6 +103,7 @@ def python_object(
     return _made(reader, kind, f"python_object({_name(annotation)})", arguments, defaults, budget)
 
 
+@checked
 def python_calls(
     functions: Iterable[Callable[..., Any]],
     *,

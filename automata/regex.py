@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.charclass import TEXT, is_cased, leaf
 from tokenfst.automata.expression import EMPTY, EPSILON, Expr, concat, literal, repeat, union
 from tokenfst.automata.language import Language
@@ -46,6 +47,7 @@ _LABELLED = 8
 """A repetition with a bound above this carries its source, so that an error can say which one grew."""
 
 
+@checked_but("pattern")
 def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) -> Language:
     r"""The language of the texts that ``re.fullmatch(pattern, text, flags)`` accepts, in UTF-8.
 

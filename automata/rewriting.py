@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata import fst
 from tokenfst.automata.expression import EMPTY, Dfa, machine
 from tokenfst.automata.fst_labels import byte_arcs
@@ -33,6 +34,7 @@ _WHERE = "the composition of a language with a transducer"
 _ARC_BYTES = 40
 
 
+@checked_but("language")
 def rewrite(
     language: Language,
     transducer: pynini.Fst,

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
+from tokenfst.arguments import checked
 from tokenfst.automata.expression import Dfa, NativeMachine, machine
 from tokenfst.automata.language import Language, encode
 from tokenfst.budget import Budget
@@ -72,6 +73,7 @@ class SparseDfa(Dfa):
         return self.classes, self.edges, self.accepting, self.start, self.offsets
 
 
+@checked
 def substring_of(text: str | bytes, words: bool = False, *, budget: Budget | None = None) -> Language:
     r"""Every substring of ``text``, the empty one and the whole among them.
 

@@ -21,12 +21,14 @@ Rejected: codes that can be read, such as the name and a separator. They make a 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import checked, refuse, whole
 from tokenfst.automata import drawing
 from tokenfst.automata.expression import Dfa
 from tokenfst.automata.language import Language
@@ -38,6 +40,9 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, UnknownSymbolError
 
 UNREACHABLE = 0xFFFFFFFF
 """The distance of DEAD."""
+
+_MOST_STATES = 1 << 26
+"""States that transitions may name: their table is dense."""
 
 OTHER = "…"
 """How drawings show *anything else*."""
@@ -51,6 +56,7 @@ class SymbolAutomaton:
     made from.
     """
 
+    @checked
     def __init__(
         self,
         symbols: Iterable[str],
@@ -63,7 +69,9 @@ class SymbolAutomaton:
         wrong."""
         names = checked_symbols(symbols)
         given, final = np.asarray(table), np.asarray(accepting)
-        states = len(final)
+        states = len(final) if final.ndim else 0
+        if given.dtype.kind not in "iu":
+            raise ConstraintError(f"the table holds numbers of states, which are integers, not {given.dtype}")
         if given.shape != (states, len(names) + 1) or final.ndim != 1 or final.dtype != np.bool_:
             raise ConstraintError(
                 f"tables must have shapes table (states, {len(names) + 1}), a column for each symbol and one for "
@@ -80,6 +88,7 @@ class SymbolAutomaton:
         self._column = {symbol: column for column, symbol in enumerate(names)}
 
     @classmethod
+    @checked
     def from_transitions(
         cls,
         transitions: Iterable[tuple[int, str | None, int]],
@@ -93,7 +102,16 @@ class SymbolAutomaton:
         ``symbols``: the letters; without, those that the transitions name. What no transition is given for leads to
         DEAD. ``ConstraintError`` where one state has two transitions with the same symbol.
         """
-        arcs, final = list(transitions), set(accepting)
+        arcs = list(transitions)
+        final = {whole("from_transitions", "accepting", each, 0, _MOST_STATES) for each in accepting}
+        start = whole("from_transitions", "start", start, 0, _MOST_STATES)
+        for place, arc in enumerate(arcs):
+            if not isinstance(arc, Sequence) or len(arc) != 3 or not isinstance(arc[1], str | None):
+                refuse(
+                    "from_transitions", f"transitions[{place}]", arc, "a state, a symbol or None, and a state"
+                )
+            for state in (arc[0], arc[2]):
+                whole("from_transitions", f"a state of transitions[{place}]", state, 0, _MOST_STATES)
         names = checked_symbols(
             dict.fromkeys(symbol for _, symbol, _ in arcs if symbol is not None)
             if symbols is None
@@ -135,24 +153,30 @@ class SymbolAutomaton:
 
     def step(self, state: int, symbol: str | None) -> int:
         """The next state; a symbol that the automaton does not name, and ``None``, are anything else."""
+        if type(state) is not int or not 0 <= state < self.num_states:
+            state = whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)
+        if not isinstance(symbol, str | None):
+            refuse("SymbolAutomaton.step", "symbol", symbol, "text or None")
         return int(
             self.table[state, self._column.get(symbol, len(self.symbols)) if symbol else len(self.symbols)]
         )
 
+    @checked
     def run(self, sequence: Iterable[str | None], state: int | None = None) -> int:
         """The state after a sequence, from ``state`` or the start."""
-        at = self.start if state is None else state
+        at = self.start if state is None else whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)
         for symbol in sequence:
             at = self.step(at, symbol)
         return at
 
+    @checked
     def accepts(self, sequence: Iterable[str | None]) -> bool:
         """Whether a sequence of symbols is accepted. Linear."""
         return bool(self.accepting[self.run(sequence)])
 
     def next_symbols(self, state: int) -> tuple[list[str], bool]:
         """The symbols that lead on from a state, and whether anything else does."""
-        row = self.table[state] != 0
+        row = self.table[whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)] != 0
         return [self.symbols[column] for column in np.flatnonzero(row[:-1])], bool(row[-1])
 
     # --- questions ----------------------------------------------------------------------------------------
@@ -161,10 +185,13 @@ class SymbolAutomaton:
         """Whether no sequence at all is accepted."""
         return self.start == 0
 
+    @checked
     def witness(self, state: int | None = None) -> tuple[str | None, ...] | None:
         """A shortest accepted sequence, or from ``state`` a shortest way on: the same every time; ``None`` in it is
         anything else, which is taken only where no symbol is as short. ``None`` if there is none."""
-        state = self.start if state is None else state
+        state = (
+            self.start if state is None else whole("SymbolAutomaton", "state", state, 0, self.num_states - 1)
+        )
         if state == 0:
             return None
         found: list[str | None] = []
@@ -174,14 +201,24 @@ class SymbolAutomaton:
             state = int(self.table[state, column])
         return tuple(found)
 
+    @checked
     def count(self, length: int) -> int:
-        """How many sequences of exactly so many of its symbols, without anything else, are accepted."""
+        """How many sequences of exactly so many of its symbols, without anything else, are accepted.
+
+        O(length * arcs), in integers of up to ``length`` digits. BudgetExceeded where that takes too long.
+        """
+        whole("SymbolAutomaton.count", "length", length, 0)
         arcs = [[int(target) for target in row[:-1] if target] for row in self.table]
         counts = [int(final) for final in self.accepting]
+        seconds = Budget().seconds
+        deadline = time.monotonic() + seconds
         for _ in range(length):
+            if time.monotonic() > deadline:
+                raise BudgetExceeded("seconds", seconds, f"counting sequences of {length:,} symbols")
             counts = [sum(counts[target] for target in row) for row in arcs]
         return counts[self.start]
 
+    @checked
     def equivalent(self, other: SymbolAutomaton) -> bool:
         """Whether both accept the same sequences; ``((a - b) | (b - a)).witness()`` shows a difference."""
         both = _joint(self, other)
@@ -189,6 +226,7 @@ class SymbolAutomaton:
             both[0].accepting, both[1].accepting
         )
 
+    @checked
     def includes(self, other: SymbolAutomaton) -> bool:
         """Whether every sequence that ``other`` accepts is accepted; ``(other - self).witness()`` is one that is
         not."""
@@ -212,6 +250,7 @@ class SymbolAutomaton:
         """Sequences, the empty one included, that are not accepted."""
         return SymbolAutomaton(self.symbols, self.table, ~self.accepting, self.start, f"~({self.source})")
 
+    @checked
     def over(self, symbols: Iterable[str]) -> SymbolAutomaton:
         """The same sequences over more symbols, in another order: what was anything else before gets names.
 
@@ -232,6 +271,7 @@ class SymbolAutomaton:
 
     # --- out ----------------------------------------------------------------------------------------------
 
+    @checked
     def language(self, symbols: Sequence[str | None] | None = None, budget: Budget | None = None) -> Language:
         """The accepted sequences as words: symbol k of ``symbols`` is the byte string ``symbol_codes(...)[k]``.
 
@@ -250,6 +290,7 @@ class SymbolAutomaton:
         dfa = _over_codes(table, self.accepting, self.start, budget or Budget())
         return Language(Language.from_dfa(dfa).expr, self.source, budget)
 
+    @checked
     def draw(self, title: str | None = None, max_states: int = 200) -> drawing.Drawing:
         """A picture: one edge for two states, with the symbols between them; ``…`` is anything else. Of many symbols
         those that are missing are shown (``not a, b``). Raises ``DrawingError`` beyond ``max_states``."""

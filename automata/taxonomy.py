@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from tokenfst._native import Lexicon
+from tokenfst.arguments import checked_but
 from tokenfst.automata import expression
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.language import Language, encode
@@ -36,6 +37,7 @@ Tree: TypeAlias = "Mapping[str, Tree] | Iterable[str | Mapping[str, Tree]] | Non
 """A hierarchy: names with what is below them, or the names (and smaller trees) of one level; None: nothing."""
 
 
+@checked_but("labels")
 def choices(
     labels: Iterable[Label], *, leading_space: LeadingSpace = "none", budget: Budget | None = None
 ) -> Language:
@@ -50,6 +52,7 @@ def choices(
     return Language(_after_space(expression.words(lexicon), leading_space), source, budget)
 
 
+@checked_but("labels", "separator")
 def multi_choice(
     labels: Iterable[Label],
     separator: Label = ", ",
@@ -75,7 +78,11 @@ def multi_choice(
         raise ConstraintError("the separator is empty: there would be no telling where a label ends")
     most = len(lexicon) if unique and (max is None or max > len(lexicon)) else max
     if min < 0 or (most is not None and not min <= most):
-        raise ConstraintError(f"there is no selection of {min} to {max} of {len(lexicon):,} labels")
+        wanted = f"{min} or more" if max is None else f"{min} to {max}"
+        raise ConstraintError(
+            f"there is no selection of {wanted} of {len(lexicon):,} labels: the least number is from 0 to the largest, "
+            "and to the number of labels where none may be used twice"
+        )
     if most == 0:
         raise ConstraintError("a selection of no label at all has nothing to choose: let max be 1 or more")
     for word in lexicon.words():
@@ -97,6 +104,7 @@ def multi_choice(
     return Language(expression.optional(chosen) if min == 0 else chosen, source, budget)
 
 
+@checked_but("tree")
 def hierarchy(
     tree: Tree,
     separator: str = " > ",
@@ -118,6 +126,7 @@ def hierarchy(
     return Language(_after_space(expression.words(lexicon), leading_space), source, budget)
 
 
+@checked_but("tree")
 def hierarchy_labels(
     tree: Tree, separator: str = " > ", *, leaf_only: bool = False, budget: Budget | None = None
 ) -> list[str]:
@@ -135,6 +144,8 @@ def _paths(tree: Tree, separator: str, leaf_only: bool, deadline: Deadline) -> l
     between = _encoded(separator, "the separator")
     if not between:
         raise ConstraintError("the separator is empty: there would be no telling where a name ends")
+    if tree is None:
+        raise ConstraintError("tree must be a mapping of names, or names, not None: there is nothing to name")
     limits = deadline.budget
     found: list[str] = []
     seen = held = 0

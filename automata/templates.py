@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.assembly import Assembly, Constraint
 from tokenfst.automata.expression import Expr, concat
 from tokenfst.automata.grammar import Grammar
@@ -78,6 +79,7 @@ class TemplateGrammar(Grammar):
         return _parse(text, self._pieces, self)
 
 
+@checked_but("text")
 def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | TemplateGrammar:
     """Fixed text with typed holes: ``{name}`` stands for a word of ``holes[name]``, ``{{`` and ``}}`` for braces.
 

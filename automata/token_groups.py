@@ -15,9 +15,10 @@ is a word, what the shortest is) cannot be asked of such a language; ask the tok
 
 from __future__ import annotations
 
+from tokenfst.arguments import checked
 from tokenfst.automata import expression
 from tokenfst.automata.expression import ALL_BYTES, Expr, TokenName
-from tokenfst.automata.language import Language
+from tokenfst.automata.language import Language, encode
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
 __all__ = ["one_token", "special_token", "token_class"]
@@ -31,6 +32,7 @@ PARAGRAPH_TOKEN: Expr = expression.one_token(
 """Any token of text without a line feed."""
 
 
+@checked
 def one_token(text: Language | None = None) -> Language:
     """One token of text whose bytes are a word of ``text``; without, any token of text.
 
@@ -46,6 +48,7 @@ def one_token(text: Language | None = None) -> Language:
     return Language(expression.one_token(text.expr), f"one_token({text.source})", text._budget)
 
 
+@checked
 def special_token(name: str) -> Language:
     """The one special token of this name (``"<|tool|>"``), as a token: never as the text that spells it.
 
@@ -54,6 +57,7 @@ def special_token(name: str) -> Language:
     return Language(expression.tokens(_named(name, special=True)), f"special_token({name!r})")
 
 
+@checked
 def token_class(name: str) -> Language:
     """One token of the class that ``compile(..., token_classes={name: ids})`` gives."""
     return Language(expression.tokens(_named(name, special=False)), f"token_class({name!r})")
@@ -62,4 +66,6 @@ def token_class(name: str) -> Language:
 def _named(name: str, *, special: bool) -> TokenName:
     if not isinstance(name, str) or not name:
         raise ConstraintError(f"tokens have names that are str and not empty, not {name!r}")
+    if encode(name) is None:
+        raise ConstraintError(f"the name {name!r} holds a lone surrogate, which no token's name has")
     return TokenName(name, special)

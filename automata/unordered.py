@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tokenfst.arguments import checked
 from tokenfst.automata import expression
 from tokenfst.automata.expression import EMPTY
 from tokenfst.automata.language import Language, widest
 from tokenfst.errors import ConstraintError
 
 
+@checked
 def unordered(
     optional: Sequence[Language | str] = (),
     *,

@@ -35,6 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.gcd_rows import Length, start_rows
 from tokenfst.decoding.language_model import Prompts, Session, as_language_model, next_log_probs
 from tokenfst.decoding.rows import AnyAutomaton, Rows
@@ -88,7 +89,11 @@ class _Options:
         for met, found, range_ in (
             (self.num_beams >= 1, f"num_beams={self.num_beams}", "at least 1"),
             (self.max_length >= 0, f"max_length={self.max_length}", "not negative"),
-            (0 <= self.alpha_min <= 1, f"alpha_min={self.alpha_min}", "between 0 and 1"),
+            (
+                _is_plain(self.alpha_min) and 0 <= self.alpha_min <= 1,
+                f"alpha_min={self.alpha_min}",
+                "between 0 and 1",
+            ),
             (self.gamma > 0, f"gamma={self.gamma}", "positive; math.inf switches the ramp off"),
             (self.rank_by in ("log_prob", "pushed"), f"rank_by={self.rank_by!r}", '"log_prob" or "pushed"'),
             (
@@ -106,6 +111,11 @@ class _Options:
                 raise DecodingError(f"{found} is out of range: it must be {range_}")
 
 
+def _is_plain(value: object) -> bool:
+    return isinstance(value, float | int)
+
+
+@checked_but("automata", "alpha_min")
 def abs_beam_search(
     model: Any,
     prompts: Prompts,

@@ -12,8 +12,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.abs import Hypothesis, abs_beam_search
 from tokenfst.decoding.gcd_rows import Length
+from tokenfst.decoding.rows import check_compiled
 from tokenfst.errors import MissingDependencyError, ModelError
 
 try:
@@ -32,6 +34,7 @@ _KNOWN = {"attention_mask", "position_ids", "token_type_ids", "past_key_values"}
 """Tensors and caches that follow from the prompts: the search makes its own."""
 
 
+@checked_but("automata")
 def abs_generate(
     automata: TokenAutomaton | Sequence[TokenAutomaton],
     *,
@@ -48,6 +51,8 @@ def abs_generate(
     what sequences are ranked by. ``length_penalty`` is the config's: 1 by default. Where a prompt has fewer sequences
     than asked for, the rest of its rows have the prompt alone and a score of -inf.
     """
+
+    check_compiled(automata)
 
     def decode(
         model: Any,

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
+from tokenfst.arguments import checked, refuse, whole
 from tokenfst.errors import LogitsError, MaskBufferError, TokenIdError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _THREAD_BYTES = 4 << 20
 _THREAD_ROWS = 16
 
 
+@checked
 def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]:
     """A bitmask of shape ``(batch, ceil(vocab_size / 32))`` that allows every token."""
     if batch < 0 or vocab_size < 0:
@@ -183,11 +185,15 @@ def fill_bitmasks(
         )
     if threads is None:
         threads = _threads(len(matchers), len(matchers) // _THREAD_ROWS)
+    elif type(threads) is not int:
+        threads = whole("fill_bitmasks", "threads", threads)
     native = [matcher for matcher in matchers if isinstance(matcher, _native.Matcher)]
     if len(native) == len(matchers):
         _native.fill_bitmasks(native, bitmask, max(threads, 1))
         return
     for row, matcher in enumerate(matchers):
+        if not hasattr(matcher, "fill_next_token_bitmask"):
+            refuse("fill_bitmasks", f"matchers[{row}]", matcher, "a Matcher")
         matcher.fill_next_token_bitmask(bitmask, row)
 
 
@@ -218,6 +224,8 @@ def _logits_view(logits: Any) -> _View | None:
             )
         view = _numpy_view(logits, kind, "logits", "width")
     elif is_tensor(logits):
+        if logits.is_meta:
+            raise MaskBufferError("the logits are on the device meta and hold no numbers")
         kind = _TORCH_TYPES.get(str(logits.dtype))
         if kind is None:
             raise MaskBufferError(
@@ -300,6 +308,8 @@ def _wrong_shape(what: str, last: str, shape: Sequence[int]) -> MaskBufferError:
 def checked_vocab_size(vocab_size: int | None, width: int) -> int:
     if vocab_size is None:
         return width
+    if type(vocab_size) is not int:
+        vocab_size = whole("apply_token_bitmask_inplace", "vocab_size", vocab_size)
     if vocab_size < 0:
         raise ValueError(f"vocab_size must not be negative: {vocab_size}")
     return vocab_size
@@ -307,6 +317,8 @@ def checked_vocab_size(vocab_size: int | None, width: int) -> int:
 
 def checked_indices(indices: Any, rows: int) -> list[int]:
     """The rows to mask, each within both buffers."""
+    if getattr(indices, "is_meta", False):
+        raise MaskBufferError("`indices` is a tensor on the device meta and holds no numbers")
     chosen = indices.tolist() if hasattr(indices, "tolist") else [operator.index(i) for i in indices]
     for index in chosen:
         if not 0 <= index < rows:

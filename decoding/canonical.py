@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import checked
 from tokenfst.automata.metering import Deadline
 from tokenfst.budget import Budget
 from tokenfst.decoding import artifact, artifact_format
@@ -78,6 +79,7 @@ class CanonicalAutomaton:
     and nodes beyond ``budget.states``, are forgotten and found again.
     """
 
+    @checked
     def __init__(self, automaton: TokenAutomaton, budget: Budget, split_pattern: str | None = None) -> None:
         self.vocabulary, self.source, self.budget = automaton.vocabulary, automaton.source, budget
         self.native, self.every_sequence = automaton._native, automaton
@@ -122,6 +124,7 @@ class CanonicalAutomaton:
             else CanonicalAutomaton(expanded, self.budget, self.tokenizer.pattern)
         )
 
+    @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write an artifact: the language over all token sequences, expanded, and how the tokenizer splits texts
         (docs/format.md, version 3). Which sequences are canonical is found while one walks it, as it is here.
@@ -134,6 +137,7 @@ class CanonicalAutomaton:
         artifact.write(path, arrays, vocabulary.fingerprint, len(vocabulary), self.source, pattern)
 
     @classmethod
+    @checked
     def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> CanonicalAutomaton:
         """Read an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
 
@@ -161,6 +165,7 @@ class CanonicalAutomaton:
         except (TokenizationError, ConstraintError) as error:
             raise artifact_format.corrupt(path, f"its sequences cannot be told: {error}") from None
 
+    @checked
     def matcher(self, max_tokens: int | None = None) -> CanonicalMatcher:
         """A walk from the start. With ``max_tokens``, masks admit only tokens after which the text can still be
         completed in the tokens left; ``TokenBudgetError`` where no text is that short."""

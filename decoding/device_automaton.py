@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any, TypeAlias
 
+from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.budget import Budget
 from tokenfst.decoding import device_torch as plain
 from tokenfst.decoding.device_compose import Levels, compose
@@ -22,10 +23,18 @@ from tokenfst.decoding.device_pool import Tensor, torch
 from tokenfst.decoding.device_stack_tables import PackedStacks
 from tokenfst.decoding.device_tables import DEAD, DISTANCE, FLAGS, MOST_FLIPS, Packed, pack
 from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.errors import EmptyLanguageError, TokenBudgetError, TokenIdError, VocabularyMismatchError
+from tokenfst.errors import (
+    EmptyLanguageError,
+    StateError,
+    TokenBudgetError,
+    TokenIdError,
+    VocabularyMismatchError,
+)
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 Source: TypeAlias = TokenAutomaton | str | PathLike[str]
+_MOST_ROWS = 1 << 24
+"""Rows of one batch."""
 
 
 class DeviceAutomaton(DeviceMasks):
@@ -44,6 +53,7 @@ class DeviceAutomaton(DeviceMasks):
 
     masks = True
 
+    @checked_but("automata")
     def __init__(
         self,
         automata: Source | Iterable[Source],
@@ -79,15 +89,19 @@ class DeviceAutomaton(DeviceMasks):
     def __repr__(self) -> str:
         return f"<DeviceAutomaton: {len(self)} automata, {self.num_states:,} states on {self.device}>"
 
+    @checked
     def add(self, automaton: Source) -> int:
         """Make one more automaton resident; its index. The states of the others keep their numbers."""
         self._add(_loaded(automaton, self.vocabulary))
         self._publish()
         return len(self) - 1
 
+    @checked
     def start(self, index: int = 0, max_tokens: int | None = None) -> int:
         """The start state of an automaton. With ``max_tokens``, raises ``TokenBudgetError`` where no text is that
         short."""
+        if not 0 <= index < len(self):
+            raise StateError(f"index must name one of the {len(self)} automata, from 0, not {index}")
         least = self._distances[index]
         if max_tokens is not None and least > max_tokens:
             raise TokenBudgetError(
@@ -95,12 +109,13 @@ class DeviceAutomaton(DeviceMasks):
             )
         return self._starts[index]
 
+    @checked
     def start_states(self, indices: int | Sequence[int] | Tensor, max_tokens: int | None = None) -> Tensor:
         """Start states, int32 (B,): of the automata named by ``indices``, or of the only one for so many rows."""
         if isinstance(indices, int):
             if len(self) != 1:
                 raise ValueError(f"there are {len(self)} automata: give the index of each row's")
-            indices = [0] * indices
+            indices = [0] * whole("DeviceAutomaton.start_states", "indices", indices, 0, _MOST_ROWS)
         chosen = [self.start(int(index), max_tokens) for index in indices]
         return torch.tensor(chosen, dtype=torch.int32, device=self.device)
 
@@ -160,6 +175,22 @@ class DeviceAutomaton(DeviceMasks):
         allowed. O(nodes * depth).
         """
         self._check_states(states)
+        self._check_tensor("parents", parents)
+        self._check_tensor("tokens", tokens)
+        depth = whole(f"{type(self).__name__}.advance_tree", "depth", depth)
+        if (
+            parents.dtype is not torch.int64
+            or parents.shape != tokens.shape
+            or parents.device != states.device
+        ):
+            raise StateError(
+                f"parents must be int64 {tuple(tokens.shape)} on {states.device}, not {parents.dtype} "
+                f"{tuple(parents.shape)} on {parents.device}"
+            )
+        if self._is_native() and ((parents < -len(states)) | (parents >= len(parents))).any():
+            raise StateError(
+                f"parents must name rows, from -1 to -{len(states)}, or nodes before: {parents.tolist()}"
+            )
         roots = states[torch.where(parents < 0, -1 - parents, 0)]
         first, above = (parents < 0).view(-1, *(1 for _ in self._row)), parents.clamp_min(0)
         reached = self.advance(torch.where(first, roots, DEAD), tokens)
@@ -189,6 +220,7 @@ class DeviceAutomaton(DeviceMasks):
         return tokens, self.advance(states, tokens)
 
     def _check_tokens(self, tokens: Tensor, states: Tensor) -> None:
+        self._check_tensor("tokens", tokens)
         if (
             tokens.dtype is not torch.int64
             or tokens.shape != (states.shape[:1] if self._row else states.shape)

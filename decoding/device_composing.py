@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tokenfst.arguments import checked, checked_but
 from tokenfst.decoding.device_automaton import DeviceAutomaton, Source
 from tokenfst.decoding.device_compose import compose
 from tokenfst.decoding.device_masks import Left, View
@@ -28,6 +29,7 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
 
     masks = False
 
+    @checked_but("automata")
     def __init__(
         self,
         automata: Source | Iterable[Source],
@@ -50,6 +52,7 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
         """Not known without masks."""
         raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
 
+    @checked
     def start(self, index: int = 0, max_tokens: int | None = None) -> int:
         """The start state of an automaton. Raises ``TokenBudgetError`` for ``max_tokens``."""
         if max_tokens is not None:

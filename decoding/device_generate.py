@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tokenfst.arguments import checked
 from tokenfst.decoding.device_automaton import DeviceAutomaton
 from tokenfst.decoding.device_pool import Tensor, torch
 from tokenfst.errors import VocabularyMismatchError
@@ -29,6 +30,7 @@ class DeviceGenerate:
     ``return_dict_in_generate``.
     """
 
+    @checked
     def __init__(
         self,
         automaton: DeviceAutomaton,

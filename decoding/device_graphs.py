@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tokenfst.arguments import checked
 from tokenfst.decoding.device_automaton import DeviceAutomaton
 from tokenfst.decoding.device_pool import Tensor, torch
 from tokenfst.errors import StateError
@@ -76,6 +77,7 @@ class GraphedStep:
     returns belong to the caller. Not for several threads at once.
     """
 
+    @checked
     def __init__(self, automaton: DeviceAutomaton, *, largest: int = 4096) -> None:
         self.automaton, self.largest = automaton, largest
         self._buckets: dict[tuple[int, int, torch.dtype, bool], _Bucket] = {}

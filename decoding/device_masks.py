@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst import _native
+from tokenfst.arguments import real, refuse, whole
 from tokenfst.decoding import device_torch as plain
 from tokenfst.decoding.bitmask import bitmask_from_ids, host_threads
 from tokenfst.decoding.device_pool import Pool, Tables, Tensor, torch
@@ -122,10 +123,12 @@ class DeviceMasks:
 
     def is_dead(self, states: Tensor) -> Tensor:
         """Which rows were led out of the language, bool (B,)."""
+        self._check_states(states)
         return self._numbers(states) == DEAD
 
     def is_ended(self, states: Tensor) -> Tensor:
         """Which rows took the end token, bool (B,)."""
+        self._check_states(states)
         return self._numbers(states) == ENDED
 
     def mask_logits_(self, logits: Tensor, states: Tensor, budget: Left = None) -> Tensor:
@@ -234,6 +237,7 @@ class DeviceMasks:
         self._check_budget(budget, states)
 
     def _check_states(self, states: Tensor) -> None:
+        self._check_tensor("states", states)
         if (
             states.dtype is not torch.int32
             or states.dim() != 1 + len(self._row)
@@ -255,8 +259,13 @@ class DeviceMasks:
                     f"row {row} has state {int(numbers[row])}, and there are {self.num_states:,} states"
                 )
 
+    def _check_tensor(self, name: str, value: object, wanted: str = "a tensor") -> None:
+        if not isinstance(value, torch.Tensor):
+            refuse(type(self).__name__, name, value, wanted)
+
     def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
         """The logits as the native kernels see them; ``None`` where others take them."""
+        self._check_tensor("logits", logits)
         if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
             raise MaskBufferError(
                 f"logits must have shape ({len(states)}, width) on {states.device}, not {tuple(logits.shape)} on "
@@ -293,8 +302,9 @@ class DeviceMasks:
             raise TokenBudgetError(
                 "this device automaton was made with budgets=False: make it with budgets=True"
             )
-        if isinstance(budget, int):
+        if isinstance(budget, int) and not isinstance(budget, bool):
             return min(max(budget, NO_LIMIT), FAR)
+        self._check_tensor("budget", budget, "an integer, a tensor or None")
         if (
             budget.dtype is not torch.int32
             or budget.shape != (len(states),)
@@ -343,8 +353,18 @@ def _threads(view: View) -> int:
 
 
 def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    """``ValueError`` for options that mean nothing."""
-    if temperature < 0 or (top_k is not None and top_k < 1) or (top_p is not None and not 0 < top_p <= 1):
+    """``TypeError`` or ``ValueError`` for options that mean nothing."""
+    if type(temperature) is not float:
+        temperature = real("sampling", "temperature", temperature)
+    if top_k is not None and type(top_k) is not int:
+        top_k = whole("sampling", "top_k", top_k)
+    if top_p is not None and type(top_p) is not float:
+        top_p = real("sampling", "top_p", top_p)
+    if (
+        not temperature >= 0
+        or (top_k is not None and top_k < 1)
+        or (top_p is not None and not 0 < top_p <= 1)
+    ):
         raise ValueError(
             f"temperature must not be negative, top_k at least 1, top_p in (0, 1]: {temperature}, {top_k}, {top_p}"
         )

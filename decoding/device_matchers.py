@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst._native import Matcher
+from tokenfst.arguments import checked, refuse
 from tokenfst.decoding.bitmask import allocate_token_bitmask, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.device_masks import DeviceMasks
 from tokenfst.decoding.device_pool import Tensor, torch
@@ -58,6 +59,7 @@ class DeviceMatchers(DeviceMasks):
     Matchers that refuse a token, or have ended, leave their row with the end tokens only.
     """
 
+    @checked
     def __init__(
         self,
         matchers: Sequence[Matcher | NodeMatcher[Any]],
@@ -95,6 +97,8 @@ class DeviceMatchers(DeviceMasks):
 
         Raises what the step before raised on the host: ``TokenIdError`` for a token outside the vocabulary.
         """
+        if not isinstance(tokens, torch.Tensor):
+            refuse("DeviceMatchers.follow", "tokens", tokens, "a tensor of token ids")
         if tokens.dtype is not torch.int64 or tokens.shape != (len(self.matchers),):
             raise TokenIdError(
                 f"tokens must be int64 ({len(self.matchers)},), not {tokens.dtype} {tuple(tokens.shape)}"

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tokenfst import _native
+from tokenfst.arguments import checked, checked_but
 from tokenfst.budget import Budget
 from tokenfst.decoding import device_stack_torch as plain
 from tokenfst.decoding.device_automaton import DeviceAutomaton, Source
@@ -38,6 +39,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
     cannot be told from the top of the stack (make it with ``budgets=False``).
     """
 
+    @checked_but("automata")
     def __init__(
         self,
         automata: Source | Iterable[Source],
@@ -66,6 +68,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             debug=debug,
         )
 
+    @checked
     def start_states(self, indices: int | Sequence[int] | Tensor, max_tokens: int | None = None) -> Tensor:
         """Rows of start states, int32 (B, 2 + depth); see ``DeviceAutomaton.start_states``."""
         return torch.nn.functional.pad(
@@ -76,6 +79,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
 
     def is_overflown(self, states: Tensor) -> Tensor:
         """Which rows died since their stack had no room left, bool (B,)."""
+        self._check_states(states)
         return states[:, DEPTH] == OVERFLOWN
 
     def check_stacks(self, states: Tensor) -> None:

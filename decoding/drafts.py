@@ -19,6 +19,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import refuse, whole
 from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.language_model import LanguageModel
@@ -52,11 +53,15 @@ class PromptLookup:
     branches: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("ngram", "length", "branches"):
+            object.__setattr__(self, name, whole("PromptLookup", name, getattr(self, name)))
         if min(self.ngram, self.length, self.branches) < 1:
             raise DecodingError(f"ngram, length and branches must be 1 or more: {self}")
 
     def propose(self, tokens: Sequence[int]) -> list[Sequence[int]]:
         """One pass over the tokens."""
+        if not isinstance(tokens, Sequence) and not getattr(tokens, "shape", ()):
+            refuse("PromptLookup.propose", "tokens", tokens, "a sequence of token ids")
         tail = list(tokens[-self.ngram :])
         found: list[Sequence[int]] = []
         for end in range(len(tokens) - 1, self.ngram - 1, -1):

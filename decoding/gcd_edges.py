@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import checked, checked_but, whole
 from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_reach import nearest
 from tokenfst.errors import (
@@ -71,6 +72,7 @@ class TokenEdges:
     num_tokens: int
 
     @classmethod
+    @checked
     def from_automaton(cls, automaton: TokenAutomaton) -> TokenEdges:
         """The edges of a token automaton's reachable states; state 0 is its start. Deterministic.
 
@@ -106,6 +108,7 @@ class TokenEdges:
         return edges.freeze(start, np.array(accepting, np.bool_), len(automaton.vocabulary))
 
     @classmethod
+    @checked_but("arcs")
     def from_arcs(
         cls,
         arcs: Iterable[tuple[int, int, int]] | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
@@ -121,10 +124,15 @@ class TokenEdges:
         Raises ``ConstraintError`` for a state that is not one of ``num_states``, ``TokenIdError`` for a token outside
         the vocabulary, ``BudgetExceeded``. O(arcs log arcs).
         """
-        if isinstance(arcs, tuple) and len(arcs) == 3 and not isinstance(arcs[0], tuple):
-            columns = np.stack([np.asarray(column, np.int64) for column in arcs])
-        else:
-            columns = np.array(list(arcs), np.int64).reshape(-1, 3).T
+        try:
+            if isinstance(arcs, tuple) and len(arcs) == 3 and not isinstance(arcs[0], tuple):
+                columns = np.stack([np.asarray(column, np.int64) for column in arcs])
+            else:
+                columns = np.array(list(arcs), np.int64).reshape(-1, 3).T
+        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+            raise ConstraintError(
+                f"arcs must be triples (state, token, state) of integers: {error}"
+            ) from error
         sources, tokens, targets = np.unique(columns, axis=1)
         for bad in tokens[(tokens < 0) | (tokens >= num_tokens)][:1].tolist():
             raise TokenIdError(f"token id {bad} lies outside the vocabulary of {num_tokens} tokens")
@@ -160,10 +168,13 @@ class TokenEdges:
         """D, the number of different token sets."""
         return len(self.offsets) - 1
 
+    @checked
     def set_of(self, label: int) -> Ints:
         """The tokens of a set, ascending."""
+        whole("TokenEdges.set_of", "label", label, 0, self.num_sets - 1)
         return self.tokens[self.offsets[label] : self.offsets[label + 1]]
 
+    @checked
     def with_end(self, end_tokens: Sequence[int], *, needed: bool = False) -> TokenEdges:
         """With the end tokens on edges: from accepting states to one more state, the last, which is accepting and goes
         on with ``end_tokens[0]``, as padding.
@@ -198,6 +209,7 @@ class TokenEdges:
             if end - begin > 1
         )
 
+    @checked
     def is_unambiguous(self, budget: Budget | None = None) -> bool:
         """Whether no token sequence is accepted along two different ways: then sums over ways are sums over sequences.
 
@@ -237,15 +249,18 @@ class TokenEdges:
                     live.append(earlier)
         return all(p == q for p, q in found)
 
+    @checked
     def reachability(self, length: int) -> npt.NDArray[np.bool_]:
         """β of exact lengths: bool (length + 1, S); entry (r, s) says whether some sequence of exactly r tokens leads
         from s to acceptance. O(length * E)."""
+        whole("TokenEdges.reachability", "length", length, 0)
         beta = np.zeros((length + 1, self.num_states), np.bool_)
         beta[0] = self.accepting
         for r in range(1, length + 1):
             beta[r, self.source[beta[r - 1][self.target]]] = True
         return beta
 
+    @checked
     def completing(self, tokens: int, *, exact: bool, name: str) -> npt.NDArray[np.bool_]:
         """``reachability(tokens)``, where some text has ``tokens`` tokens. Raises ``TokenBudgetError``, naming the
         numbers next to it that work, where none has. ``exact`` and ``name``, of the automaton, are for the message."""
@@ -281,6 +296,7 @@ class TokenEdges:
 
     # --- matrices -------------------------------------------------------------------------------------------------
 
+    @checked
     def out_matrix(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
@@ -288,6 +304,7 @@ class TokenEdges:
         offsets = np.searchsorted(self.source, np.arange(self.num_states + 1))
         return _csr(offsets, np.arange(self.num_edges), (self.num_states, self.num_edges), device, dtype)
 
+    @checked
     def in_matrix(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
@@ -296,12 +313,14 @@ class TokenEdges:
             np.arange(self.num_edges + 1), self.target, (self.num_edges, self.num_states), device, dtype
         )
 
+    @checked
     def token_sets(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
         """The different token sets: sparse CSR of shape (D, V). Row ``label[e]`` is row e of B_f."""
         return _csr(self.offsets, self.tokens, (self.num_sets, self.num_tokens), device, dtype)
 
+    @checked
     def sets_by_token(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
@@ -313,6 +332,7 @@ class TokenEdges:
         order = np.argsort(self.tokens, kind="stable")
         return _csr(offsets, labels[order], (self.num_tokens, self.num_sets), device, dtype)
 
+    @checked
     def label_matrix(
         self, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.gcd_reach import START, Bits, Reach
 from tokenfst.decoding.rows import (
     AnyAutomaton,
@@ -39,6 +40,7 @@ except ImportError as error:
 Length: TypeAlias = Literal["at_most", "exact"]
 
 
+@checked_but("automata")
 def start_rows(
     automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.gcd_rows import Length, start_rows
 from tokenfst.decoding.language_model import Prompts, as_language_model, next_log_probs
 from tokenfst.decoding.rows import AnyAutomaton, Rows
@@ -36,6 +37,7 @@ class Sample:
     log_weight: float
 
 
+@checked_but("automata")
 def gcd_sample(
     model: Any,
     prompts: Prompts,

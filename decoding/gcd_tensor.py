@@ -31,10 +31,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import checked, whole
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.gcd_rows import Length, check_length
 from tokenfst.decoding.rows import Rows, as_lists, not_allowed
-from tokenfst.errors import MissingDependencyError, VocabularyMismatchError
+from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
@@ -54,6 +55,7 @@ class TensorRows(Rows):
     numbers of tokens next to ``max_tokens`` that work.
     """
 
+    @checked
     def __init__(
         self,
         edges: TokenEdges,
@@ -68,6 +70,7 @@ class TensorRows(Rows):
     ) -> None:
         super().__init__(vocabulary, width, torch.device(device))
         check_length(length, max_tokens, count_end)
+        prompts = whole("TensorRows", "prompts", prompts, 0, 1 << 24)
         if edges.num_tokens != len(vocabulary):
             raise VocabularyMismatchError(
                 f"the edges are over {edges.num_tokens} tokens and the vocabulary has {len(vocabulary)}"
@@ -95,7 +98,9 @@ class TensorRows(Rows):
     def __len__(self) -> int:
         return len(self.alpha)
 
+    @checked
     def is_finished(self, row: int) -> bool:
+        whole("TensorRows.is_finished", "row", row, 0, len(self) - 1)
         return self._left == 0 or bool(self._ended[row])
 
     @property
@@ -109,14 +114,21 @@ class TensorRows(Rows):
     def distances(self) -> torch.Tensor:
         return torch.where(self.alpha, self._distance, _NEVER).amin(1)
 
+    @checked
     def tokens(self, row: int) -> list[int]:
+        whole("TensorRows.tokens", "row", row, 0, len(self) - 1)
         return list(self._taken[row])
 
+    @checked
     def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
         if left is None:
             completing = self._beta[self._left - 1, self._target] & (self._left > 0)
         else:
-            steps = torch.tensor(left, device=self.device).clamp(max=len(self._beta))
+            steps = torch.as_tensor(left, dtype=torch.long, device=self.device).clamp(max=len(self._beta))
+            if steps.shape != (len(self),) or bool((steps < 0).any()):
+                raise DecodingError(
+                    f"left must be {len(self)} numbers of tokens, one for each row: {left!r:.80}"
+                )
             completing = self._beta[steps - 1][:, self._target] & (steps > 0).unsqueeze(1)
         allowed = self._tokens(completing)
         finished = self.finished
@@ -126,6 +138,7 @@ class TensorRows(Rows):
             allowed = torch.where(finished.unsqueeze(1), ends, allowed)
         return self._keep(scores, allowed)
 
+    @checked
     def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
         nearer = self._distance[self._target] < self.distances().unsqueeze(1)
         return self._keep(scores, self._tokens(nearer))
@@ -150,12 +163,28 @@ class TensorRows(Rows):
 
     def _keep(self, scores: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
         known = self.edges.num_tokens
+        if (
+            scores.dim() != 2
+            or len(scores) != len(self)
+            or scores.shape[1] < known
+            or not scores.is_floating_point()
+        ):
+            raise DecodingError(
+                f"scores must be floating point, of shape ({len(self)}, {known} or more), not {scores.dtype} "
+                f"{tuple(scores.shape)}"
+            )
         scores[:, :known].masked_fill_(~allowed, -torch.inf)
         scores[:, known:] = -torch.inf
         return scores
 
+    @checked
     def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
         chosen, taken = as_lists(parents, tokens)
+        if len(chosen) != len(taken) or not all(0 <= row < len(self) for row in chosen):
+            raise DecodingError(
+                f"parents must name rows from 0 to {len(self) - 1}, one for each of the {len(taken)} tokens: "
+                f"{chosen!r:.80}"
+            )
         parent = torch.tensor(chosen, device=self.device, dtype=torch.long)
         token = torch.tensor(taken, device=self.device, dtype=torch.long)
         alpha, ended = self.alpha[parent], self._ended[parent]

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from tokenfst.arguments import checked, whole
 from tokenfst.errors import (
     ArtifactError,
     ArtifactVersionError,
@@ -76,6 +77,7 @@ class Hmm:
 
     __slots__ = ("_emitted", "initial", "transition", "vocabulary")
 
+    @checked
     def __init__(
         self,
         initial: torch.Tensor,
@@ -105,6 +107,7 @@ class Hmm:
         return f"<Hmm: {self.hidden_size:,} hidden states, {self.vocab_size:,} tokens, {self.device}>"
 
     @classmethod
+    @checked
     def random(
         cls,
         hidden_size: int,
@@ -159,6 +162,7 @@ class Hmm:
     def dtype(self) -> torch.dtype:
         return self.initial.dtype
 
+    @checked
     def to(self, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> Hmm:
         """This model on another device, or of another type."""
         initial, transition, emitted = (
@@ -168,15 +172,23 @@ class Hmm:
 
     # --- one step at a time -------------------------------------------------------------------------------
 
+    @checked
     def start(self, rows: int = 1) -> Belief:
         """The belief before the first token, for ``rows`` sequences."""
+        whole("Hmm.start", "rows", rows, 0)
         return Belief(self.initial.expand(rows, -1), self.initial.new_zeros(rows))
 
+    @checked
     def observe(self, belief: Belief, tokens: torch.Tensor) -> Belief:
         """The belief after one more token per row; ``tokens``: (rows,) ids. One product with the transitions."""
+        if tokens.shape != belief.log_likelihood.shape:
+            raise HmmError(
+                f"tokens must be one for each of {len(belief.state)} rows, not {tuple(tokens.shape)}"
+            )
         posterior, gained = _condition(belief.state, self._emitted[self._ids(tokens)])
         return Belief(posterior @ self.transition, belief.log_likelihood + gained)
 
+    @checked
     def observe_all(
         self, belief: Belief, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> Belief:
@@ -191,12 +203,14 @@ class Hmm:
             )
         return belief
 
+    @checked
     def log_next(self, belief: Belief) -> torch.Tensor:
         """(rows, V): log p(x_{t+1} | x_1..x_t) of every token. One product with the emissions."""
         return (belief.state @ self._emitted.T).log()
 
     # --- whole sequences ----------------------------------------------------------------------------------
 
+    @checked
     def log_likelihood(self, tokens: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
         """(rows,): log p(x_1..x_T), natural, of the tokens (rows, T); -inf where the model rules a sequence out.
 
@@ -205,6 +219,7 @@ class Hmm:
         tokens, lengths = self.padded(tokens, lengths)
         return self.observe_all(self.start(len(tokens)), tokens, lengths).log_likelihood
 
+    @checked
     def forward(
         self, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -225,6 +240,7 @@ class Hmm:
             state = filtered[:, column] @ self.transition
         return filtered, gains
 
+    @checked
     def backward(
         self, tokens: torch.Tensor, lengths: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -246,8 +262,11 @@ class Hmm:
             scales[:, column] = gained.where(counts, gained.new_zeros(()))
         return scaled, scales
 
+    @checked
     def sample(self, rows: int, length: int, generator: torch.Generator | None = None) -> torch.Tensor:
         """(rows, length): token sequences drawn from the model."""
+        whole("Hmm.sample", "rows", rows, 0)
+        whole("Hmm.sample", "length", length, 0)
         tokens = torch.empty(rows, length, dtype=torch.long, device=self.device)
         weights = self.initial.expand(rows, -1)
         for column in range(length):
@@ -259,9 +278,11 @@ class Hmm:
 
     # --- files --------------------------------------------------------------------------------------------
 
+    @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model as safetensors: ``initial``, ``transition``, ``emission``. The same model gives the same
         bytes (convention 10)."""
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         about = json.dumps({"version": _VERSION, "vocabulary": self.vocabulary}, sort_keys=True)
@@ -270,9 +291,13 @@ class Hmm:
             "initial": self.initial,
             "transition": self.transition.contiguous(),
         }
-        save_file({name: part.cpu() for name, part in tensors.items()}, path, {_FORMAT: about})
+        try:
+            save_file({name: part.cpu() for name, part in tensors.items()}, path, {_FORMAT: about})
+        except SafetensorError as error:
+            raise ArtifactError(f"cannot write {path}: {error}") from error
 
     @classmethod
+    @checked
     def load(cls, path: str | PathLike[str], device: torch.device | str = "cpu") -> Hmm:
         """Read a model that ``save`` wrote. Raises ``ArtifactError`` for a file that holds none, and ``HmmError``
         where its tables are no distributions."""
@@ -305,6 +330,7 @@ class Hmm:
             )
         return tokens
 
+    @checked
     def padded(self, tokens: torch.Tensor, lengths: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
         """The tokens (rows, T), padding replaced by token 0, and the lengths (rows,), on the model's device.
 

@@ -39,13 +39,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
+from tokenfst.arguments import checked
 from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_edges import TokenEdges
 from tokenfst.decoding.gcd_rows import Length
 from tokenfst.decoding.hmm import Belief, Hmm, unit_maximum
 from tokenfst.decoding.horizon import Horizon
 from tokenfst.decoding.rows import AnyAutomaton
-from tokenfst.errors import BudgetExceeded, MatcherError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.errors import BudgetExceeded, HmmError, MatcherError, TokenBudgetError, VocabularyMismatchError
 
 FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""
@@ -66,6 +67,7 @@ class HmmProduct:
     does: ``TokenBudgetError``, ``NondeterministicError``, ``ConstraintError``.
     """
 
+    @checked
     def __init__(
         self,
         hmm: Hmm,
@@ -144,6 +146,7 @@ class HmmProduct:
 
     # --- one step -----------------------------------------------------------------------------------------
 
+    @checked
     def next_states(self, states: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """(rows,): where the tokens (rows,) lead from the states (rows,). Raises ``MatcherError`` for a token that a
         state does not have."""
@@ -151,13 +154,16 @@ class HmmProduct:
         found = [self.horizon.next_state(state, token) for state, token in pairs]
         return torch.tensor(found, dtype=torch.long, device=states.device)
 
+    @checked
     def log_joint(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
         """(rows, V): log p_hmm(x_t = x, accepted | x_1..x_{t-1}), with ``left`` tokens left, x_t among them; -inf
         where the constraint forbids x. Rows after the end token have no next token: all -inf."""
         return self._scores(belief, states, left, False)[0]
 
+    @checked
     def log_accepted(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
         """(rows,): log p_hmm(accepted | prefix) with ``left`` tokens left. Costs what ``log_joint`` does."""
+        self._check_states(states)
         if left == 0:
             return self._alive[0, states.to(self._alive.device)].to(belief.state).log()
         total = self.log_joint(belief, states, left).logsumexp(-1)
@@ -165,6 +171,7 @@ class HmmProduct:
             return total
         return total.masked_fill(states.to(total.device) == self.horizon.ended, 0.0)
 
+    @checked
     def log_weights(
         self, belief: Belief, states: torch.Tensor, left: int, *, corrected: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -185,11 +192,19 @@ class HmmProduct:
         least = weights.amax(-1, keepdim=True).nan_to_num(neginf=0.0) + FLOOR
         return weights.maximum(least).masked_fill(~allowed, -torch.inf), joint
 
+    def _check_states(self, states: torch.Tensor) -> None:
+        count = self._alive.shape[1]
+        if states.dim() != 1 or states.is_floating_point() or bool(((states < 0) | (states >= count)).any()):
+            raise HmmError(
+                f"states must be (rows,), integers from 0 to {count - 1}, not {states.dtype} {tuple(states.shape)}"
+            )
+
     def _scores(
         self, belief: Belief, states: torch.Tensor, left: int, with_alone: bool
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(rows, V), three times: ``log_joint``; which tokens the constraint allows, where the former may be -inf too;
         and, of those, log p_hmm(x | prefix) if that is asked for."""
+        self._check_states(states)
         if not 1 <= left <= self.horizon.max_tokens:
             raise TokenBudgetError(f"the tokens left must be from 1 to {self.horizon.max_tokens}, not {left}")
         emitted = self.hmm.emitted

@@ -24,6 +24,7 @@ from typing import Any
 
 import torch
 
+from tokenfst.arguments import checked
 from tokenfst.decoding.hmm import Hmm, unit_maximum
 from tokenfst.decoding.language_model import Prompts, as_language_model, next_log_probs
 from tokenfst.decoding.resampling import draw_one
@@ -51,6 +52,7 @@ class Counts:
     emitted: torch.Tensor
 
 
+@checked
 def train_hmm(
     hmm: Hmm,
     tokens: torch.Tensor,
@@ -223,6 +225,7 @@ def draw_samples(
     return tokens, lengths
 
 
+@checked
 def distil_hmm(
     model: Any,
     prompts: Prompts,

@@ -30,6 +30,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tokenfst._native import Matcher
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.gcd_matcher import ReachMatcher
@@ -70,6 +71,7 @@ class Generation:
     replaced: int
 
 
+@checked_but("automaton")
 def generate(
     model: Any,
     prompts: Prompts,

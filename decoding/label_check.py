@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from tokenfst.arguments import checked
 from tokenfst.automata.answer import Answer, Side
 from tokenfst.automata.language import Language, encode
 from tokenfst.budget import Budget
@@ -26,6 +27,7 @@ from tokenfst.errors import BudgetExceeded, LabelError, TokenizationError
 _Arcs: TypeAlias = Iterable[tuple[bytes, int]]
 
 
+@checked
 def verify_labels(
     machine: Language | TokenAutomaton | CanonicalAutomaton,
     labels: Iterable[str | bytes],

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.taxonomy import multi_choice
 from tokenfst.decoding.jump_forward import Encode
 from tokenfst.decoding.label_pass import score_trie
@@ -72,6 +73,7 @@ class LabelLists:
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
+@checked_but("prompt", "labels")
 def multi_label(
     model: Any,
     prompt: Sequence[int],
@@ -114,6 +116,7 @@ def multi_label(
     return list(found.items())
 
 
+@checked_but("prompt", "labels")
 def label_lists(
     model: Any,
     prompt: Sequence[int],

@@ -22,13 +22,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.arguments import checked, checked_but
 from tokenfst.budget import Budget
 from tokenfst.decoding.jump_forward import Encode
 from tokenfst.decoding.label_pass import score_trie
 from tokenfst.decoding.label_tries import LeadingSpace, Tokenization, label_trie, model_over
 from tokenfst.decoding.language_model import Prompts, prompt_rows
 from tokenfst.decoding.tree_session import tree_sessions
-from tokenfst.errors import LogitsError, MissingDependencyError
+from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
 try:
@@ -49,8 +50,12 @@ class LabelScores:
     log_probs: torch.Tensor
     joint: torch.Tensor
 
+    @checked
     def best(self, count: int = 1) -> list[list[tuple[str, float]]]:
-        """The most probable labels of each prompt with their probabilities, best first."""
+        """The most probable labels of each prompt with their probabilities, best first. All of them, where there are
+        fewer than ``count``."""
+        if count < 1:
+            raise DecodingError(f"count must be at least 1, not {count}")
         found = self.log_probs.topk(min(count, len(self.labels)), dim=1)
         return [
             [(self.labels[place], value) for place, value in zip(places, values, strict=True)]
@@ -58,6 +63,7 @@ class LabelScores:
         ]
 
 
+@checked_but("labels")
 def label_probabilities(
     model: Any,
     prompts: Prompts,
@@ -89,6 +95,7 @@ def label_probabilities(
     return LabelScores(tuple(labels), normalised(joint), joint)
 
 
+@checked
 def classify(
     model: Any, prompts: Prompts, labels: Sequence[str], vocabulary: Vocabulary, **options: Any
 ) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tokenfst.arguments import checked_but
 from tokenfst.automata.taxonomy import choices
 from tokenfst.budget import Budget
 from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
@@ -37,6 +38,7 @@ except ImportError as error:
 _COMPLETE = -1
 
 
+@checked_but("prompt", "labels")
 def top_labels(
     model: Any,
     prompt: Sequence[int],

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from tokenfst.arguments import shown
 from tokenfst.decoding.token_tree import TokenTree
 from tokenfst.errors import LogitsError, MissingDependencyError, ModelError, TokenIdError
 
@@ -102,6 +103,10 @@ class CallbackModel:
     def score(self, ids: torch.Tensor) -> torch.Tensor:
         """The function's scores, checked for shape, as float32."""
         scores = self._scores(ids)
+        if not isinstance(scores, torch.Tensor):
+            raise ModelError(
+                f"the callback returned {shown(scores)} for {len(ids)} rows: expected a tensor of scores"
+            )
         if scores.shape != (len(ids), self.width):
             raise ModelError(
                 f"the callback returned scores of shape {tuple(scores.shape)} for {len(ids)} rows: expected "

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tokenfst.arguments import checked
 from tokenfst.decoding.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
 from tokenfst.decoding.gcd_matcher import start_matcher
 from tokenfst.decoding.generate_calls import states_of_call
@@ -58,6 +59,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     supports_continuous_batching = False
 
+    @checked
     def __init__(
         self,
         automata: TokenAutomaton | CanonicalAutomaton | Sequence[_Constraint],
@@ -87,6 +89,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
             self._vocab_size,
         )
 
+    @checked
     def reset(self, prompt_length: int | None = None) -> None:
         """Forget all loops but the calls of ``generate``, which need no reset.
 

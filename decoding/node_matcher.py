@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import refuse, whole
 from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary import Vocabulary
 
@@ -128,7 +129,9 @@ class NodeMatcher(Generic[N]):
     def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
         """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
         mask = self._mask()
-        rows = np.atleast_2d(np.asarray(bitmask))
+        if type(index) is not int:
+            index = whole("fill_next_token_bitmask", "index", index)
+        rows = _rows(bitmask)
         if rows.dtype != np.int32 or rows.shape[1] != len(mask) or not 0 <= index < len(rows):
             raise MaskBufferError(
                 f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and type "
@@ -162,7 +165,14 @@ class NodeMatcher(Generic[N]):
         path to node i, zero behind a token that is not allowed. The matcher does not change."""
         if not len(next_token) == len(next_sibling) == len(draft_tokens):
             raise MaskBufferError("the three arrays of a draft tree must have one entry a node")
-        rows = np.atleast_2d(np.asarray(bitmask))
+        for name, each in (
+            ("next_token", next_token),
+            ("next_sibling", next_sibling),
+            ("draft_tokens", draft_tokens),
+        ):
+            if getattr(each, "dtype", None) != np.int64:
+                refuse("traverse_draft_tree", name, each, "an int64 array")
+        rows = _rows(bitmask)
         size, seen, before = len(self.automaton.vocabulary), set[int](), len(self._tokens)
         pending = [(0, before)] if len(draft_tokens) else []
         try:
@@ -203,6 +213,8 @@ class NodeMatcher(Generic[N]):
 
     def rollback(self, num_tokens: int = 1) -> None:
         """Take back the last tokens. Raises ``RollbackError``."""
+        if type(num_tokens) is not int:
+            num_tokens = whole("rollback", "num_tokens", num_tokens)
         if not 0 <= num_tokens <= len(self._tokens):
             raise RollbackError(
                 f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
@@ -262,3 +274,12 @@ class NodeMatcher(Generic[N]):
         if not 0 <= token < size:
             raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
         return token
+
+
+def _rows(bitmask: Any) -> npt.NDArray[Any]:
+    """A bitmask's own memory by rows: of a list there would be a copy, which nobody sees."""
+    if not hasattr(bitmask, "dtype") or getattr(bitmask, "is_meta", False):
+        raise MaskBufferError(
+            f"the bitmask must be a numpy array or a torch tensor on the CPU, not {type(bitmask).__name__}"
+        )
+    return np.atleast_2d(np.asarray(bitmask))

@@ -336,16 +336,22 @@ def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
     return rows
 
 
-def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
-    """A constraint for each prompt: the one for all, or those given, checked for kind, number and vocabulary."""
-    if not prompts:
-        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
-    given = automata if isinstance(automata, list | tuple) else [automata]
+def check_compiled(automata: AnyAutomaton | Sequence[AnyAutomaton]) -> Sequence[AnyAutomaton]:
+    """The constraints of a decoder, as a sequence. ConstraintError for what is none."""
+    given: Sequence[AnyAutomaton] = automata if isinstance(automata, list | tuple) else [automata]  # type: ignore[list-item]
     for automaton in given:
         if not isinstance(automaton, AnyAutomaton):
             raise ConstraintError(
                 f"decoders take compiled constraints, not {automaton!r}: compile(..., vocabulary) makes one"
             )
+    return given
+
+
+def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
+    """A constraint for each prompt: the one for all, or those given, checked for kind, number and vocabulary."""
+    if not prompts:
+        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
+    given = check_compiled(automata)
     each = list(given) if given is automata else list(given) * prompts
     if len(each) != prompts:
         raise ModelError(f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each")

@@ -33,6 +33,7 @@ from typing import Any, Literal, get_args
 
 import torch
 
+from tokenfst.arguments import checked_but
 from tokenfst.budget import Budget
 from tokenfst.decoding.gcd_rows import Length, ReachRows, start_rows
 from tokenfst.decoding.hmm import Hmm
@@ -92,6 +93,7 @@ class Particles:
         return [self.tokens[index] for index in chosen.tolist()]
 
 
+@checked_but("automata")
 def smc(
     model: Any,
     prompts: Prompts,

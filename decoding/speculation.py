@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.arguments import checked_but
 from tokenfst.decoding.drafts import DraftTree, LaggingSession, Proposer, draw_tree
 from tokenfst.decoding.forced_runs import ForcedRuns
 from tokenfst.decoding.gcd_matcher import start_matcher
@@ -66,6 +67,7 @@ class Speculation:
         return len(self.tokens) / max(self.target_calls, 1)
 
 
+@checked_but("prompt", "automaton")
 def speculative_generate(
     target: Any,
     draft: Any,

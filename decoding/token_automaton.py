@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from tokenfst import _native
 from tokenfst._native import Matcher
+from tokenfst.arguments import checked
 from tokenfst.automata import expression as ex
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
@@ -97,6 +98,7 @@ class TokenAutomaton:
 
     __slots__ = ("_arrays", "_native", "_nearer", "_program", "_reaches", "budget", "source", "vocabulary")
 
+    @checked
     def __init__(
         self,
         native: _native.TokenAutomaton,
@@ -129,6 +131,7 @@ class TokenAutomaton:
         """Whether there are stacks: distances are upper bounds then, and states are not all."""
         return self._native.is_pushdown
 
+    @checked
     def matcher(self, max_tokens: int | None = None) -> Matcher:
         """A walk from the start.
 
@@ -169,6 +172,7 @@ class TokenAutomaton:
         assert expanded._arrays is not None
         return expanded._arrays
 
+    @checked
     def save(self, path: str | PathLike[str]) -> None:
         """Write the expanded automaton as an artifact (docs/format.md).
 
@@ -177,6 +181,7 @@ class TokenAutomaton:
         artifact.write(path, self.arrays(), self.vocabulary.fingerprint, len(self.vocabulary), self.source)
 
     @classmethod
+    @checked
     def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> TokenAutomaton:
         """Read an artifact. Raises a subclass of ``ArtifactError`` for any file that is not one, and
         ``ArtifactVocabularyError`` where it was compiled for another vocabulary."""
@@ -189,6 +194,7 @@ class TokenAutomaton:
         return cls.of_artifact(found, path, vocabulary)
 
     @classmethod
+    @checked
     def of_artifact(
         cls, found: artifact.Artifact, path: str | PathLike[str], vocabulary: Vocabulary
     ) -> TokenAutomaton:
@@ -211,6 +217,7 @@ class TokenAutomaton:
             return self.matcher().distance()
         return int(self._native.distance(self._native.start))
 
+    @checked
     def nearer_mask(self, matcher: Matcher) -> npt.NDArray[np.int32]:
         """The mask of the tokens after which a matcher of this automaton is nearer to acceptance; end tokens apart.
 
@@ -237,6 +244,7 @@ class TokenAutomaton:
             self._nearer[state] = mask
         return mask
 
+    @checked
     def reach(self, *, exact: bool) -> Reach:
         """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Kept,
         and begun anew once half of its budget is used up, so that texts to come have room."""
@@ -348,6 +356,7 @@ def compile(
 ) -> CanonicalAutomaton: ...
 
 
+@checked
 def compile(
     constraint: Language | Grammar | SymbolAutomaton,
     vocabulary: Vocabulary,
@@ -493,5 +502,5 @@ def _warn_unspellable(
             f"the vocabulary spells {part} of the strings of {constraint.source}: for example, no token sequence "
             f"gives {witness!r}",
             UnspellableWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

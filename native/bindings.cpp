@@ -474,6 +474,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
       .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
       .def_prop_ro("state", &Matcher::state,
                    "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
+  m.def("watch_interrupts", &Interrupts::watch);
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
 }
 
@@ -485,6 +486,8 @@ NB_MODULE(_native, m) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
+    } catch (const Interrupted&) {
+      if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);  // in the main thread Python's handler raises it
     } catch (const BudgetExceeded& e) {
       raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where));
     } catch (const Error& e) {

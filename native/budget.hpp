@@ -11,6 +11,8 @@
 #include <pthread.h>
 #endif
 
+#include "interrupts.hpp"
+
 namespace tokenfst {
 
 struct BudgetExceeded : std::runtime_error {
@@ -40,7 +42,10 @@ class Deadline {
  public:
   explicit Deadline(double seconds)
       : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, kLongest)))) {}
-  bool expired() const { return Clock::now() > end_; }
+  bool expired() const {
+    Interrupts::check();
+    return Clock::now() > end_;
+  }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -207,18 +207,30 @@ def test_models_on_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     trained("byte-level BPE").save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
 
-    def download(name: str, file: str) -> str:
-        if name != "some/model":
+    asked = []
+
+    def metadata(url: str) -> None:
+        asked.append(url)
+        if "some/model" not in url:
             raise OSError("no connection")
+
+    def download(name: str, file: str) -> str:
         if not (tmp_path / file).is_file():
             raise hub.errors.EntryNotFoundError(file)
         return str(tmp_path / file)
 
     monkeypatch.setattr(hub, "hf_hub_download", download)
+    monkeypatch.setattr(hub, "get_hf_file_metadata", metadata)
     assert from_huggingface("some/model") == from_huggingface(tmp_path)
     assert from_huggingface("some/model", eos_token_id=1).eos_token_ids == (1,)
     with pytest.raises(VocabularyError, match=r"neither a file, nor a folder.*no connection"):
         from_huggingface("other/model")
+    assert len([url for url in asked if "other/model" in url]) == 1
+    count = len(asked)
+    for missing in ("some.json", str(tmp_path / "missing"), f"{tmp_path}/no/model"):
+        with pytest.raises(VocabularyError, match="is a path, and there is no file or folder"):
+            from_huggingface(missing)
+    assert len(asked) == count
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(VocabularyError, match="neither a file, nor a folder"):
         from_huggingface("some/model")

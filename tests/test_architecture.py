@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "tokenizers": {"automata", "tokenizers"},
     "decoding": {"automata", "tokenizers", "decoding"},
 }
-GROUND = {"errors", "budget", "locks", "_native"}
+GROUND = {"arguments", "errors", "budget", "locks", "_native"}
 MODULES = [(layer, path) for layer, folder in FOLDERS.items() for path in sorted(folder.rglob("*.py"))]
 
 

@@ -14,7 +14,8 @@ import pytest
 from support.command_line import tokenfst, write_toy
 
 from tokenfst import __version__
-from tokenfst.cli import app, checking
+from tokenfst.cli import checking
+from tokenfst.cli import program as commands
 
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
 COMMANDS = ["compile", "inspect", "check", "sample", "draw", "lint", "diff", "vocab"]
@@ -36,7 +37,7 @@ def test_version_and_help() -> None:
     assert tokenfst("--version").out == f"tokenfst {__version__}\n"
     page = tokenfst("--help")
     assert page.code == 0 and all(f" {command} " in page.out for command in COMMANDS)
-    assert [command.name for command in app.registered_commands] == COMMANDS
+    assert list(commands.COMMANDS) == COMMANDS
     for command in COMMANDS:
         page = tokenfst(command, "--help")
         assert page.code == 0 and "--json" in page.out and page.err == ""

@@ -332,7 +332,7 @@ def test_bad_selections() -> None:
         multi_choice(["x", "xa"], "aa")  # "xa" + "aa" begins with "x" + "aa"
     with pytest.raises(ConstraintError, match="the separator is empty"):
         multi_choice(["a"], "")
-    with pytest.raises(ConstraintError, match="no selection of 3 to None of 2"):
+    with pytest.raises(ConstraintError, match="no selection of 3 or more of 2"):
         multi_choice(["a", "b"], min=3)
     with pytest.raises(ConstraintError, match="max be 1 or more"):
         multi_choice(["a", "b"], min=0, max=0)

@@ -180,15 +180,22 @@ def _from_files(name: str, *, wants_eos: bool) -> tuple[dict[str, Any], Any, str
 
 def _from_hub(name: str, optional: Sequence[str]) -> dict[str, Path]:
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
         from huggingface_hub.errors import EntryNotFoundError
     except ImportError as error:
         raise MissingDependencyError(
             f"there is no file or folder {name}; to look it up on the hub install huggingface_hub: "
             'pip install "tokenfst[transformers]"'
         ) from error
+    folder = Path(name).parent
+    if Path(name).suffix == ".json" or Path(name).is_absolute() or (folder != Path() and folder.is_dir()):
+        raise VocabularyError(f"hf:{name} is a path, and there is no file or folder {name}")
     found = {}
     try:
+        if not isinstance(try_to_load_from_cache(name, "tokenizer.json"), str):
+            get_hf_file_metadata(
+                hf_hub_url(name, "tokenizer.json")
+            )  # asks once; downloading would try five times
         found["tokenizer.json"] = Path(hf_hub_download(name, "tokenizer.json"))
         for file in optional:
             try:

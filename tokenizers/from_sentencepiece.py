@@ -50,8 +50,9 @@ def from_sentencepiece(
         name = f"spm:{fspath(model)}"
         try:
             data = Path(model).read_bytes()
-        except OSError as error:
-            raise VocabularyError(f"cannot read {fspath(model)}: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "no file can have this name"
+            raise VocabularyError(f"cannot read {fspath(model)}: {why}") from error
     elif isinstance(model, bytes):
         data = model
     elif hasattr(model, "serialized_model_proto"):

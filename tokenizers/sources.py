@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tokenfst.arguments import checked
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.from_huggingface import from_huggingface
 from tokenfst.tokenizers.from_mistral import from_mistral
@@ -33,6 +34,7 @@ _ADAPTERS: dict[str, Callable[..., Vocabulary]] = {
 }
 
 
+@checked
 def load_vocabulary(
     spec: str, size: int | None = None, *, eos_token_id: int | Sequence[int] | None = None
 ) -> Vocabulary:

@@ -62,6 +62,8 @@ def token_ids(ids: int | Iterable[int], size: int, kind: str) -> list[int]:
     def refuse(item: object) -> NoReturn:
         raise VocabularyError(f"the {kind} token id {item!r} is not one of the ids 0 to {size - 1}")
 
+    if isinstance(ids, bytes | bytearray):
+        refuse(ids)
     result = []
     for item in ids if isinstance(ids, Iterable) else [ids]:
         if isinstance(item, bool | str) or not hasattr(item, "__index__"):

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
 from tokenfst.tokenizers.token_tables import byte_strings, inverse, lengths, token_ids
 
@@ -54,6 +55,7 @@ class Vocabulary:
     Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
     """
 
+    @checked_but("tokens", "eos_token_id", "initial_tokens")
     def __init__(
         self,
         tokens: Sequence[bytes],
@@ -211,10 +213,12 @@ class Vocabulary:
         """The bytes of one token at the start of a text. Raises ``TokenIdError``."""
         return (self._initial or self._tokens)[self._checked(token_id)]
 
+    @checked
     def ids(self, data: bytes) -> tuple[int, ...]:
         """Every token whose bytes inside a text are ``data``, ascending; none for ``b""``."""
-        return self._index[0].get(bytes(data), ())
+        return self._index[0].get(data, ())
 
+    @checked
     def decode(self, ids: Iterable[int]) -> bytes:
         """The bytes that a token sequence stands for; the specification of ``detokenizer()``.
 
@@ -231,6 +235,7 @@ class Vocabulary:
                 table = self._tokens
         return b"".join(parts)
 
+    @checked
     def shown(self, ids: Iterable[int]) -> bytes:
         """What a token sequence stands for, for people: ``decode(ids)``, or the names of symbols with spaces between
         them."""
@@ -238,6 +243,7 @@ class Vocabulary:
             return self.decode(ids)
         return " ".join(self.decode_symbols(ids)).encode("utf-8", "surrogatepass")
 
+    @checked
     def decode_symbols(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The symbols that a token sequence stands for; end tokens and padding are left out.
 
@@ -247,6 +253,7 @@ class Vocabulary:
         found = (names[self._checked(token_id)] for token_id in ids)
         return tuple(name for name in found if name is not None)
 
+    @checked
     def encode_symbols(self, symbols: Iterable[str]) -> list[int]:
         """The token ids of symbols. ``UnknownSymbolError`` for one that the vocabulary does not have."""
         numbers = self._symbol_ids
@@ -276,6 +283,7 @@ class Vocabulary:
             raise VocabularyError("each token that is not special needs a symbol of its own")
         return names
 
+    @checked
     def encode_greedy(self, data: bytes) -> list[int]:
         """Some token sequence that decodes to ``data``: at each place the longest token that fits, lowest id
         first.
@@ -283,7 +291,6 @@ class Vocabulary:
         For tests and examples; it is not the tokenizer's own segmentation. Never looks back, so it may get
         stuck where a sequence exists: then ``VocabularyError`` names the place. O(len(data) * longest token).
         """
-        data = bytes(data)
         result: list[int] = []
         place = 0
         inside, initial = self._index
@@ -331,6 +338,7 @@ class Vocabulary:
 
     # --- other forms --------------------------------------------------------------------------------------
 
+    @checked
     def packed(self, *, initial: bool = False) -> tuple[bytes, npt.NDArray[np.uint64]]:
         """All bytes of ``tokens`` (or of the initial forms) joined, and offsets: uint64, (V + 1,)."""
         table = self._initial or self._tokens if initial else self._tokens
@@ -360,6 +368,7 @@ class Vocabulary:
 
         return detokenizer(self)
 
+    @checked
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write a ``tokens:`` file; see ``tokenfst.tokenizers.token_file``."""
         from tokenfst.tokenizers.token_file import write_token_file
@@ -369,6 +378,7 @@ class Vocabulary:
     # --- adapters -----------------------------------------------------------------------------------------
 
     @classmethod
+    @checked_but("symbols")
     def of_symbols(
         cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
     ) -> Vocabulary:
@@ -378,6 +388,7 @@ class Vocabulary:
         return from_symbols(symbols, end, size=size, name=name)
 
     @classmethod
+    @checked
     def from_huggingface(
         cls, tokenizer: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
@@ -387,6 +398,7 @@ class Vocabulary:
         return from_huggingface(tokenizer, size=size, eos_token_id=eos_token_id)
 
     @classmethod
+    @checked
     def from_tiktoken(
         cls, encoding: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
@@ -396,6 +408,7 @@ class Vocabulary:
         return from_tiktoken(encoding, size=size, eos_token_id=eos_token_id)
 
     @classmethod
+    @checked
     def from_sentencepiece(
         cls, model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
@@ -405,6 +418,7 @@ class Vocabulary:
         return from_sentencepiece(model, size=size, eos_token_id=eos_token_id)
 
     @classmethod
+    @checked
     def from_mistral(
         cls,
         name_or_path: str | PathLike[str],

@@ -19,6 +19,14 @@ class Budget:
     positions: int = 10_000_000
 
     def __post_init__(self) -> None:
-        for name in ("states", "bytes", "seconds", "positions"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"Budget({name}=...) must be positive, not {getattr(self, name)!r}")
+        from tokenfst.arguments import real, whole
+
+        for name in ("states", "bytes", "positions"):
+            given = getattr(self, name)
+            if (
+                name != "positions" or not isinstance(given, int) or given < 1
+            ):  # positions are counted without a bound
+                object.__setattr__(self, name, whole("Budget", name, given, 1))
+        real("Budget", "seconds", self.seconds)
+        if not self.seconds > 0:
+            raise ValueError(f"Budget(seconds=...) must be positive, not {self.seconds!r}")

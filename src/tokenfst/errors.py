@@ -42,6 +42,17 @@ class BudgetExceeded(TokenfstError):
         return type(self), (self.resource, self.limit, self.where)
 
 
+# --- arguments ----------------------------------------------------------------------------------------
+
+
+class ArgumentTypeError(TokenfstError, TypeError):
+    """An argument is of another type than the call takes; the message names it, what it got and what it wants."""
+
+
+class ArgumentValueError(TokenfstError, ValueError):
+    """An argument has a value that the call has no meaning for, such as NaN; the message names it."""
+
+
 # --- constraints --------------------------------------------------------------------------------------
 
 

@@ -44,6 +44,7 @@ from tokenfst.errors import (
     ArtifactVersionError,
     BudgetExceeded,
     ConstraintError,
+    EmptyLanguageError,
     NondeterministicError,
 )
 from tokenfst.tokenizers.vocabulary import Vocabulary
@@ -125,22 +126,25 @@ def compile_command(
     except ConstraintError as error:
         if isinstance(constraint.value, Language):
             raise
-        why = constraint.value.conflict() if isinstance(error, NondeterministicError) else error
+        found = constraint.value.conflict() if isinstance(error, NondeterministicError) else None
+        why = found or error
         raise ConstraintError(
             f"no artifact can be made of {constraint.value.source}: {why}. Add --depth N for the part of it that is "
             "nested at most so deeply"
         ) from error
     assert output is not None
+    distance = _distance(automaton, tokens)
     with writing:
         automaton.save(output)
     seconds = time.perf_counter() - began
-    _report(answer, automaton, tokens, output, messages, seconds, json)
+    _report(answer, automaton, distance, tokens, output, messages, seconds, json)
     return Exit.YES
 
 
 def _report(
     answer: dict[str, Any],
     automaton: TokenAutomaton | CanonicalAutomaton,
+    distance: int | None,
     tokens: Vocabulary,
     output: Path,
     messages: list[str],
@@ -151,7 +155,6 @@ def _report(
     masks, rows = len(arrays["mask_row"]) - 1, len(arrays["rows"])
     states = len(arrays["distance"]) - 1
     size = output.stat().st_size
-    distance = _distance(automaton)
     if json:
         say_json(
             answer
@@ -167,10 +170,7 @@ def _report(
             }
         )
         return
-    none = "none: no token sequence spells a string"
-    if isinstance(automaton, CanonicalAutomaton):
-        none = "not found within the budget"
-    shortest = counted(distance, "token") if distance is not None else none
+    shortest = counted(distance, "token") if distance is not None else "not found within the budget"
     say(f"{output}: {automaton.source} for {tokens.name or 'the vocabulary'}")
     say_pairs(
         [
@@ -189,15 +189,21 @@ def _tables(automaton: TokenAutomaton | CanonicalAutomaton) -> TokenAutomaton:
     return automaton.every_sequence if isinstance(automaton, CanonicalAutomaton) else automaton
 
 
-def _distance(automaton: TokenAutomaton | CanonicalAutomaton) -> int | None:
-    """The tokens of the shortest sequence; None where there is none, or where canonical ones are too hard to search."""
+def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary) -> int | None:
+    """The tokens of the shortest sequence; None where canonical ones are too hard to search. EmptyLanguageError where
+    there is none: no matcher could be made of the artifact."""
     if isinstance(automaton, CanonicalAutomaton):
         try:
             return automaton.matcher().distance()
         except BudgetExceeded:
             return None
     found = automaton.distance()
-    return None if found == UNREACHABLE else found
+    if found == UNREACHABLE:
+        raise EmptyLanguageError(
+            f"no token sequence of {tokens.name or 'the vocabulary'} spells a string of {automaton.source}, so no "
+            "matcher could be made of the artifact: give the vocabulary of a model that writes such texts"
+        )
+    return found
 
 
 # --- what comes before --------------------------------------------------------------------------------

@@ -31,6 +31,14 @@ from tokenfst.tokenizers.vocabulary import Vocabulary
 SUFFIX = ".safetensors"
 """How the name of an artifact ends; this is what tells it from a pattern."""
 
+_MEANT = {
+    ".json": "--json-schema",
+    ".gbnf": "--grammar",
+    ".ebnf": "--grammar",
+    ".lark": "--grammar",
+}
+"""How the names of files end that are no patterns, and the option that reads them."""
+
 _FLAGS = {
     "i": re.IGNORECASE,
     "m": re.MULTILINE,
@@ -129,12 +137,31 @@ def is_artifact(constraint: str) -> bool:
 def read_constraint(argument: str, flags: str, budget: Budget) -> Constraint:
     """A constraint written as a pattern, or as the name of an artifact."""
     if not is_artifact(argument):
+        _refuse_file(argument)
         return of_words(regex(argument, _flags(flags), budget).with_budget(budget))
     if flags:
         raise UsageError(f"--flags is for patterns, and {argument} is an artifact")
     found = artifact.read(argument)
     language = artifact_language(found, argument, budget)
     return Constraint(language, found.source, Path(argument), found.split_pattern is not None)
+
+
+def _refuse_file(argument: str) -> None:
+    """UsageError for a pattern that is the name of a file: its author most likely means what is in the file."""
+    path = Path(argument)
+    try:
+        there = path.is_file()
+    except (OSError, ValueError):  # too long for a name, or a NUL in it
+        there = False
+    meant = _MEANT.get(path.suffix.lower())
+    if there:
+        raise UsageError(
+            f"{argument} is a file, and CONSTRAINT is a pattern: say {meant or '--file'} {argument} for what is in the "
+            "file (--json-schema for a JSON Schema, --grammar for a grammar, --file for a pattern); the pattern itself "
+            f"is written '({argument})'"
+        )
+    if meant is not None and path.stem and not any(letter in argument for letter in "()[]{}|*+?^$\\"):
+        warn(f"there is no file {argument}: it is read as a pattern (for a file, say {meant} FILE)")
 
 
 def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> Language | None:

@@ -13,13 +13,33 @@ from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
+
+from tokenfst.cli.exits import UsageError
+
+
+class _Once(TyperCommand):
+    """A command whose options are given once each, but for those that say that they may be repeated: of two values the
+    first would be dropped without a word."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given: list[Any]
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        met: set[str] = set()
+        for option in given:
+            if option.param_type_name != "option" or option.multiple or getattr(option, "is_flag", False):
+                continue
+            if option.name in met:
+                raise UsageError(f"{max(option.opts, key=len)} is given twice: give it once")
+            met.add(option.name)
+        return super().parse_args(ctx, args)
 
 
 def register(app: typer.Typer, name: str, command: Callable[..., int]) -> None:
     """Add a command to the program; its docstring is its help page: paragraphs, each on one line."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     page = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    app.command(name, help=page)(flat(command))
+    app.command(name, help=page, cls=_Once)(flat(command))
 
 
 def flat(command: Callable[..., int]) -> Callable[..., int]:

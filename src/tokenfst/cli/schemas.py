@@ -147,7 +147,12 @@ class SchemaOptions:
             return None
         from tokenfst.automata.json_schema import json_schema
 
-        documents = dict(map(_document, self.document or ()))
+        documents: dict[str, str] = {}
+        for given in self.document or ():
+            uri, schema = _document(given)
+            if uri in documents:
+                raise UsageError(f"--document gives {uri} twice: give each URI once")
+            documents[uri] = schema
         text = read_text(self.json_schema, "the schema")
         try:
             made = json_schema(

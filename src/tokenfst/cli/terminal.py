@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import enum
-import io
+import contextlib
 import json
 import sys
 import threading
@@ -15,35 +14,12 @@ from rich.control import Control
 from rich.segment import ControlType
 from rich.text import Text
 
-from tokenfst.automata.readable import shown_character
+from tokenfst.cli.exits import Exit as Exit
+from tokenfst.cli.exits import UsageError as UsageError
 from tokenfst.errors import BudgetExceeded
-
-
-class Exit(enum.IntEnum):
-    """Exit codes; docs/command-line.md promises them."""
-
-    YES = 0
-    NO = 1
-    BAD_INPUT = 2
-    BUDGET = 3
-    FAULT = 70
-    INTERRUPTED = 130
-    PIPE = 141
-
-
-class UsageError(Exception):
-    """The options of a command line do not fit together."""
-
 
 writing = threading.Lock()
 """Held while a file is written, so that an interrupt waits for it."""
-
-
-def prepare_streams() -> None:
-    """Make printing safe for every character, whatever the encoding of the terminal."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 # --- printing -----------------------------------------------------------------------------------------
@@ -77,20 +53,22 @@ def warn(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """An error; the command ends after it."""
-    _print(True, Text.assemble(("error: ", "bold red"), text))
+    """An error; the command ends after it, with the exit code of the error even where nobody reads this."""
+    with contextlib.suppress(OSError):
+        _print(True, Text.assemble(("error: ", "bold red"), text))
 
 
 def leave_interrupted() -> None:
     """The last words after an interrupt. A progress bar may stand in this line, and have hidden the
     cursor."""
-    screen = console(stderr=True)
-    if screen.is_terminal:
-        screen.show_cursor(True)
-        screen.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
-    complain("interrupted")
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+    with contextlib.suppress(OSError):
+        screen = console(stderr=True)
+        if screen.is_terminal:
+            screen.show_cursor(True)
+            screen.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+        complain("interrupted")
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
 
 
 class _Console(Console):
@@ -128,6 +106,8 @@ def cells(data: bytes) -> list[tuple[int, str]]:
     What cannot be printed is shown as an escape (``\n``, ``\x1b``, ``\u200b``), and so is each byte that is
     no UTF-8.
     """
+    from tokenfst.automata.readable import shown_character
+
     found: list[tuple[int, str]] = []
     place = 0
     for character in data.decode("utf-8", "surrogateescape"):

@@ -1,0 +1,204 @@
+"""The commands of ``tokenfst``, and what becomes of what they raise.
+
+The idea: a command is a function from its options to an exit code. It prints its answer on stdout, as text or
+as one JSON object, and raises when there is none. ``run`` turns what was raised into ``error: ...`` on stderr
+and an exit code; no command catches errors to print them.
+
+Invariants: stdout holds the answer and nothing else; progress, estimates, warnings and errors go to stderr.
+Starting up imports neither pynini nor torch nor a tokenizer package: the calls that need them do.
+
+Rejected: Typer's own main, which draws errors in boxes, ends with code 1 for an interrupt or a closed pipe,
+and shows a traceback for a missing file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from tokenfst import _native
+from tokenfst.cli.exits import Exit, UsageError, prepare_streams
+from tokenfst.errors import BudgetExceeded, TokenfstError
+
+_PARSER_ERROR: type[Exception] = typer.BadParameter.mro()[1]
+
+COMMANDS = {
+    "compile": (
+        "compiling",
+        "Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.",
+    ),
+    "inspect": (
+        "inspecting",
+        "Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most tokens.",
+    ),
+    "check": ("checking", "Check whether texts or token ids satisfy a constraint."),
+    "sample": ("sampling", "Draw random strings that satisfy a constraint, one a line."),
+    "draw": ("drawing", "Draw the machine of a constraint: over bytes, or with --vocabulary over tokens."),
+    "lint": (
+        "linting",
+        "Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
+        "recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell.",
+    ),
+    "diff": (
+        "comparing",
+        "Compare two constraints: the same strings? If not, a shortest string that is in one only.",
+    ),
+    "vocab": (
+        "vocabularies",
+        "Show what a vocabulary holds, and check that texts come back from tokens as they went in.",
+    ),
+}
+"""The module of each command, and the first paragraph of its help: modules are imported when their command is given."""
+
+
+class _Program(TyperGroup):
+    """The commands; a page that lists them imports none."""
+
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        module, summary = COMMANDS[cmd_name]
+        if self._listing:
+            return TyperCommand(cmd_name, help=summary)
+        only = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        importlib.import_module(f"tokenfst.cli.{module}").register(only)
+        return typer.main.get_command(only)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+
+app = typer.Typer(
+    name="tokenfst",
+    cls=_Program,
+    help="Constrain language models to formal languages, exactly: compile constraints into artifacts over "
+    "token ids, and ask questions about them.",
+    epilog="Exit codes: 0 yes or done, 1 no, 2 usage or bad input, 3 budget exceeded or out of memory, 70 a fault of "
+    "tokenfst, 130 interrupted, 141 nobody reads the output.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from tokenfst import __version__
+
+        print(f"tokenfst {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line (without the program's name; ``None``: the process's own) and return the exit
+    code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command: Any = typer.main.get_command(app)
+    try:
+        with command.make_context("tokenfst", words) as context:
+            code = int(command.invoke(context) or Exit.YES)
+        sys.stdout.flush()
+        return code
+    except typer.Exit as stop:
+        return stop.exit_code
+    except UsageError as error:
+        return _usage(str(error), words)
+    except _PARSER_ERROR as error:
+        return _parser_error(error, words)
+    except SystemExit as stop:  # how Typer ends after it has shown or installed completion
+        return stop.code if isinstance(stop.code, int) else Exit.YES
+    except (KeyboardInterrupt, typer.Abort):
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()  # the main thread hears the same interrupt, and ends the process
+        from tokenfst.cli.terminal import leave_interrupted
+
+        leave_interrupted()
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads on. What is left in the buffer must not raise again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.PIPE
+    except BudgetExceeded as error:
+        complain(explain(error))
+        return Exit.BUDGET
+    except MemoryError:
+        complain(
+            "out of memory: make the constraint smaller, or set --budget-bytes below what this machine has"
+        )
+        return Exit.BUDGET
+    except (TokenfstError, OSError) as error:
+        complain(explain(error))
+        return Exit.BAD_INPUT
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        complain("this is a fault in tokenfst, not in your input: please report it with the lines above")
+        return Exit.FAULT
+
+
+def complain(text: str) -> None:
+    """``terminal.complain``, which is imported when there is something to print."""
+    from tokenfst.cli import terminal
+
+    terminal.complain(text)
+
+
+def explain(error: BaseException) -> str:
+    """``terminal.explain``."""
+    from tokenfst.cli import terminal
+
+    return terminal.explain(error)
+
+
+def _parser_error(error: Any, words: list[str]) -> int:
+    message = error.format_message()
+    if not words:  # the message is the help page
+        print(message)
+        return Exit.BAD_INPUT
+    if type(error).__name__ == "NoSuchOption":
+        message += " (a pattern or text that begins with - goes after --)"
+    return _usage(message, words)
+
+
+def _usage(message: str, words: list[str]) -> int:
+    path = f"tokenfst {words[0]}" if words and words[0] in COMMANDS else "tokenfst"
+    complain(f"{message.rstrip('.')}; see: {path} --help")
+    return Exit.BAD_INPUT
+
+
+def run_in_thread() -> int:
+    """``run`` for the process's own command line, in another thread than the main one."""
+    prepare_streams()
+    _native.watch_interrupts()
+    if "_TOKENFST_COMPLETE" in os.environ:  # the shell asks for completions
+        try:
+            app(prog_name="tokenfst")
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else Exit.YES
+    return run()
