@@ -17,7 +17,6 @@ from reference.pushdown import START, TokenModel
 from reference.random_grammars_wide import Patience
 from tokenfst import Budget, Vocabulary, compile
 from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
-from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
