@@ -78,13 +78,7 @@ class StackExpansion {
   }
 
  private:
-  // What an effect comes to: frames put on the old stack, or on nothing.
-  struct Chain {
-    State state;
-    bool keeps;
-    std::vector<uint32_t> frames;  // lowest first
-    auto operator<=>(const Chain&) const = default;
-  };
+  using Chain = Levels::Chain;
 
   static void append(std::vector<uint32_t>& out, std::vector<std::array<uint32_t, 3>> rows) {
     std::ranges::sort(rows);
@@ -127,6 +121,7 @@ class StackExpansion {
   // The number of an effect; none where only the stack below can tell. `reg` is the register that stands for the old stack: 0;
   // or 1 where its top was looked into, which was `top`.
   std::optional<uint32_t> keep(const Effect& effect, uint32_t reg, uint32_t top = kNone) {
+    if (effect.holes.size() > 1) return std::nullopt;
     std::vector<Pile> made;
     auto value = [&](uint32_t from) -> Pile {
       if (from != kNothing && from >= kFirstOp) return made[from - kFirstOp];
@@ -162,17 +157,26 @@ class StackExpansion {
     if (fresh) effects_.push_back(chain);
     return it->second;
   }
-  uint32_t keep_certain(std::optional<uint32_t> effect) {
-    if (!effect) throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
-    return *effect;
+  // The same; where only the stack below can tell, what was found for what it showed on top.
+  uint32_t keep_as_found(State state, const Effect& effect, uint32_t reg, uint32_t top = kNone) {
+    if (std::optional<uint32_t> told = keep(effect, reg, top)) return *told;
+    const auto found = levels_.outcomes().find({state, top});
+    if (found == levels_.outcomes().end() || levels_.looks_deeper(state)) {
+      throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
+    }
+    return keep(found->second);
   }
   // What a step to `raw` does. Where only the stack below can tell, it rests in `raw` itself, which looks into the stack: an
-  // answer for each top that one can meet there.
+  // answer for each top that was found there.
   uint32_t effect_of(State raw, const Effect& effect) {
-    if (std::optional<uint32_t> told = keep(effect, 0)) return *told;
-    if (levels_.shown(raw).empty()) keep_certain(std::nullopt);
+    if (keep(effect, 0) || levels_.outcomes().contains({raw, kNone}) || answers_of(raw).empty()) return keep_as_found(raw, effect, 0);
     looks_.push_back(raw);
     return keep(Chain{raw, true, {}});
+  }
+  std::vector<uint32_t> answers_of(State raw) const {
+    std::vector<uint32_t> found;
+    for (auto at = levels_.outcomes().lower_bound({raw, 0}); at != levels_.outcomes().end() && at->first.first == raw; ++at) found.push_back(at->first.second);
+    return found;
   }
 
   // The effects of all targets of steps, and of all states that must look into the stack.
@@ -193,10 +197,10 @@ class StackExpansion {
       size_t before = order_.size();
       std::vector<std::array<uint32_t, 3>> rows;
       bytes_.pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
-        if (numbers_.contains(state)) rows.push_back({numbers_.at(state), answer, keep_certain(keep(effect, 1, answer))});
+        if (numbers_.contains(state) && PushDown::is_single(answer)) rows.push_back({numbers_.at(state), answer, keep_as_found(state, effect, 1, answer)});
       });
       for (State raw : looks_) {
-        for (uint32_t answer : levels_.shown(raw)) rows.push_back({numbers_.at(raw), answer, keep_certain(keep(*bytes_.effect(raw), 1, answer))});
+        for (uint32_t answer : answers_of(raw)) rows.push_back({numbers_.at(raw), answer, keep_as_found(raw, *bytes_.effect(raw), 1, answer)});
       }
       reveals_ = std::move(rows);
       grown = order_.size() > before;

@@ -64,8 +64,18 @@ class Levels {
   // The stacks that levels are blind below: nothing, for the first.
   StackId below(uint32_t level) const { return level == 0 ? kBottom : opaque_; }
   StackId opaque() const { return opaque_; }
-  // What the stack showed (see PushDown::single_signature) where a step to `raw` had to look into it.
-  const std::set<uint32_t>& shown(State raw) { return shown_[raw]; }
+  // What a step comes to: frames put on the old stack, or on nothing.
+  struct Chain {
+    State state;
+    bool keeps;
+    std::vector<uint32_t> frames;  // lowest first
+    auto operator<=>(const Chain&) const = default;
+  };
+  // What each step to a target comes to, or a state that waits for what lies below, by what the stack showed on top
+  // (PushDown::single_signature); kNone: there was no need to look.
+  const std::map<std::pair<State, uint32_t>, Chain>& outcomes() const { return outcomes_; }
+  // Of which more than the top had to be known.
+  bool looks_deeper(State state) const { return deeper_.contains(state); }
   Stacks& stacks() { return stacks_; }
 
   // A shortest text that leads into a conflict; none where one stack is always enough.
@@ -113,8 +123,12 @@ class Levels {
       const std::string text = place.text + static_cast<char>(byte);
       for (State raw : after_marks(bytes_, bytes_.row(place.state)[byte_class])) {
         Config to = walker_.arrive({place.state, bytes_.num_stacks(place.state) ? below(place.level) : kBottom}, raw);
-        if (walker_.blocked()) end(place.level, {text, place.state, raw});
-        else arrive(place.level, text, to);
+        if (walker_.blocked()) {
+          end(place.level, {text, place.state, raw});
+        } else {
+          if (bytes_.effect(raw)) keep_outcome(raw, kNone, place.level, to);
+          arrive(place.level, text, to);
+        }
       }
     }
   }
@@ -191,11 +205,27 @@ class Levels {
     StackId node = below(caller.level);
     for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
     found.text = caller.text + found.text;
-    if (found.again != kDead) shown_[found.again].insert(PushDown::single_signature(stacks_.edges(node)[0]));
+    const State looking = found.again == kDead ? found.state : found.again;
+    if (found.frames.size() > 1) deeper_.insert(looking);
+    const uint32_t shown = PushDown::single_signature(stacks_.edges(node)[0]);
     Config to = found.again == kDead ? walker_.resume({found.state, node}) : walker_.arrive({found.state, node}, found.again);
     check();
-    if (walker_.blocked()) end(caller.level, std::move(found));
-    else arrive(caller.level, found.text, to);
+    if (walker_.blocked()) return end(caller.level, std::move(found));
+    if (found.frames.size() == 1) keep_outcome(looking, shown, caller.level, to);
+    arrive(caller.level, found.text, to);
+  }
+  void keep_outcome(State target, uint32_t shown, uint32_t level, Config to) {
+    if (is_dead(to) || bytes_.num_stacks(to.state) > 1) return;
+    Chain chain{to.state, false, {}};
+    if (bytes_.num_stacks(to.state) == 1) {
+      for (StackId node = to.stack; node != below(level); node = stacks_.edges(node)[0].below) {
+        if (stacks_.edges(node).size() != 1) return;
+        chain.frames.push_back(stacks_.edges(node)[0].frame);
+      }
+      std::ranges::reverse(chain.frames);
+      chain.keeps = level != 0;
+    }
+    outcomes_.try_emplace({target, shown}, std::move(chain));
   }
 
   void reach(uint32_t level, const std::string& text, State state) {
@@ -251,7 +281,8 @@ class Levels {
   std::map<uint32_t, uint8_t> byte_of_;  // of each byte class
   std::vector<Level> levels_;
   std::vector<Place> places_;
-  std::map<State, std::set<uint32_t>> shown_;
+  std::map<std::pair<State, uint32_t>, Chain> outcomes_;
+  std::set<State> deeper_;
   std::vector<Ends> ends_;  // of each level
   std::map<std::vector<uint32_t>, uint32_t> level_of_;  // by the state at its first entry, and the frames above it then
   std::map<std::pair<uint32_t, State>, uint32_t> place_of_;

@@ -104,6 +104,7 @@ class PushDown {
 
   // What tells top frames apart, and whether something lies below each. One number for equal ones.
   static bool is_single(std::span<const Edge> edges) { return edges.size() == 1; }
+  static bool is_single(uint32_t signature) { return signature < kMany; }
   static uint32_t single_signature(const Edge& edge) { return edge.frame << 1 | (edge.below != kBottom); }
   uint32_t signature(std::span<const Edge> edges) {
     std::vector<uint32_t> key;

@@ -19,6 +19,8 @@
 // Members with equal tops are one member, on the union of their stacks, and members on equal stacks are one, with the
 // union of their tops: so one stack is enough where only what is read is ambiguous; and ambiguity, however exponential, stays within
 // one graph-structured stack (Tomita 1985; nullable parts as in Scott and Johnstone, "GLL parsing", 2010).
+// What a list's rest is, is one register, however many heads it stands behind: the node that generalized parsers have for
+// each symbol and start.
 #pragma once
 
 #include <map>
@@ -158,6 +160,7 @@ class Settler {
   void begin() {
     ops_.clear();
     known_.clear();
+    segments_.clear();
     groups_.clear();
     placed_.clear();
     pushed_.clear();
@@ -223,35 +226,39 @@ class Settler {
     return found;
   }
 
-  // The segments that prefix·rest begins with: unions that hold borders are gone through.
-  void segments(NodeId prefix, NodeId rest, std::vector<Segment>& out) {
+  // The segments that a list begins with: unions that hold borders are gone through, each once. What stands before one border is
+  // one body, but for what is empty or may be.
+  const std::vector<Segment>& segments(NodeId list) {
     check_stack();
-    const Segment here = cut(rest);
-    prefix = arena_.concat(prefix, here.body);
-    rest = here.rest;
-    auto [first, after] = head_of(rest);
-    if (rest != kEpsilon && arena_[first].kind == Kind::Or) {
-      std::vector<NodeId> plain;  // branches without borders are read as one
+    arena_.tick();
+    if (auto known = segments_.find(list); known != segments_.end()) return known->second;
+    const Segment here = cut(list);
+    const auto [first, after] = head_of(here.rest);
+    std::vector<Segment> out;
+    if (here.rest == kEpsilon || arena_[first].kind != Kind::Or) {
+      out.push_back(here);
+    } else {
+      std::map<std::pair<NodeId, int>, std::vector<NodeId>> bodies;
+      auto take = [&](NodeId way) {
+        for (auto [body, border] : segments(way)) bodies[{border, body == kEpsilon ? 2 : arena_[body].nullable}].push_back(body);
+      };
+      std::vector<NodeId> plain;  // branches without borders
       for (NodeId branch : branches_of(first)) {
-        if (marked(branch)) segments(prefix, arena_.concat(branch, after), out);
+        if (marked(branch)) take(arena_.concat(branch, after));
         else plain.push_back(branch);
       }
-      if (!plain.empty()) segments(prefix, arena_.concat(arena_.any_of(plain), after), out);
-    } else if (std::ranges::find(out, Segment{prefix, rest}) == out.end()) {
-      out.push_back({prefix, rest});
+      if (!plain.empty()) take(arena_.concat(arena_.any_of(plain), after));
+      for (auto& [key, parts] : bodies) out.push_back({arena_.concat(here.body, arena_.any_of(parts)), key.first});
     }
-  }
-  std::vector<Segment> segments(NodeId prefix, NodeId rest) {
-    std::vector<Segment> out;
-    segments(prefix, rest, out);
-    return out;
+    return segments_[list] = std::move(out);
   }
 
   // Adds the members of top·rest, where `top` holds no border.
   void place(NodeId top, NodeId rest) {
     check_stack();
     if (!placed_.insert({top, rest}).second) return;
-    for (auto [body, border] : segments(top, rest)) {
+    for (auto [read, border] : segments(rest)) {
+      const NodeId body = arena_.concat(top, read);
       if (border == kEpsilon) {
         add(body, kNothing, false);
       } else if (arena_[head_of(border).first].kind != Kind::Return || !arena_[body].nullable) {
@@ -267,13 +274,17 @@ class Settler {
   // Adds the members of top·Return·rest, for a nullable top.
   void place_over(NodeId top, NodeId rest) {
     check_stack();
-    for (auto [frame, border] : segments(kEpsilon, rest)) {
+    std::map<NodeId, std::vector<uint32_t>> below;  // of frames
+    for (auto [frame, border] : segments(rest)) {
       if (frame == kEpsilon && border != kEpsilon && arena_[head_of(border).first].kind == Kind::Return) {
         place_over(top, head_of(border).second);
-        continue;
+      } else {
+        append(below[frame], stacks_at(border));
       }
+    }
+    for (auto& [frame, stacks] : below) {
       NodeId both = frame == kEpsilon ? top : arena_.concat(top, arena_.concat(arena_.returning(), frame));
-      for (uint32_t stack : stacks_at(border)) {
+      for (uint32_t stack : together(std::move(stacks))) {
         bool chained = frame != kEpsilon && arena_[frame].nullable && stack != kNothing;
         if (chained) add(top, pushed(frame, stack), false);
         else add(both, stack, false);
@@ -292,23 +303,31 @@ class Settler {
   std::vector<uint32_t> stacks_of(NodeId rest) {
     check_stack();
     if (auto it = known_.find(rest); it != known_.end()) return it->second;
+    std::map<NodeId, std::vector<uint32_t>> below;
+    for (auto [body, border] : segments(rest)) append(below[body], stacks_at(border));
     std::map<uint32_t, std::vector<NodeId>> frames_on;
-    for (auto [body, border] : segments(kEpsilon, rest)) {
-      for (uint32_t stack : stacks_at(border)) frames_on[stack].push_back(body);
+    for (auto& [body, stacks] : below) {
+      for (uint32_t stack : together(std::move(stacks))) frames_on[stack].push_back(body);
     }
-    std::vector<uint32_t> found, others;
+    std::vector<uint32_t> found;
     for (auto& [stack, bodies] : frames_on) {
       const NodeId body = arena_.any_of(bodies);
-      if (body == kEmpty) continue;
-      const uint32_t made = body == kEpsilon ? stack : pushed(body, stack);
-      if (made == kNothing) found.push_back(made);
-      else others.push_back(made);
+      if (body != kEmpty) found.push_back(body == kEpsilon ? stack : pushed(body, stack));
     }
-    reduce(others);
-    if (!others.empty()) found.push_back(joined(others));
+    found = together(std::move(found));
     known_.emplace(rest, found);
     return found;
   }
+
+  // Of some stacks the same, as kNothing, if that is one, and one register for all others.
+  std::vector<uint32_t> together(std::vector<uint32_t> stacks) {
+    std::vector<uint32_t> found;
+    if (std::erase(stacks, kNothing)) found.push_back(kNothing);
+    reduce(stacks);
+    if (!stacks.empty()) found.push_back(joined(stacks));
+    return found;
+  }
+  static void append(std::vector<uint32_t>& to, const std::vector<uint32_t>& from) { to.insert(to.end(), from.begin(), from.end()); }
 
   // The first element of a list, and what follows it.
   std::pair<NodeId, NodeId> head_of(NodeId list) const {
@@ -365,6 +384,7 @@ class Settler {
   // Of one call:
   std::vector<StackOp> ops_;
   std::map<NodeId, std::vector<uint32_t>> known_;
+  std::map<NodeId, std::vector<Segment>> segments_;
   std::map<std::pair<NodeId, int>, std::vector<uint32_t>> groups_;
   std::set<std::pair<NodeId, NodeId>> placed_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> pushed_;

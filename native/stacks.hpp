@@ -120,15 +120,14 @@ class Stacks {
   // Spans are valid until something is made.
   std::span<const Edge> edges(StackId id) const {
     if (nodes_[id].frame != kMany) return {&nodes_[id], id == kBottom ? size_t{0} : size_t{1}};
-    return {lists_.data() + list_at_[nodes_[id].below].first, list_at_[nodes_[id].below].second};
+    return members(id);
   }
   // The same stacks, with one edge for each frame: what lies below is united. (A frame on nothing stays an edge of its own.) One
   // step of the subset construction, kept: what is not looked at stays as it was made. O(edges of the nodes below) once.
   StackId grouped(StackId id) {
     if (nodes_[id].frame != kMany) return id;
     const uint32_t list = nodes_[id].below;
-    if (grouped_.size() <= list) grouped_.resize(list_at_.size(), kBottom);
-    if (grouped_[list] != kBottom) return grouped_[list];
+    if (list_at_[list].grouped != kBottom) return list_at_[list].grouped;
     const std::vector<Edge> before(edges(id).begin(), edges(id).end());
     std::vector<Edge> after, below;
     group(before, after, [&](std::span<const Edge> same) {
@@ -137,9 +136,7 @@ class Stacks {
       return node(below);
     });
     const StackId made = after.size() == before.size() ? id : node(after);
-    grouped_[list] = made;
-    groupings_.emplace_back(list, static_cast<uint32_t>(nodes_.size()));
-    return made;
+    return list_at_[list].grouped = made;
   }
   // Edges in order of their frames: those of one frame, where something lies below each, become one, on `unite` of them.
   template <class Unite>
@@ -157,8 +154,8 @@ class Stacks {
 
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
-    return nodes_.capacity() * sizeof(Edge) + index_.memory() + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * 8 +
-           (least_.capacity() + grouped_.capacity() + 2 * groupings_.capacity()) * 4;
+    return nodes_.capacity() * sizeof(Edge) + index_.memory() + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * sizeof(List) +
+           least_.capacity() * 4;
   }
 
   void clear() {
@@ -167,8 +164,6 @@ class Stacks {
     lists_.clear();
     list_at_.clear();
     least_.clear();
-    grouped_.clear();
-    groupings_.clear();
   }
   // Forgets the nodes made since there were `size` of them. Newest first: then no older one was placed behind it.
   void shrink(size_t size) {
@@ -182,9 +177,8 @@ class Stacks {
       nodes_.pop_back();
     }
     if (least_.size() > size) least_.resize(size);
-    if (grouped_.size() > list_at_.size()) grouped_.resize(list_at_.size());
-    for (; !groupings_.empty() && groupings_.back().second > size; groupings_.pop_back()) {
-      if (groupings_.back().first < grouped_.size()) grouped_[groupings_.back().first] = kBottom;
+    for (List& list : list_at_) {
+      if (list.grouped >= size) list.grouped = kBottom;
     }
   }
 
@@ -226,13 +220,13 @@ class Stacks {
   StackId list(uint32_t kind, const std::vector<Edge>& edges) {
     StackId known = index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
     if (known != kBottom) return known;
-    list_at_.emplace_back(static_cast<uint32_t>(lists_.size()), static_cast<uint32_t>(edges.size()));
+    list_at_.push_back({static_cast<uint32_t>(lists_.size()), static_cast<uint32_t>(edges.size())});
     lists_.insert(lists_.end(), edges.begin(), edges.end());
     return add({kind, static_cast<uint32_t>(list_at_.size() - 1)});
   }
   std::span<const Edge> members(StackId id) const {
-    auto [first, count] = list_at_[nodes_[id].below];
-    return {lists_.data() + first, count};
+    const List& list = list_at_[nodes_[id].below];
+    return {lists_.data() + list.first, list.count};
   }
   static uint64_t hash_of(uint32_t kind, std::span<const Edge> edges) {
     uint64_t hash = mix(2, kind);
@@ -256,10 +250,12 @@ class Stacks {
   std::vector<Edge> nodes_;  // a single edge; or kMany or kTuple, and which list
   NodeIndex index_;
   std::vector<Edge> lists_;
-  std::vector<std::pair<uint32_t, uint32_t>> list_at_;  // first edge and how many
+  struct List {
+    uint32_t first, count;
+    StackId grouped = kBottom;  // the node of grouped(); kBottom: not known
+  };
+  std::vector<List> list_at_;
   std::vector<uint32_t> least_;
-  std::vector<StackId> grouped_;                            // by list; kBottom: not known
-  std::vector<std::pair<uint32_t, uint32_t>> groupings_;    // of which list, and how many nodes there were then
 };
 
 // Forgets what is put on stacks in its scope.

@@ -7,6 +7,7 @@ themselves, vanish, and read a text in exponentially many ways.
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +16,7 @@ from test_engine_tokens import allowed
 
 from reference.pushdown import START, TokenModel
 from reference.random_grammars_wide import Patience
-from tokenfst import Budget, Vocabulary, compile
+from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammar import Grammar
 
@@ -71,3 +72,79 @@ def test_masks_of_ambiguous_grammars_at_length(seed: int) -> None:
     for _ in range(40):
         with patience():
             check(rng, rng.choice([VOCABULARY, LONGER]), 40)
+
+
+# --- costs --------------------------------------------------------------------------------------------
+
+VERY_AMBIGUOUS = {
+    "counted": 'root ::= y y\ny ::= "a" | root{1,3}',
+    "threes": 'root ::= root root root | root root | "a"',
+    "nullable": 'root ::= "a" root? root?',
+    "cyclic": 'root ::= x\nx ::= x* | "a" x "d" | "a" x',
+    "nested": 'root ::= "a" root root root? | "a"',
+}
+
+
+@pytest.mark.parametrize("name", VERY_AMBIGUOUS)
+def test_costs_of_ambiguity(name: str) -> None:
+    """States, frames and masks are as many as the grammar makes, however long the text; stacks grow with its square."""
+    automaton = compile(gbnf(VERY_AMBIGUOUS[name]), VOCABULARY)
+    matcher, made, memory = automaton.matcher(), [], []
+    for letter in range(1, 121):
+        assert 97 in allowed(matcher, 257)
+        assert matcher.accept_token(97)
+        if letter in (30, 60, 120):
+            stats = automaton.stats()
+            made.append((stats.states, stats.frames, stats.leaves))
+            memory.append(matcher.memory)
+    assert made[0] == made[1] == made[2]
+    assert made[0][0] < 100 and made[0][1] < 100
+    assert memory[2] < 5 * memory[1] + 4096
+
+
+def kinds_of_blocks(kinds: int) -> Grammar:
+    """Nested blocks whose kind is told at their end."""
+    rules = [f'r{k} ::= "(" r{k} ")k{k};" | "k{k};"' for k in range(kinds)]
+    return gbnf("\n".join(["root ::= " + " | ".join(f"r{k}" for k in range(kinds)), *rules]))
+
+
+def test_stacks_at_once_have_no_limit() -> None:
+    matcher = compile(kinds_of_blocks(300), VOCABULARY).matcher()
+    assert matcher.accept_tokens(list(b"(((k27"))
+    assert allowed(matcher, 257) == set(b"0123456789;")
+    assert matcher.accept_tokens(list(b"0;)k270;)k270;)")) and allowed(matcher, 257) == set(b"k")
+    assert matcher.accept_tokens(list(b"k270;")) and matcher.is_accepting()
+    assert not matcher.accept_token(ord(")"))
+
+
+@pytest.mark.parametrize(
+    "text", ['root ::= "a" | root "+" root | "(" root ")"', 'root ::= "cc" | "ab" | root "c" root | "a"']
+)
+def test_what_only_the_stack_can_tell_is_expanded(text: str, tmp_path: Path) -> None:
+    """A step there puts a frame on the stack or on nothing, and which it is depends on what lies below."""
+    grammar = gbnf(text)
+    assert grammar.is_deterministic()
+    lazy = compile(grammar, LONGER, deterministic=True)
+    lazy.save(tmp_path / "saved")
+    loaded, rng = TokenAutomaton.load(tmp_path / "saved", LONGER), random.Random(text)
+    for _ in range(30):
+        first, second = lazy.matcher(), loaded.matcher()
+        for _ in range(30):
+            choices = allowed(first, len(LONGER))
+            assert choices == allowed(second, len(LONGER))
+            token = rng.choice(sorted(choices))
+            assert first.accept_token(token) and second.accept_token(token)
+            if first.is_terminated():
+                break
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_deterministic_is_expandable(seed: int) -> None:
+    rng, patience, found = random.Random(600 + seed), Patience(2), 0
+    for _ in range(60):
+        grammar = ambiguous_grammar(rng).with_budget(Budget(states=5_000, seconds=10))
+        with patience():
+            if grammar.is_deterministic() and not grammar.is_regular():
+                compile(grammar, VOCABULARY, Budget(states=5_000, seconds=10), deterministic=True).expand()
+                found += 1
+    assert found
