@@ -5,6 +5,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "call.hpp"
+
 namespace tokenfst {
 
 class Once {
@@ -12,6 +14,7 @@ class Once {
   template <class F>
   void operator()(F&& make) {
     if (done_.load(std::memory_order_acquire)) return;
+    Call::work();
     std::call_once(flag_, std::forward<F>(make));
     done_.store(true, std::memory_order_release);
   }
