@@ -49,6 +49,7 @@ inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vo
   }
   if (arrays.contains("marks")) seen.marks = words("marks");
   if (arrays.contains("token_columns")) seen.columns = words("token_columns");
+  const LongCall call;
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
 }
 

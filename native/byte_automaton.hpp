@@ -238,12 +238,16 @@ class ByteAutomaton {
     return bytes_held();
   }
 
-  // For searches over many states: raises where their time is used up. O(1); the clock is asked at every 64th state.
-  void check(const Deadline& deadline, State state) {
-    if (state % 64 != 0 || !deadline.expired()) return;
+  // For searches over many states that hold so many bytes themselves: raises where time or memory is used up. O(1); looks at
+  // every 64th state.
+  void check(const Deadline& deadline, State state, size_t bytes) {
+    if (state % 64 != 0) return;
     const auto lock = locked(mutex_);
-    exceed("seconds", budget_.seconds);
+    if (deadline.expired()) exceed("seconds", budget_.seconds);
+    check_bytes(bytes);
   }
+  // Says what is held beside this by whoever has it: it is bounded by the same budget.
+  void set_beside(size_t bytes) { beside_.store(bytes, std::memory_order_relaxed); }
 
  private:
   struct StateInfo {
@@ -415,6 +419,7 @@ class ByteAutomaton {
   }
 
   static constexpr size_t kGlance = 512, kGlanceAtPairs = 8'192, kMostPairs = 64;  // states that are looked at
+  static constexpr size_t kHeldBySearch = 64;  // bytes a state
 
   // What is known of a state, without a search.
   Life life(State state) const {
@@ -434,10 +439,11 @@ class ByteAutomaton {
     return found == Life::Alive;
   }
   Life search(State state, size_t limit) {
+    const size_t before = looked_at_;
     return leads_to_acceptance(
         state, [&](State q) { return life(q); }, [&](State q, Life found) { states_[q].life.store(found); },
         [&](State q, auto&& visit) {
-          if (++looked_at_ % 64 == 0) check_budget();
+          if (++looked_at_ % 64 == 0) check_budget((looked_at_ - before) * kHeldBySearch);
           each_target(q, [&](State target, const ByteSet&) { visit(target); });
         },
         [&](State q) { return least_lengths_.of(states_[q].node); }, limit);
@@ -465,7 +471,7 @@ class ByteAutomaton {
     return all;
   }
 
-  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() + state_index_.capacity() * sizeof(State); }
 
   // Exclusive use of the arena. Its clock is that of the public call (call.hpp), and asked where the budget is checked.
   std::unique_lock<std::mutex> enter() {
@@ -473,8 +479,11 @@ class ByteAutomaton {
     deadline_.reset();
     return lock;
   }
-  void check_budget() {
-    if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+  void check_bytes(size_t more) {
+    if (bytes_held() + beside_.load(std::memory_order_relaxed) + more > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+  }
+  void check_budget(size_t more = 0) {
+    check_bytes(more);
     if (!deadline_) deadline_.emplace(budget_.seconds);
     if (deadline_->expired()) exceed("seconds", budget_.seconds);
   }
@@ -501,6 +510,7 @@ class ByteAutomaton {
   Leaps leaps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
+  std::atomic<size_t> beside_{0};
   size_t looked_at_ = 0;  // states, by all searches for dead ones
   std::mutex mutex_;
   std::optional<Deadline> deadline_;  // of whoever entered

@@ -247,8 +247,9 @@ class TokenAutomaton : protected TokenDistances {
   static constexpr uint32_t kBytesOfToken = 16;  // more than most tokens have
 
   size_t bytes_held() const {
-    return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info) + composition_.memory() + mask_tree_.memory() + worst_tree_.memory();
+    return bytes_->memory() + held_beside();
   }
+  size_t held_beside() const { return masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory(); }
 
   MaskId make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
@@ -268,6 +269,7 @@ class TokenAutomaton : protected TokenDistances {
   MaskId keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
     if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     MaskId id = mask_maker_.make(gathered);
+    bytes_->set_beside(held_beside());
     if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
     Info& entry = info(config.state);
     uint32_t value = id;

@@ -195,8 +195,10 @@ class TokenDistances {
   std::vector<Config> ends_of_tokens(Config config, Asked* asked, Stacks& stacks) {
     std::vector<Config> pending{config}, next;
     std::set<Config> seen;
+    Pace pace(bytes_->budget().seconds, "where tokens lead");
     with_walk(stacks, asked, [&](auto& walk) {
       for (size_t i = 0; i < pending.size(); ++i) {
+        pace.step(512);
         if (!seen.insert(pending[i]).second) continue;
         Onward onward = composition_.onward(walk, pending[i]);
         pending.insert(pending.end(), onward.same.begin(), onward.same.end());
