@@ -12,7 +12,7 @@
 #include <atomic>
 #include <thread>
 
-#include "artifact.hpp"
+#include "artifact_bindings.hpp"
 #include "bitmask_buffer.hpp"
 #include "byte_searches.hpp"
 #include "configurations_bindings.hpp"
@@ -25,6 +25,7 @@
 #include "matcher.hpp"
 #include "numpy_arrays.hpp"
 #include "program_code_bindings.hpp"
+#include "python_call.hpp"
 #include "schema_bindings.hpp"
 #include "shortest_distinct.hpp"
 #include "spelling_bindings.hpp"
@@ -40,8 +41,6 @@ using namespace tokenfst;
 
 namespace {
 
-template <class T>
-using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Machines = std::vector<std::shared_ptr<SharedMachine>>;
@@ -72,11 +71,6 @@ void raise(const char* name, nb::object args) {
   PyErr_SetObject(type.ptr(), args.ptr());
 }
 
-template <class T>
-std::span<const T> view(const Array<T>& array) {
-  return {array.data(), array.size()};
-}
-
 Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
                      Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes) {
   Program program;
@@ -100,78 +94,10 @@ nb::tuple tables_to_python(Tables&& tables) {
                         to_numpy(std::move(tables.accepting), {states}), tables.start);
 }
 
-// An array of a file, borrowed: never a converted copy, which would not outlive the call.
-template <class T>
-Array<T> borrow(const nb::dict& arrays, const char* name) {
-  Array<T> array;
-  if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false)) throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, or of another type");
-  return array;
-}
-
-std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start, uint32_t inner_start) {
-  auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
-  auto classes = borrow<uint8_t>(arrays, "classes");
-  auto table = borrow<uint32_t>(arrays, "table");
-  if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
-  View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
-            words("rows"), view(borrow<uint8_t>(arrays, "accepting")), static_cast<uint32_t>(table.shape(1)), start, inner_start,
-            std::shared_ptr<void>(new nb::list(arrays.values()), [](void* p) {
-              nb::gil_scoped_acquire gil;
-              delete static_cast<nb::list*>(p);
-            })};
-  if (arrays.contains("stack_states")) {
-    seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
-                   words("stack_frames"), words("stack_chains"), words("stack_asks")};
-  }
-  if (arrays.contains("marks")) seen.marks = words("marks");
-  if (arrays.contains("token_columns")) seen.columns = words("token_columns");
-  return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
-}
-
-nb::dict expand_to_python(TokenAutomaton& automaton) {
-  Arrays out;
-  {
-    nb::gil_scoped_release nogil;
-    out = expand(automaton);
-  }
-  size_t states = out.accepting.size(), width = out.num_classes, words = automaton.masks().words(), rows = out.rows.size() / words;
-  size_t masks = out.mask_row.size(), flips = out.flips.size();
-  nb::dict result;
-  result["classes"] = to_numpy(std::vector<uint8_t>(out.classes.begin(), out.classes.end()), {256});
-  result["table"] = to_numpy(std::move(out.table), {states, width});
-  result["accepting"] = to_numpy(std::move(out.accepting), {states});
-  result["mask"] = to_numpy(std::move(out.mask), {states});
-  result["distance"] = to_numpy(std::move(out.distance), {states});
-  result["worst"] = to_numpy(std::move(out.worst), {states});
-  result["mask_row"] = to_numpy(std::move(out.mask_row), {masks});
-  result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
-  result["flips"] = to_numpy(std::move(out.flips), {flips});
-  result["rows"] = to_numpy(std::move(out.rows), {rows, words});
-  if (automaton.bytes().is_pushdown()) {
-    auto add = [&](const char* name, std::vector<uint32_t>& values, size_t width) {
-      size_t count = values.size() / width;
-      result[name] = width == 1 ? to_numpy(std::move(values), {count}) : to_numpy(std::move(values), {count, width});
-    };
-    add("stack_states", out.stacks.states, 4);
-    add("stack_effects", out.stacks.effects, 3);
-    add("stack_pushes", out.stacks.pushes, 1);
-    add("stack_reveals", out.stacks.reveals, 3);
-    add("stack_frames", out.stacks.frames, 2);
-    add("stack_chains", out.stacks.chains, 3);
-    add("stack_asks", out.stacks.asks, 3);
-  }
-  const size_t marked = out.marks.size() / 4;
-  if (automaton.bytes().marks().any) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
-  if (size_t columns = out.columns.size() / 2) result["token_columns"] = to_numpy(std::move(out.columns), {columns, 2});
-  result["start"] = out.start;
-  result["inner_start"] = out.inner_start;
-  return result;
-}
-
 bool fill_row(Matcher& matcher, nb::object bitmask, int64_t index) {
   uint32_t* row = BitmaskBuffer(bitmask, matcher.automaton()->masks().words()).row(index);
   if (const std::optional<bool> known = matcher.fill_known(row)) return *known;
-  nb::gil_scoped_release nogil;
+  const LongCall call;
   return matcher.fill(row);
 }
 
@@ -181,20 +107,25 @@ void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<in
   if (nodes == 0) return;
   BitmaskBuffer rows(bitmask, matcher.automaton()->masks().words());
   rows.row(static_cast<int64_t>(nodes) - 1);
-  nb::gil_scoped_release nogil;
+  const LongCall call;
   matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, rows.row(0), rows.stride());
 }
 
 // Rows whose masks are known are copied here and now: waking a thread costs more. Threads share the others.
 void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
-  std::vector<std::pair<Matcher*, uint32_t*>> work;
+  constexpr size_t kManyRows = 64;  // whose copies take longer than giving up Python's lock
+  std::vector<std::pair<Matcher*, uint32_t*>> rows, work;
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
-    uint32_t* row = BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i));
-    if (!matchers[i]->fill_known(row)) work.emplace_back(matchers[i], row);
+    rows.emplace_back(matchers[i], BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i)));
+  }
+  std::optional<LongCall> call;
+  if (rows.size() > kManyRows) call.emplace();
+  for (const auto& [matcher, row] : rows) {
+    if (!matcher->fill_known(row)) work.emplace_back(matcher, row);
   }
   if (work.empty()) return;
-  nb::gil_scoped_release nogil;
+  if (!call) call.emplace();
   std::atomic<size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
@@ -209,15 +140,27 @@ void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t 
     }
   };
   const size_t wanted = std::min<size_t>({threads, work.size(), std::thread::hardware_concurrency()});
+  const auto begun = wanted > 1 ? Call::begun() : Call::Clock::time_point{};
   std::vector<std::thread> pool;
   try {
-    while (pool.size() + 1 < wanted) pool.emplace_back(fill_some);
+    while (pool.size() + 1 < wanted) {
+      pool.emplace_back([&] {
+        const Call helping(begun);
+        fill_some();
+      });
+    }
   } catch (const std::system_error&) {
     // No more threads to be had: those there are share the work.
   }
   fill_some();
   for (std::thread& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+constexpr size_t kMuch = 1 << 16;  // bytes: matchers that hold more are copied, and looked through, while others go on
+std::string forced_bytes(Matcher& matcher) {
+  const QuickCall call;
+  return matcher.forced_bytes();
 }
 
 State state_of(const TokenAutomaton& automaton, State state) {
@@ -249,13 +192,13 @@ void bind_automata(nb::module_& m) {
              const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, uint64_t states, uint64_t bytes,
              double seconds) {
             Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
           "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "states"_a, "bytes"_a, "seconds"_a)
       .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             TextWalk walk(self);
             return !is_dead(walk.config()) && walk.run(text) == text.size() && walk.accepting();
           }, "data"_a)
@@ -263,7 +206,7 @@ void bind_automata(nb::module_& m) {
           "viable_prefix",
           [](ByteAutomaton& self, nb::bytes data) -> int64_t {
             std::string_view text = from_bytes(data);
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             TextWalk walk(self);
             return is_dead(walk.config()) ? -1 : static_cast<int64_t>(walk.run(text));
           },
@@ -271,25 +214,31 @@ void bind_automata(nb::module_& m) {
       .def(
           "next_bytes",
           [](ByteAutomaton& self, nb::bytes prefix) {
-            TextWalk walk(self);
-            walk.run(from_bytes(prefix));
+            const std::string_view text = from_bytes(prefix);
             std::string next;
-            for (int byte = 0; !is_dead(walk.config()) && byte < 256; ++byte) {
-              if (walk.can_step(static_cast<uint8_t>(byte))) next += static_cast<char>(byte);
+            bool accepting;
+            {
+              const LongCall call;
+              TextWalk walk(self);
+              walk.run(text);
+              for (int byte = 0; !is_dead(walk.config()) && byte < 256; ++byte) {
+                if (walk.can_step(static_cast<uint8_t>(byte))) next += static_cast<char>(byte);
+              }
+              accepting = walk.accepting();
             }
-            return nb::make_tuple(to_bytes(next), walk.accepting());
+            return nb::make_tuple(to_bytes(next), accepting);
           },
           "prefix"_a)
       .def("rules_around", [](ByteAutomaton& self, nb::bytes prefix) {
             std::string_view text = from_bytes(prefix);
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             return rules_around(self, text);
           }, "prefix"_a)
       .def("conflict",
            [](ByteAutomaton& self) -> std::optional<nb::bytes> {
              std::optional<std::string> text;
              {
-               nb::gil_scoped_release nogil;
+               const LongCall call;
                text = Levels(self).conflict();
              }
              if (!text) return std::nullopt;
@@ -299,7 +248,7 @@ void bind_automata(nb::module_& m) {
            [](ByteAutomaton& self) -> std::optional<nb::bytes> {
              std::optional<std::string> word;
              {
-               nb::gil_scoped_release nogil;
+               const LongCall call;
                word = self.marks().any ? ShortestDistinct(self).find("") : shortest(self);
              }
              if (!word) return std::nullopt;
@@ -310,7 +259,7 @@ void bind_automata(nb::module_& m) {
              std::optional<std::string> word;
              {
                std::string begun(from_bytes(prefix));
-               nb::gil_scoped_release nogil;
+               const LongCall call;
                word = ShortestDistinct(self).find(std::move(begun));
              }
              if (!word) return std::nullopt;
@@ -321,13 +270,13 @@ void bind_automata(nb::module_& m) {
            [](ByteAutomaton& self) {
              Tables tables;
              {
-               nb::gil_scoped_release nogil;
+               const LongCall call;
                tables = determinize(self);
              }
              return tables_to_python(std::move(tables));
            })
       .def_prop_ro("num_states", &ByteAutomaton::num_states)
-      .def_prop_ro("memory", &ByteAutomaton::memory, nb::call_guard<nb::gil_scoped_release>());
+      .def_prop_ro("memory", &ByteAutomaton::memory, nb::call_guard<LongCall>());
 
   nb::class_<Vocabulary>(m, "Vocabulary", "Token bytes, their tries and the fragments found over them.")
       .def(
@@ -340,6 +289,7 @@ void bind_automata(nb::module_& m) {
               }
               return TokenBytes(std::string(from_bytes(text)), std::vector<uint32_t>(at.data(), at.data() + at.size()));
             };
+            const LongCall call;
             std::unique_ptr<TokenBytes> initial;
             if (initial_data && initial_offsets) initial = std::make_unique<TokenBytes>(tokens(*initial_data, *initial_offsets));
             new (self) Vocabulary(tokens(data, offsets), std::move(initial), std::move(eos_ids), start_absorbs);
@@ -348,8 +298,10 @@ void bind_automata(nb::module_& m) {
       .def("__len__", &Vocabulary::size)
       .def_prop_ro("complete", &Vocabulary::complete)
       .def_prop_ro("memory", &Vocabulary::memory)
+      .def_prop_ro("num_fragments", [](const Vocabulary& self) { return self.fragments().size(); })
+      .def("limit_fragments", [](const Vocabulary& self, uint64_t bytes) { self.fragments().set_limit(bytes); }, "bytes"_a)
       .def_prop_ro("trie_nodes", [](const Vocabulary& self) {
-        nb::gil_scoped_release nogil;
+        const LongCall call;
         return self.trie().num_nodes();
       });
 
@@ -360,7 +312,7 @@ void bind_automata(nb::module_& m) {
              Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, std::shared_ptr<Vocabulary> vocabulary, uint64_t states,
              uint64_t bytes, double seconds, uint32_t narrow, const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
             Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
             auto specials = symbols;
             for (auto& [token, symbol] : specials) symbol = automaton->symbol_column(symbol);
@@ -376,34 +328,36 @@ void bind_automata(nb::module_& m) {
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
-        nb::gil_scoped_release nogil;
+        const LongCall call;
         Stacks stacks;
         return self.spellable(self.start(), stacks);
       })
       .def("advance", [](TokenAutomaton& self, State state, uint32_t token) {
         if (token >= self.vocabulary().size()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
+        const State from = state_of(self, state);
+        const QuickCall call;
         Stacks stacks;
-        return self.advance({state_of(self, state)}, token, stacks).state;
+        return self.advance({from}, token, stacks).state;
       }, "state"_a, "token"_a)
       .def("arcs", [](TokenAutomaton& self, State state) {
         std::vector<uint32_t> tokens, targets;
         {
-          nb::gil_scoped_release nogil;
+          const LongCall call;
           for (auto& [token, target] : self.arcs(state_of(self, state))) tokens.push_back(token), targets.push_back(target);
         }
         size_t count = tokens.size();
         return nb::make_tuple(to_numpy(std::move(tokens), {count}), to_numpy(std::move(targets), {count}));
       }, "state"_a)
       .def("distance", [](TokenAutomaton& self, State state) {
-        nb::gil_scoped_release nogil;
+        const LongCall call;
         Stacks stacks;
         return self.distance({state_of(self, state)}, stacks);
       }, "state"_a)
-      .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<LongCall>())
       .def_prop_ro("stats", [](TokenAutomaton& self) {
         TokenAutomaton::Stats stats;
         {
-          nb::gil_scoped_release nogil;
+          const LongCall call;
           stats = self.stats();
         }
         nb::dict result;
@@ -425,16 +379,16 @@ void bind_matcher(nb::module_& m) {
 Made by ``TokenAutomaton.matcher(max_tokens=None)``. Masking, advancing and rolling back cost the same however long the
 text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
       .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
-           nb::call_guard<nb::gil_scoped_release>())
-      .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
+           nb::call_guard<LongCall>())
+      .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a, nb::call_guard<QuickCall>(),
            R"(Advance by one token. False, and nothing changes, where the token is not allowed.
 
 Raises TokenIdError outside the vocabulary and TerminatedError after the end token.)")
       .def("accept_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.accept_tokens(token_ids(tokens)); }, "token_ids"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
+           nb::call_guard<LongCall>(),
            "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
       .def("validate_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.validate_tokens(token_ids(tokens)); }, "token_ids"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
+           nb::call_guard<LongCall>(),
            "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
       .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
            R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
@@ -446,33 +400,41 @@ buffer does not fit. A mask that was made before costs one copy of the row.)")
 
 int64 arrays with one entry a node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
 is the last one accepted. Rows behind a token that is not allowed are all zero. The matcher does not change.)")
-      .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<nb::gil_scoped_release>(), "The token ids that have no alternative, up to the next choice or the end of the text.")
-      .def("forced_bytes", [](Matcher& self) { return to_bytes(self.forced_bytes()); },
+      .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<LongCall>(), "The token ids that have no alternative, up to the next choice or the end of the text.")
+      .def("forced_bytes", [](Matcher& self) { return to_bytes(forced_bytes(self)); },
            "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
       .def("find_jump_forward_string", [](Matcher& self) {
-            std::string text = self.forced_bytes();
+            std::string text = forced_bytes(self);
             return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "ignore"));
           },
           "forced_bytes() as text, without a character that is not whole.")
       .def("rollback", [](Matcher& self, int64_t count) {
             if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
             self.rollback(static_cast<size_t>(count));
-          }, "num_tokens"_a = 1, "Undo the last tokens. Raises RollbackError where fewer were accepted.")
-      .def("fork", &Matcher::fork, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
-      .def("reset", &Matcher::reset, "Back to the beginning of the text.")
+          }, "num_tokens"_a = 1, nb::call_guard<QuickCall>(), "Undo the last tokens. Raises RollbackError where fewer were accepted.")
+      .def("fork", [](Matcher& self) {
+            std::optional<LongCall> call;
+            if (self.memory() > kMuch) call.emplace();
+            return self.fork();
+          }, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
+      .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")
       .def("distance", [](Matcher& self) {
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             return self.distance();
           }, "The least number of tokens, the end token not counted, that complete the text. The first call explores what is below this state.")
-      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &Matcher::set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
+      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &Matcher::set_max_tokens_left, nb::for_setter(nb::arg("left").none()), nb::for_setter(nb::call_guard<QuickCall>()),
            R"(How many tokens may still come, the end token counted; None: any number. With n left the mask admits a token only if
 the text can be completed by n - 1 more. Setting it raises TokenBudgetError where no accepted text fits.)")
       .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
       .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
       .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
-      .def_prop_ro("state", &Matcher::state,
+      .def_prop_ro("state", [](const Matcher& self) {
+             std::optional<LongCall> call;
+             if (self.memory() > kMuch) call.emplace();
+             return self.state();
+           },
                    "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
   m.def("watch_interrupts", &Interrupts::watch);
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
@@ -482,6 +444,7 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
 
 NB_MODULE(_native, m) {
   m.doc() = "tokenfst's native core";
+  QuickCall::set_up();
   nb::set_leak_warnings(false);  // objects that a cache holds at exit are no leak
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {

@@ -5,7 +5,8 @@
 // have the same future: by where they lead, what is being read there, and the text of the token up to its last quotation
 // mark, which is what they finish. Of a string that a token leaves open, what is read so far differs within a group, but if
 // no known string begins so, it only matters where it becomes equal to a string of the completion: these tokens are
-// looked at one by one. So the cost follows the number of groups, and one walk of the vocabulary inside of a string.
+// looked at one by one. So the cost follows the number of groups, and one walk of the vocabulary inside of a string. Where
+// there is room in any case but inside of a string that may yet become a known one, only tokens that stop in such are looked at.
 //
 // The completions that were found are kept as offers: the token that is taken next passes for one of them.
 #pragma once
@@ -40,14 +41,18 @@ class BudgetedTokens {
     }
     return some;
   }
-  // The same of those that begin a string, where all others fit.
-  bool remove_beginnings(Config from, uint32_t* mask) {
+  // The same of those that stop inside of a string that can become a known one, where all others fit: of the string that is
+  // being read, and of those that tokens begin.
+  bool remove_matching(Config from, uint32_t* mask) {
     const StacksTrial trial(stacks_);
     from_ = from;
     bool some = false;
-    for (uint32_t token : automaton_.vocabulary().quoting(exclusion_.reading().inside ? 2 : 1)) {
+    auto look_at = [&](uint32_t token) {
+      pace_.step(256);
       if ((mask[token >> 5] >> (token & 31) & 1) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
-    }
+    };
+    if (Exclusion::matches(exclusion_.reading())) each_matching(look_at);
+    for (uint32_t token : automaton_.vocabulary().quoting(exclusion_.reading().inside ? 2 : 1)) look_at(token);
     return some;
   }
 
@@ -80,11 +85,31 @@ class BudgetedTokens {
     return &groups_[{end, reading, alone ? token : token.substr(0, last == token.npos ? 0 : last + 1)}];
   }
 
+  // Calls f(token) for those behind which the string that is being read is not over, and can become a known one. They lie along
+  // the known strings.
+  template <class F>
+  void each_matching(F&& f) const {
+    const Trie& trie = automaton_.vocabulary().trie();
+    std::vector<std::pair<uint32_t, Reading>> pending{{0, exclusion_.reading()}};
+    while (!pending.empty()) {
+      const auto [node, at] = pending.back();
+      pending.pop_back();
+      const std::span<const uint8_t> bytes = trie.child_bytes(node);
+      exclusion_.each_onward(at, bytes, [&](size_t place) {
+        const TrieChild& child = trie.children(node)[place];
+        Reading next = at;
+        if (exclusion_.follow(next, bytes[place]) != Ending::None || !Exclusion::matches(next)) return;
+        trie.each_string(child, f);
+        pending.emplace_back(child.node, next);
+      });
+    }
+  }
   // Inside of a string: the tokens that stay there, by one walk. The others stay in `rest`.
   void walk_string(uint32_t* rest) {
     const Trie& trie = automaton_.vocabulary().trie();
     std::vector<Place> path{{from_, exclusion_.reading()}};
     for (uint32_t i = 1; i < trie.node(0).end;) {
+      pace_.step();
       const TrieNode& node = trie.node(i);
       path.resize(node.depth);
       Place at = path.back();
@@ -111,24 +136,24 @@ class BudgetedTokens {
   }
   void walk_token(uint32_t token) {
     if (automaton_.vocabulary().is_eos(token)) return;
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    pace_.step(16);
+    const ExclusionTrial reading(exclusion_);
     const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
     const std::string_view text = automaton_.vocabulary().tokens()[token];
     group(end, exclusion_.reading(), text)->push_back(token);
-    exclusion_.restore(before);
   }
 
   // Calls f with the tokens of a group behind which nothing fits.
   template <class F>
   void judge(const Key& key, const std::vector<uint32_t>& tokens, F&& f) {
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    pace_.step(256);
     std::optional<std::string> text;
     bool plenty = false;
     for (size_t k = 0; k < std::min<size_t>(tokens.size(), 2) && !text && !plenty; ++k) {
+      const ExclusionTrial reading(exclusion_);
       const Config end = automaton_.advance(from_, tokens[k], stacks_, &exclusion_);
       plenty = !is_dead(end) && completion_.plenty(end, exclusion_.reading(), left_);
       if (!plenty) text = look(end);
-      exclusion_.restore(before);
     }
     if (plenty) return;
     if (!text) {
@@ -167,11 +192,9 @@ class BudgetedTokens {
     return found;
   }
   bool fits(uint32_t token) {
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    const ExclusionTrial reading(exclusion_);
     const Config end = automaton_.advance(from_, token, stacks_, &exclusion_);
-    const bool found = !is_dead(end) && (completion_.plenty(end, exclusion_.reading(), left_) || look(end));
-    exclusion_.restore(before);
-    return found;
+    return !is_dead(end) && (completion_.plenty(end, exclusion_.reading(), left_) || look(end));
   }
   // A completion that fits, from where the exclusion is.
   std::optional<std::string> look(Config end) {
@@ -200,6 +223,7 @@ class BudgetedTokens {
   Walker walker_;
   const uint32_t left_;
   std::vector<std::string>& offers_;
+  Pace pace_{bytes_.budget().seconds, "the tokens that a budget leaves"};
   Config from_;
   std::map<Key, std::vector<uint32_t>> groups_;
 };

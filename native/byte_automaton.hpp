@@ -19,6 +19,7 @@
 #include "leaps.hpp"
 #include "least_lengths.hpp"
 #include "liveness.hpp"
+#include "parts.hpp"
 #include "program.hpp"
 #include "pushdown.hpp"
 #include "rows.hpp"
@@ -234,16 +235,20 @@ class ByteAutomaton {
   }
 
   size_t memory() {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return bytes_held();
   }
 
-  // For searches over many states: raises where their time is used up. O(1); the clock is asked at every 64th state.
-  void check(const Deadline& deadline, State state) {
-    if (state % 64 != 0 || !deadline.expired()) return;
-    std::lock_guard lock(mutex_);
-    exceed("seconds", budget_.seconds);
+  // For searches over many states that hold so many bytes themselves: raises where time or memory is used up. O(1); looks at
+  // every 64th state.
+  void check(const Deadline& deadline, State state, size_t bytes) {
+    if (state % 64 != 0) return;
+    const auto lock = locked(mutex_);
+    if (deadline.expired()) exceed("seconds", budget_.seconds);
+    check_bytes(bytes);
   }
+  // Says what is held beside this by whoever has it: it is bounded by the same budget.
+  void set_beside(size_t bytes) { beside_.store(bytes, std::memory_order_relaxed); }
 
  private:
   struct StateInfo {
@@ -281,7 +286,7 @@ class ByteAutomaton {
     if (state_index_.size() <= node) state_index_.resize(std::max<size_t>(arena_.size(), node + 1), 0);
     State& state = state_index_[node];
     if (state == 0) {
-      if (states_.size() > budget_.states) exceed("states", static_cast<double>(budget_.states));
+      if (states_.size() > std::min<uint64_t>(budget_.states, kPending - 1)) exceed("states", static_cast<double>(budget_.states));
       if (states_.size() % 64 == 0) check_budget();
       state_index_[node] = new_state(node);
     }
@@ -413,54 +418,72 @@ class ByteAutomaton {
     return state;
   }
 
+  static constexpr size_t kGlance = 512, kGlanceAtPairs = 8'192, kMostPairs = 64;  // states that are looked at
+  static constexpr size_t kHeldBySearch = 64;  // bytes a state
+
+  // What is known of a state, without a search.
+  Life life(State state) const {
+    const Life known = states_[state].life.load(std::memory_order_relaxed);
+    return known == Life::Unknown && has_word(arena_, states_[state].node) ? Life::Alive : known;
+  }
   // Whether a state reaches acceptance: a search over derivatives. Most states are certain to, and cost a look.
   bool alive(State state) {
-    auto life = [&](State q) {
-      Life known = states_[q].life.load(std::memory_order_relaxed);
-      return known == Life::Unknown && has_word(arena_, states_[q].node) ? Life::Alive : known;
-    };
     if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
     if (const std::optional<bool> found = alive_by_parts(state)) return *found;
-    size_t looked_at = 0;
+    const auto pairs = pairs_of_parts(arena_, states_[state].node, kMostPairs);
+    Life found = search(state, pairs.empty() ? SIZE_MAX : kGlance);
+    if (found == Life::Unknown) {
+      if (exclude_each_other(pairs)) states_[state].life.store(found = Life::Dead);
+      else found = search(state, SIZE_MAX);
+    }
+    return found == Life::Alive;
+  }
+  Life search(State state, size_t limit) {
+    const size_t before = looked_at_;
     return leads_to_acceptance(
-        state, life, [&](State q, Life found) { states_[q].life.store(found); },
+        state, [&](State q) { return life(q); }, [&](State q, Life found) { states_[q].life.store(found); },
         [&](State q, auto&& visit) {
-          if (++looked_at % 64 == 0) check_budget();
+          if (++looked_at_ % 64 == 0) check_budget((looked_at_ - before) * kHeldBySearch);
           each_target(q, [&](State target, const ByteSet&) { visit(target); });
         },
-        [&](State q) { return least_lengths_.of(states_[q].node); });
+        [&](State q) { return least_lengths_.of(states_[q].node); }, limit);
+  }
+
+  // Whether two parts of an intersection share no word, as far as short searches tell.
+  bool exclude_each_other(const std::vector<std::pair<NodeId, NodeId>>& pairs) {
+    const size_t most = looked_at_ + kGlanceAtPairs;
+    return std::ranges::any_of(pairs, [&](const auto& pair) {
+      const NodeId both[] = {pair.first, pair.second};
+      const State state = state_of(arena_.all_of(both));
+      const Life known = life(state);
+      return known == Life::Dead || (known == Life::Unknown && looked_at_ < most && search(state, most - looked_at_) == Life::Dead);
+    });
   }
 
   // Of a concatenation whose parts' words do not depend on each other: it has a word if they have. What is found out about a
   // part serves all that it stands in. None for other expressions.
   std::optional<bool> alive_by_parts(State state) {
-    constexpr uint16_t kDependent = kHasBehind | kHasVar | kHasToken | kHasMark | kHasFresh;
-    const NodeId whole = states_[state].node;
-    if (arena_[whole].kind != Kind::Concat) return std::nullopt;
-    std::vector<NodeId> uncertain;
-    for (NodeId rest = whole;; rest = arena_[rest].b) {
-      const bool last = arena_[rest].kind != Kind::Concat;
-      const NodeId part = last ? rest : arena_[rest].a;
-      if (!arena_[part].certain && !arena_[part].nullable) uncertain.push_back(part);
-      if (last) break;
-    }
-    if (std::ranges::any_of(uncertain, [&](NodeId part) { return arena_[part].has(kDependent); })) return std::nullopt;
+    const std::optional<std::vector<NodeId>> uncertain = uncertain_parts(arena_, states_[state].node);
+    if (!uncertain) return std::nullopt;
     bool all = true;
-    for (NodeId part : uncertain) all = all && alive(state_of(part));
+    for (NodeId part : *uncertain) all = all && alive(state_of(part));
     states_[state].life.store(all ? Life::Alive : Life::Dead);
     return all;
   }
 
-  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.size() * sizeof(StateInfo); }
+  size_t bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() + state_index_.capacity() * sizeof(State); }
 
-  // Exclusive use of the arena for one call, whose clock starts where its budget is first checked: most calls end before.
+  // Exclusive use of the arena. Its clock is that of the public call (call.hpp), and asked where the budget is checked.
   std::unique_lock<Mutex> enter() {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock = locked(mutex_);
     deadline_.reset();
     return lock;
   }
-  void check_budget() {
-    if (bytes_held() > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+  void check_bytes(size_t more) {
+    if (bytes_held() + beside_.load(std::memory_order_relaxed) + more > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+  }
+  void check_budget(size_t more = 0) {
+    check_bytes(more);
     if (!deadline_) deadline_.emplace(budget_.seconds);
     if (deadline_->expired()) exceed("seconds", budget_.seconds);
   }
@@ -487,8 +510,10 @@ class ByteAutomaton {
   Leaps leaps_{arena_, byte_derivatives_};
   State start_ = kDead, inner_start_ = kDead;
   bool tokens_intersected_ = false;
+  std::atomic<size_t> beside_{0};
+  size_t looked_at_ = 0;  // states, by all searches for dead ones
   Mutex mutex_;
-  std::optional<Deadline> deadline_;  // of the call
+  std::optional<Deadline> deadline_;  // of whoever entered
 };
 
 }  // namespace tokenfst

@@ -38,7 +38,7 @@ inline std::optional<std::string> shortest(ByteAutomaton& bytes) {
       for (uint32_t k = i; steps[k].parent != kNone; k = steps[k].parent) word += static_cast<char>(steps[k].byte);
       return std::string(word.rbegin(), word.rend());
     }
-    bytes.check(deadline, state);
+    bytes.check(deadline, state, steps.capacity() * sizeof(Step));
     const State* next = bytes.row(state);
     for (int byte = 0; byte < 256; ++byte) {
       State target = next[bytes.classes()[byte]];
@@ -65,7 +65,7 @@ inline std::vector<State> reachable(ByteAutomaton& bytes) {
   visit(bytes.inner_start());
   Deadline deadline(bytes.budget().seconds);
   for (size_t i = 1; i < order.size(); ++i) {
-    bytes.check(deadline, order[i]);
+    bytes.check(deadline, order[i], order.capacity() * sizeof(State));
     const State* next = bytes.row(order[i]);
     for (uint32_t c = 0; c < bytes.num_classes(); ++c) visit(next[c]);
     for (State q : after_marks(bytes, order[i])) visit(q);
@@ -87,8 +87,12 @@ inline Tables determinize(ByteAutomaton& bytes) {
   out.num_classes = num_classes;
   std::vector<State> order = reachable(bytes);
   std::vector<State> number = numbering(bytes, order);
+  const Deadline deadline(bytes.budget().seconds);
+  const size_t size = order.size() * num_classes * sizeof(State);
+  bytes.check(deadline, 0, size);
   out.table.assign(order.size() * num_classes, 0);
   for (State q : order) {
+    bytes.check(deadline, q, size);
     out.accepting.push_back(bytes.accepting(q));
     if (q == kDead) continue;
     const State* next = bytes.row(q);

@@ -7,7 +7,9 @@
 // before a new one is looked for. The one that let a token pass is kept as the matcher's plan, and its next token always
 // passes too: what was promised once is not lost by a worse bound later.
 //
-// Cost: about 20 microseconds for each byte of the completion, so it is looked for only near the end of a budget. Further
+// The search goes through a tree of texts. What is excluded is read along one way in it: from one place to the next it is taken
+// back to where their ways part, and goes on from there. Most next places follow the last one, so a completion costs about 20
+// microseconds for each of its bytes, however long it is, and it is looked for only near the end of a budget. Further
 // off (`plenty`), a shortest text is completion enough: it has a string for every three bytes at most, and each can be
 // replaced by one that differs from all known ones and is at most so many bytes longer (`Room`). Behind a prefix with few
 // ends, and where a finite set may be used up, that is not so; then a completion is always looked for.
@@ -90,18 +92,53 @@ class Completion {
  private:
   static constexpr size_t kMostTried = 16384, kMostKnown = 64, kMostLonger = 4;
 
+  // Of the tree of texts that are searched: what one byte behind another place leads to.
   struct Place {
+    uint32_t before;
+    uint32_t length;  // of its text
+    Config config;
+    char byte;
+  };
+  // A place that is yet to be looked at: those with the least length in all first, newer ones among equals.
+  struct Next {
     size_t length;
-    size_t number;  // newer ones first
-    std::string text;
-    bool operator<(const Place& other) const { return std::tie(other.length, number) < std::tie(length, other.number); }
+    uint32_t place;
+    bool operator<(const Next& other) const { return std::tie(other.length, place) < std::tie(length, other.place); }
+  };
+  // The way to the place that the exclusion is at, and what it was at each place on it.
+  class Way {
+   public:
+    Way(const std::vector<Place>& places, Exclusion& exclusion) : places_(places), exclusion_(exclusion) { taken_.emplace_back(0, exclusion.checkpoint()); }
+    // Takes the exclusion to another place. O(what is not common to the ways there).
+    template <class Read>
+    void go_to(uint32_t place, Read&& read) {
+      std::vector<uint32_t>& ahead = ahead_;
+      for (ahead.clear(); !is_on(place); place = places_[place].before) ahead.push_back(place);
+      taken_.erase(taken_.begin() + places_[place].length + 1, taken_.end());
+      exclusion_.restore(taken_.back().second);
+      for (; !ahead.empty(); ahead.pop_back()) {
+        const Place& next = places_[ahead.back()];
+        read(places_[next.before].config, next.byte);
+        taken_.emplace_back(ahead.back(), exclusion_.checkpoint());
+      }
+    }
+    const Exclusion::Checkpoint& here() const { return taken_.back().second; }
+
+   private:
+    bool is_on(uint32_t place) const {
+      const uint32_t length = places_[place].length;
+      return length < taken_.size() && taken_[length].first == place;
+    }
+    const std::vector<Place>& places_;
+    Exclusion& exclusion_;
+    std::vector<std::pair<uint32_t, Exclusion::Checkpoint>> taken_;
+    std::vector<uint32_t> ahead_;
   };
 
   bool runs(Config config, const std::string& text) {
     const StacksTrial trial(stacks_);
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    const ExclusionTrial reading(exclusion_);
     const Config end = exclusion_.run(bytes_, walker_, config, text);
-    exclusion_.restore(before);
     return !is_dead(end) && automaton_.accepting(end);
   }
 
@@ -122,31 +159,44 @@ class Completion {
   }
   std::optional<std::string> find(Config start) {
     const StacksTrial trial(stacks_);
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
-    std::optional<std::string> found;
-    std::priority_queue<Place> queue;
+    const ExclusionTrial reading(exclusion_);
+    std::vector<Place> places{{0, 0, start, 0}};
+    Way way(places, exclusion_);
+    auto read = [&](Config from, char byte) {
+      const char text[] = {byte};
+      return exclusion_.run(bytes_, walker_, from, {text, 1});
+    };
+    std::priority_queue<Next> queue;
     std::set<std::pair<Config, Reading>> seen;
-    queue.push({0, 0, ""});
-    for (size_t tried = 0, number = 1; !found && !queue.empty() && tried < kMostTried; ++tried) {
-      const std::string text = queue.top().text;
+    Pace pace(bytes_.budget().seconds, "the search for a completion");
+    queue.push({0, 0});
+    for (size_t tried = 0; !queue.empty() && tried < kMostTried; ++tried) {
+      pace.step(256);
+      const uint32_t place = queue.top().place;
       queue.pop();
-      const Config from = exclusion_.run(bytes_, walker_, start, text);
-      const Exclusion::Checkpoint here = exclusion_.checkpoint();
+      way.go_to(place, read);
+      const auto [before, length, from, last] = places[place];
       for (const char next : ways()) {
-        const char byte[] = {next};
-        const Config to = exclusion_.run(bytes_, walker_, from, {byte, 1});
-        Reading reading = exclusion_.reading();
-        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, reading)) {
-          reading.begin = 0;
-          if (automaton_.accepting(to)) found = text + byte[0];
-          else if (seen.insert({to, reading}).second) queue.push({text.size() + automaton_.bytes_left(to, stacks_), number++, text + byte[0]});
+        const Config to = read(from, next);
+        Reading reached = exclusion_.reading();
+        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, reached)) {
+          reached.begin = 0;
+          if (automaton_.accepting(to)) return text_to(places, place) + next;
+          if (seen.insert({to, reached}).second) {
+            places.push_back({place, length + 1, to, next});
+            queue.push({length + size_t{automaton_.bytes_left(to, stacks_)}, static_cast<uint32_t>(places.size() - 1)});
+          }
         }
-        exclusion_.restore(here);
-        if (found) break;
+        exclusion_.restore(way.here());
       }
-      exclusion_.restore(before);
     }
-    return found;
+    return std::nullopt;
+  }
+  static std::string text_to(const std::vector<Place>& places, uint32_t place) {
+    std::string text;
+    for (; places[place].length > 0; place = places[place].before) text += places[place].byte;
+    std::ranges::reverse(text);
+    return text;
   }
 
   TokenAutomaton& automaton_;

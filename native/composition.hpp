@@ -91,7 +91,9 @@ class Composition {
     std::vector<Place> pending{{start, 0}};
     std::set<Place> seen;
     splits_.clear();
+    Pace pace(bytes_.budget().seconds, "the tokens of a mask");
     while (!pending.empty()) {
+      pace.step(256);
       const Place place = pending.back();
       pending.pop_back();
       const auto [config, top] = place;

@@ -7,6 +7,7 @@
 
 #include "configurations.hpp"
 #include "numpy_arrays.hpp"
+#include "python_call.hpp"
 
 namespace tokenfst {
 
@@ -20,24 +21,26 @@ inline void bind_configurations(nanobind::module_& m) {
   nb::class_<Configurations>(m, "Configurations", R"(The configurations of a token automaton that a search visits, by number; 0 is the start.
 
 Equal ones have one number, whatever way led there. Not for use by several threads at once; the automaton below is.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>>(), "automaton"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(nb::init<std::shared_ptr<TokenAutomaton>>(), "automaton"_a, nb::call_guard<LongCall>())
       .def("__len__", &Configurations::size)
       .def("accepting", [number](const Configurations& self, uint64_t at) { return self.accepting(number(self, at)); }, "number"_a)
       .def("distance", [number](Configurations& self, uint64_t at) {
         uint32_t found = number(self, at);
-        nb::gil_scoped_release nogil;
+        const LongCall call;
         return self.distance(found);
       }, "number"_a)
       .def_prop_ro("distances_are_least", &Configurations::distances_are_least)
       .def("advance", [number](Configurations& self, uint64_t at, int64_t token) {
         if (token < 0 || token >= self.num_tokens()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
-        return self.advance(number(self, at), static_cast<uint32_t>(token));
+        const uint32_t from = number(self, at);
+        const QuickCall call;
+        return self.advance(from, static_cast<uint32_t>(token));
       }, "number"_a, "token"_a)
       .def("arcs", [number](Configurations& self, uint64_t at) {
         uint32_t found = number(self, at);
         Configurations::Arcs arcs;
         {
-          nb::gil_scoped_release nogil;
+          const LongCall call;
           arcs = self.arcs(found);
         }
         size_t targets = arcs.targets.size(), tokens = arcs.tokens.size();

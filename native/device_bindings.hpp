@@ -36,7 +36,7 @@ inline void bind_device(nanobind::module_& m) {
       [layer_arrays](TokenAutomaton& automaton, uint64_t bytes, double seconds) {
         BudgetLayers out;
         {
-          nb::gil_scoped_release nogil;
+          const LongCall call;
           out = budget_layers(automaton, {UINT64_MAX, bytes, seconds});
         }
         return layer_arrays(automaton, std::move(out));
@@ -48,7 +48,7 @@ inline void bind_device(nanobind::module_& m) {
                      std::vector<uint32_t> answers, uint64_t bytes, double seconds) {
         BudgetLayers out;
         {
-          nb::gil_scoped_release nogil;
+          const LongCall call;
           const StackLeaves leaves{std::move(states), std::move(masks), std::move(offsets), std::move(answers)};
           check_leaves(automaton, leaves);
           out = stack_layers(automaton, leaves, {UINT64_MAX, bytes, seconds});
@@ -64,7 +64,7 @@ inline void bind_device(nanobind::module_& m) {
         Tables tables;
         uint32_t inner_start;
         {
-          nb::gil_scoped_release nogil;
+          const LongCall call;
           ByteAutomaton& bytes = automaton.bytes();
           tables = determinize(bytes);
           inner_start = numbering(bytes, reachable(bytes))[bytes.inner_start()];

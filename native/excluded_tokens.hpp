@@ -101,11 +101,9 @@ class ExcludedTokens {
   // Whether a token leads on: by trying.
   bool may_take(Config config, uint32_t token) {
     const StacksTrial trial(stacks_);
-    const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    const ExclusionTrial reading(exclusion_);
     const Config end = automaton_.advance(config, token, stacks_, &exclusion_);
-    const bool found = !is_dead(end) && escapes(end, exclusion_.reading());
-    exclusion_.restore(before);
-    return found;
+    return !is_dead(end) && escapes(end, exclusion_.reading());
   }
 
   TokenAutomaton& automaton_;

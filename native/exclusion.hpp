@@ -199,9 +199,11 @@ class Exclusion {
     const StacksTrial trial(stacks);
     std::vector<std::pair<Config, Reading>> pending{{config, reading}};
     std::set<std::pair<Config, Reading>> seen;
+    Pace pace(bytes.budget().seconds, "the search for a string that differs from those before");
     while (!pending.empty()) {
       const auto [from, at] = pending.back();
       pending.pop_back();
+      pace.step(256);
       for (int byte = 255; byte >= 0; --byte) {
         State raw = bytes.step(from.state, static_cast<uint8_t>(byte));
         if (raw == kDead) continue;
@@ -357,6 +359,16 @@ class Exclusion {
   std::vector<Change> log_;
 };
 
+// Takes back what is read in its scope, by an exception too.
+struct ExclusionTrial {
+  explicit ExclusionTrial(Exclusion& exclusion) : exclusion_(exclusion), before_(exclusion.checkpoint()) {}
+  ~ExclusionTrial() { exclusion_.restore(before_); }
+
+ private:
+  Exclusion& exclusion_;
+  const Exclusion::Checkpoint before_;
+};
+
 // One text of a byte automaton, what it excludes and all, byte by byte.
 class TextWalk {
  public:
@@ -380,10 +392,9 @@ class TextWalk {
   // Whether some word goes on with a byte. The walk stays where it is.
   bool can_step(uint8_t byte) {
     const StacksTrial trial(stacks_);
+    const ExclusionTrial reading(exclusion_);
     const Config before = at_;
-    const Exclusion::Checkpoint checkpoint = exclusion_.checkpoint();
     const bool found = step(byte);
-    exclusion_.restore(checkpoint);
     at_ = before;
     return found;
   }

@@ -300,12 +300,14 @@ class FragmentBuilder {
     uint32_t longest = 0;
     std::vector<std::pair<State, uint32_t>> queue;
     std::set<State> seen;
+    Pace pace(automaton_.budget().seconds, "the shortest ways out of a fragment");
     for (auto& [place, iterations] : places) {
       queue.assign(1, {place, 0});
       seen = {kDead, place};
       size_t at = 0;
       for (; at < queue.size() && !automaton_.accepting(queue[at].first); ++at) {
         if (queue.size() > kMostStates) return UINT32_MAX;
+        pace.step(automaton_.num_classes());
         const auto [state, length] = queue[at];
         for (uint32_t c = 0; c < automaton_.num_classes(); ++c) {
           const State next = automaton_.row(state)[c];

@@ -14,10 +14,12 @@
 // different counts are nested, and no walk is needed per count.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fork_gate.hpp"
@@ -94,27 +96,37 @@ inline bool gives_the_same(const Fragment& a, const Fragment& b) {
   return exits(a) == exits(b);
 }
 
-// The fragments of one vocabulary, shared by all automata over it. Bounded: past kMaxBytes the cache is emptied
-// (automata keep the fragments they use).
+// The fragments of one vocabulary, shared by all automata over it. Bounded: past a limit, each that comes takes the place of
+// those that were not asked for longest, as many as it is large (automata keep the fragments they use).
 class FragmentCache {
  public:
   std::shared_ptr<const Fragment> find(const std::string& key) {
     std::lock_guard lock(mutex_);
     auto it = known_.find(key);
-    return it == known_.end() ? nullptr : it->second;
+    if (it == known_.end()) return nullptr;
+    order_.splice(order_.end(), order_, it->second.place);
+    return it->second.fragment;
   }
   void insert(const std::string& key, std::shared_ptr<const Fragment> fragment) {
+    std::vector<std::shared_ptr<const Fragment>> gone;  // freed behind the lock
     std::lock_guard lock(mutex_);
-    if (bytes_ > kMaxBytes) {
-      known_.clear();
-      bytes_ = 0;
-    }
-    auto [it, fresh] = known_.emplace(key, fragment);
+    const size_t size = fragment->memory() + key.size() + sizeof(Entry);
+    auto [it, fresh] = known_.try_emplace(key);
+    Entry& entry = it->second;
     if (fresh) {
-      bytes_ += fragment->memory() + key.size();
-    } else if (fragment->usable && !it->second->usable) {  // one that is no longer left out
-      bytes_ += fragment->memory() - it->second->memory();
-      it->second = std::move(fragment);
+      entry = {std::move(fragment), order_.insert(order_.end(), &it->first), size};
+      bytes_ += size;
+    } else if (fragment->usable && !entry.fragment->usable) {  // one that is no longer left out
+      bytes_ += size - entry.size;
+      gone.push_back(std::exchange(entry.fragment, std::move(fragment)));
+      entry.size = size;
+    }
+    for (size_t most = kMostAtOnce; bytes_ > limit_ && most > 0 && order_.size() > 1; --most) {
+      const auto oldest = known_.find(*order_.front());
+      bytes_ -= oldest->second.size;
+      gone.push_back(std::move(oldest->second.fragment));
+      order_.pop_front();
+      known_.erase(oldest);
     }
   }
   size_t memory() const {
@@ -125,12 +137,23 @@ class FragmentCache {
     std::lock_guard lock(mutex_);
     return known_.size();
   }
+  // In bytes. What is there beyond a lower bound goes with those that come.
+  void set_limit(size_t bytes) {
+    std::lock_guard lock(mutex_);
+    limit_ = bytes;
+  }
 
  private:
-  static constexpr size_t kMaxBytes = 256 << 20;
+  struct Entry {
+    std::shared_ptr<const Fragment> fragment;
+    std::list<const std::string*>::iterator place;  // in order_
+    size_t size;
+  };
+  static constexpr size_t kMostAtOnce = 16;  // that go for one that comes
   mutable Mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const Fragment>> known_;
-  size_t bytes_ = 0;
+  std::unordered_map<std::string, Entry> known_;
+  std::list<const std::string*> order_;  // their keys, those that were asked for last at the end
+  size_t bytes_ = 0, limit_ = 256 << 20;
 };
 
 }  // namespace tokenfst

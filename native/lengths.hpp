@@ -27,8 +27,7 @@ class Lengths {
     uint32_t least = kUnreachable;
     for (const Member& member : bytes_.shape(config.state).members) {
       const StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
-      uint32_t below = 0;
-      for (StackId at = node; at != kBottom && below < kUnreachable; at = stacks.edges(at)[0].below) below = plus(below, of(bytes_.frame(stacks.edges(at)[0].frame).body));
+      const uint32_t below = stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return of(bytes_.frame(frame).body); });
       least = std::min(least, plus(of(member.top), below));
     }
     return least;
@@ -67,6 +66,7 @@ class Lengths {
 
   uint32_t length(NodeId id) {
     check_stack();
+    pace_.step(16);
     if (auto it = memo_.find(id); it != memo_.end()) return it->second;
     uint32_t sum = 0;
     NodeId rest = id;
@@ -191,6 +191,7 @@ class Lengths {
   }
 
   ByteAutomaton& bytes_;
+  Pace pace_{bytes_.budget().seconds, "the least lengths of texts"};
   bool solved_ = false;
   std::vector<uint32_t> rules_;
   std::map<NodeId, uint32_t> variables_;

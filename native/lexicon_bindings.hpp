@@ -5,6 +5,7 @@
 #include <nanobind/stl/shared_ptr.h>
 
 #include "acyclic.hpp"
+#include "python_call.hpp"
 
 namespace tokenfst {
 
@@ -21,7 +22,7 @@ inline void bind_lexicon(nanobind::module_& m) {
               nb::bytes data = nb::cast<nb::bytes>(word);  // owned by the list
               views.emplace_back(data.c_str(), data.size());
             }
-            nb::gil_scoped_release nogil;
+            const LongCall call;
             new (self) Lexicon(std::move(views), bytes, seconds);
           },
           "words"_a, "bytes"_a = Budget{}.bytes, "seconds"_a = Budget{}.seconds)

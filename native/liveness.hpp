@@ -15,10 +15,11 @@ enum class Life : uint8_t { Unknown, Alive, Dead };
 // Best first from `start`: what `estimate(q)` says may be nearest to acceptance, and what was met first where that is the
 // same. `life(q)` says what is known of q, `settle(q, Life)` keeps what is found out, `next(q, visit)` calls visit for each
 // successor. Stops at the first state known to be alive: its path becomes alive. An exhausted search makes all it met dead.
-// So nothing is searched twice, and each call costs what it newly settles. Breadth first, an intersection of two long
+// So nothing is searched twice, and each call costs what it newly settles. Beyond `limit` states it gives up, and nothing is
+// settled: Unknown. Breadth first, an intersection of two long
 // texts' patterns is gone through from its start to the length of the shortest: 90,000 states for a time of day and a date.
 template <class State, class Known, class Settle, class Next, class Estimate>
-bool leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next, Estimate&& estimate) {
+Life leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next, Estimate&& estimate, size_t limit = SIZE_MAX) {
   constexpr uint32_t kRoot = UINT32_MAX;
   std::vector<std::pair<State, uint32_t>> met{{start, kRoot}};
   std::unordered_set<State> seen{start};
@@ -31,9 +32,10 @@ bool leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next
     open.pop();
     if (life(q) == Life::Alive) {
       for (uint32_t k = i; k != kRoot; k = met[k].second) settle(met[k].first, Life::Alive);
-      return true;
+      return Life::Alive;
     }
     if (life(q) == Life::Dead) continue;
+    if (met.size() > limit) return Life::Unknown;
     next(q, [&](State target) {
       if (!seen.insert(target).second) return;
       open.emplace(life(target) == Life::Unknown ? estimate(target) : 0, static_cast<uint32_t>(met.size()));
@@ -41,7 +43,7 @@ bool leads_to_acceptance(State start, Known&& life, Settle&& settle, Next&& next
     });
   }
   for (auto& [q, parent] : met) settle(q, Life::Dead);
-  return false;
+  return Life::Dead;
 }
 
 }  // namespace tokenfst

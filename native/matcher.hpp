@@ -424,9 +424,9 @@ class Matcher {
     excluding_->offers.clear();
     excluding_->offers_from = tokens_.size();
     BudgetedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
-    if (const bool thin = automaton_->bytes().marks().room.thin; tokens.all_fit(from) && !(thin && Exclusion::matches(excluding_->exclusion.reading()))) {
-      if (!thin) return some;
-      some |= tokens.remove_beginnings(from, mask);
+    if (tokens.all_fit(from)) {
+      if (!automaton_->bytes().marks().room.thin) return some;
+      some |= tokens.remove_matching(from, mask);
     } else {
       if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
       some |= tokens.remove(from, mask);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "call.hpp"
 #include "fork_gate.hpp"
 
 namespace tokenfst {
@@ -14,8 +15,9 @@ class Once {
   template <class F>
   void operator()(F&& make) {
     if (done_.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     if (done_.load(std::memory_order_relaxed)) return;
+    Call::work();
     make();
     done_.store(true, std::memory_order_release);
   }

@@ -31,6 +31,7 @@ class StableVector {
   }
 
   size_t size() const { return size_.load(std::memory_order_acquire); }
+  size_t memory() const { return size() == 0 ? 0 : kFirst * ((size_t{2} << chunk_of(size() - 1)) - 1) * sizeof(T); }
   T& operator[](size_t index) { return *locate(index); }
   const T& operator[](size_t index) const { return *locate(index); }
 

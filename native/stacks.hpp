@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -155,7 +156,7 @@ class Stacks {
   size_t size() const { return nodes_.size(); }
   size_t memory() const {
     return nodes_.capacity() * sizeof(Edge) + index_.memory() + lists_.capacity() * sizeof(Edge) + list_at_.capacity() * sizeof(List) +
-           least_.capacity() * 4;
+           (least_[0].capacity() + least_[1].capacity()) * 4;
   }
 
   void clear() {
@@ -163,7 +164,7 @@ class Stacks {
     index_.clear();
     lists_.clear();
     list_at_.clear();
-    least_.clear();
+    for (std::vector<uint32_t>& sums : least_) sums.clear();
   }
   // Forgets the nodes made since there were `size` of them. Newest first: then no older one was placed behind it.
   void shrink(size_t size) {
@@ -176,37 +177,41 @@ class Stacks {
       }
       nodes_.pop_back();
     }
-    if (least_.size() > size) least_.resize(size);
+    for (std::vector<uint32_t>& sums : least_) {
+      if (sums.size() > size) sums.resize(size);
+    }
     for (List& list : list_at_) {
       if (list.grouped >= size) list.grouped = kBottom;
     }
   }
 
-  // The sum of `cost(frame)` down to the bottom, least over all ways; kept. O(nodes not summed yet).
+  // The sum of `cost(frame)` down to the bottom, least over all ways; kept, of each kind. O(nodes not summed yet).
+  enum class Sum { Tokens, Bytes };
   template <class Cost>
-  uint32_t least(StackId id, Cost&& cost) {
-    least_.resize(nodes_.size(), kUnsummed);
-    least_[kBottom] = 0;
+  uint32_t least(StackId id, Sum kind, Cost&& cost) {
+    std::vector<uint32_t>& sums = least_[static_cast<size_t>(kind)];
+    sums.resize(nodes_.size(), kUnsummed);
+    sums[kBottom] = 0;
     std::vector<StackId> pending{id};
     while (!pending.empty()) {
       StackId top = pending.back();
-      if (least_[top] == kUnsummed) {
+      if (sums[top] == kUnsummed) {
         uint32_t sum = UINT32_MAX;
         bool ready = true;
         for (const Edge& edge : edges(top)) {
-          if (least_[edge.below] == kUnsummed) {
+          if (sums[edge.below] == kUnsummed) {
             pending.push_back(edge.below);
             ready = false;
           } else if (ready) {
-            sum = std::min(sum, plus(least_[edge.below], cost(edge.frame)));
+            sum = std::min(sum, plus(sums[edge.below], cost(edge.frame)));
           }
         }
         if (!ready) continue;
-        least_[top] = sum;
+        sums[top] = sum;
       }
       pending.pop_back();
     }
-    return least_[id];
+    return sums[id];
   }
 
  private:
@@ -255,7 +260,7 @@ class Stacks {
     StackId grouped = kBottom;  // the node of grouped(); kBottom: not known
   };
   std::vector<List> list_at_;
-  std::vector<uint32_t> least_;
+  std::array<std::vector<uint32_t>, 2> least_;  // by Sum
 };
 
 // Forgets what is put on stacks in its scope.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "matcher.hpp"
+#include "python_call.hpp"
 
 namespace tokenfst {
 
@@ -20,8 +21,13 @@ class StressThread {
   StressThread(std::shared_ptr<TokenAutomaton> automaton, uint64_t seed) : automaton_(std::move(automaton)), random_(seed) {}
 
   uint64_t run(size_t steps) try {
-    Matcher matcher = made();
-    for (size_t step = 0; step < steps; ++step) call(matcher);
+    auto matcher = std::make_unique<Matcher>(made());
+    for (size_t step = 0; step < steps; ++step) {
+      const size_t kind = below(16);
+      if (kind == 0) matcher = std::make_unique<Matcher>(made());
+      else if (kind == 1) matcher = std::make_unique<Matcher>(matcher->fork());
+      else call(*matcher, kind);
+    }
     return seen_ | 1;
   } catch (const BudgetExceeded&) {
     return 0;
@@ -40,11 +46,9 @@ class StressThread {
     return Matcher(automaton_, std::nullopt);
   }
 
-  void call(Matcher& matcher) {
-    switch (below(16)) {
-      case 0: matcher.rollback(below(matcher.num_tokens() + 1)); break;
-      case 1: matcher = Matcher(matcher); break;
-      case 2: matcher = made(); break;
+  void call(Matcher& matcher, size_t kind) {
+    switch (kind) {
+      case 2: matcher.rollback(below(matcher.num_tokens() + 1)); break;
       case 3: see(matcher.distance()); break;
       case 4: see(hash_of(matcher.forced_bytes())); break;
       case 5: see(matcher.validate_tokens({static_cast<uint32_t>(below(automaton_->vocabulary().size()))})); break;
@@ -99,7 +103,7 @@ inline std::vector<uint64_t> stress(std::shared_ptr<TokenAutomaton> automaton, s
 
 inline void bind_stress(nanobind::module_& m) {
   using namespace nanobind::literals;
-  m.def("stress", &stress, "automaton"_a, "threads"_a, "steps"_a, "seed"_a, nanobind::call_guard<nanobind::gil_scoped_release>());
+  m.def("stress", &stress, "automaton"_a, "threads"_a, "steps"_a, "seed"_a, nanobind::call_guard<LongCall>());
 }
 
 }  // namespace tokenfst

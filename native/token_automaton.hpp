@@ -61,7 +61,7 @@ class TokenAutomaton : protected TokenDistances {
   bool spellable(Config config, Stacks& stacks) {
     if (is_dead(config) || accepting(config)) return !is_dead(config);
     if (!complete_) {
-      std::lock_guard lock(mutex_);
+      const auto lock = locked(mutex_);
       return with_walk(stacks, nullptr, [&](auto& walk) { return alive(walk, config); });
     }
     return !composition_.is_first(config) || masks_[mask(config, stacks)].count > 0;
@@ -69,7 +69,7 @@ class TokenAutomaton : protected TokenDistances {
 
   MaskId mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return make_mask(config, stacks);
   }
   // 0: not made yet.
@@ -83,25 +83,25 @@ class TokenAutomaton : protected TokenDistances {
       uint32_t known = info(config.state).distance.load(std::memory_order_acquire);
       if (known != kUnknown) return known;
     }
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return bound(config, stacks);
   }
   // What guides a search for a completion byte by byte: its least length, or about that of its tokens.
   uint32_t bytes_left(Config config, Stacks& stacks) {
     if (!bytes_->is_lazy() && bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     if (bytes_->is_lazy()) return lengths_.of(config, stacks);
     if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
     return byte_lengths_[config.state];
   }
   // The bytes of some completion.
   uint32_t most_bytes_left(Config config, Stacks& stacks) {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return bytes_of(config, stacks);
   }
   // The most of that after any allowed token.
   uint32_t worst_bytes(Config config, Stacks& stacks) {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     if (bytes_->num_stacks(config.state) != 0) {
       uint32_t worst = 0;
       for (const Rise& rise : rises(config, stacks)) worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
@@ -121,13 +121,13 @@ class TokenAutomaton : protected TokenDistances {
   uint32_t worst(Config config, Stacks& stacks) {
     distance(config, stacks);
     if (bytes_->num_stacks(config.state) == 0) return info(config.state).worst;
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return worst_with_stacks(config, stacks);
   }
 
   // Makes the mask of a configuration whose stack ends in `opaque`; false where that needs to know what lies below.
   bool make_mask_above(Config config, StackId opaque, Stacks& stacks) {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     if (known_mask(config, stacks)) return true;
     Gathered gathered;
     Asked asked(config, bytes_->num_stacks(config.state), stacks);
@@ -143,11 +143,11 @@ class TokenAutomaton : protected TokenDistances {
   AskTree& mask_tree() { return mask_tree_; }
   // The distances of a shape's members by themselves, and of a frame.
   std::vector<uint32_t> top_distances(State state) {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return tops(state);
   }
   uint32_t distance_of_frame(uint32_t frame) {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return frame_distance(frame);
   }
   void adopt_stack_distances(State state, std::vector<uint32_t> tops) { tops_[state] = std::move(tops); }
@@ -157,7 +157,7 @@ class TokenAutomaton : protected TokenDistances {
   // A token that would look below the node `opaque` rests where it waits for that.
   std::vector<std::pair<uint32_t, Config>> arcs(Config config, Stacks& stacks, StackId opaque = UINT32_MAX) {
     bytes_->marks().refuse();
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return with_walk(stacks, nullptr, [&](auto& walk) {
       if constexpr (requires { walk.stop_at(opaque); }) walk.stop_at(opaque);
       auto found = composition_.ends(walk, config);
@@ -187,7 +187,7 @@ class TokenAutomaton : protected TokenDistances {
       return true;
     }
     if (left == kUnreachable || worst(config, stacks) <= left - 1) return write(mask(config, stacks), out);
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     std::memset(out, 0, masks_.words() * 4);
     with_walk(stacks, nullptr, [&](auto& walk) {
       for (uint32_t token : exact_tokens(walk, config, left - 1, stacks)) out[token >> 5] |= 1u << (token & 31);
@@ -196,14 +196,14 @@ class TokenAutomaton : protected TokenDistances {
   }
 
   size_t memory() {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     return bytes_held();
   }
   struct Stats {
     size_t states, masks_made, distinct_masks, dense_rows, fragments, frames, leaves, deepest_look;
   };
   Stats stats() {
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
     return {bytes_->num_states(), masks_made_, masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames, mask_leaves_, mask_tree_.deepest()};
   }
@@ -229,7 +229,7 @@ class TokenAutomaton : protected TokenDistances {
     };
     Stacks stacks;
     if (spellable(start(), stacks)) visit(start().state);
-    std::lock_guard lock(mutex_);
+    const auto lock = locked(mutex_);
     Deadline deadline(bytes_->budget().seconds);
     PlainWalk walk(*bytes_);
     for (size_t i = 1; i < order.size(); ++i) {
@@ -246,8 +246,9 @@ class TokenAutomaton : protected TokenDistances {
   static constexpr uint32_t kBytesOfToken = 16;  // more than most tokens have
 
   size_t bytes_held() const {
-    return bytes_->memory() + masks_.memory() + infos_.size() * sizeof(Info) + composition_.memory() + mask_tree_.memory() + worst_tree_.memory();
+    return bytes_->memory() + held_beside();
   }
+  size_t held_beside() const { return masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory(); }
 
   MaskId make_mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
@@ -265,6 +266,7 @@ class TokenAutomaton : protected TokenDistances {
   MaskId keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
     if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
     MaskId id = mask_maker_.make(gathered);
+    bytes_->set_beside(held_beside());
     if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
     Info& entry = info(config.state);
     uint32_t value = id;
@@ -308,7 +310,7 @@ class TokenAutomaton : protected TokenDistances {
           for (Config config : onward.next) visit(config.state);
           for (Config config : onward.same) visit(config.state);
         },
-        [](State) { return 0u; });
+        [](State) { return 0u; }) == Life::Alive;
   }
 
   MaskPool masks_;

@@ -107,7 +107,7 @@ class TokenDistances {
     const auto& members = bytes_->shape(config.state).members;
     for (size_t k = 0; k < members.size(); ++k) {
       uint32_t hole = members[k].hole;
-      uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), [&](uint32_t frame) { return frame_distance(frame); });
+      uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
       least = std::min(least, plus(above[k], below));
     }
     return least;
@@ -188,16 +188,16 @@ class TokenDistances {
   }
   uint32_t bytes_of_frame(uint32_t frame) { return bytes_->is_lazy() ? lengths_.of(bytes_->frame(frame).body) : in_bytes(frame_distance(frame)); }
   uint32_t bytes_below(StackId node, Stacks& stacks) {
-    uint32_t sum = 0;
-    for (StackId at = node; at != kBottom && sum < kUnreachable; at = stacks.edges(at)[0].below) sum = plus(sum, bytes_of_frame(stacks.edges(at)[0].frame));
-    return sum;
+    return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
   }
   // Where allowed tokens lead, mostly each place once.
   std::vector<Config> ends_of_tokens(Config config, Asked* asked, Stacks& stacks) {
     std::vector<Config> pending{config}, next;
     std::set<Config> seen;
+    Pace pace(bytes_->budget().seconds, "where tokens lead");
     with_walk(stacks, asked, [&](auto& walk) {
       for (size_t i = 0; i < pending.size(); ++i) {
+        pace.step(512);
         if (!seen.insert(pending[i]).second) continue;
         Onward onward = composition_.onward(walk, pending[i]);
         pending.insert(pending.end(), onward.same.begin(), onward.same.end());
@@ -251,7 +251,7 @@ class TokenDistances {
     const std::vector<Rise>& found = rises(config, stacks);
     const std::vector<StackId> known = stacks.known;
     for (const Rise& rise : found) {
-      uint32_t below = rise.address == kNone ? 0 : stacks.least(known[rise.address], [&](uint32_t frame) { return frame_distance(frame); });
+      uint32_t below = rise.address == kNone ? 0 : stacks.least(known[rise.address], Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
       worst = std::max(worst, plus(rise.length, below));
     }
     return worst;

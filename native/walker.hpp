@@ -88,10 +88,16 @@ class Walker {
 
  private:
   Config settle(Config from, State raw) {
+    if (++settled_ % 4096 == 0) check_time();
     stacks_before_.clear();
     const uint32_t count = bytes_.num_stacks(from.state);
     for (uint32_t k = 0; k < count; ++k) stacks_before_.push_back(stacks_.member(from.stack, k));
     return rest(raw, bytes_.effect(raw));
+  }
+
+  [[gnu::noinline]] void check_time() const {
+    const double seconds = bytes_.budget().seconds;
+    if (Deadline(seconds).expired()) throw BudgetExceeded("seconds", seconds, "a walk over stacks");
   }
 
   // Does what `effect` says, and looks into stacks until a shape can rest.
@@ -215,6 +221,7 @@ class Walker {
   static constexpr StackId kNowhere = UINT32_MAX;
   StackId stop_ = kNowhere;
   static constexpr uint32_t kMaxLooks = 1 << 20;
+  uint32_t settled_ = 0;
   bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false, looked_ = false;
   std::vector<StackId> stacks_before_, next_, made_;
   std::vector<Edge> edges_;

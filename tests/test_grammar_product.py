@@ -438,7 +438,7 @@ def test_budgets() -> None:
             "(a|b)*a"
         )
     narrow = json.with_budget(Budget(states=700)) & at_most(3).with_budget(Budget(states=500, seconds=7))
-    assert narrow.budget == Budget(states=700, seconds=120)
+    assert narrow.budget == Budget(states=700, seconds=30)
     assert (json & at_most(3)).budget == Budget()
 
 

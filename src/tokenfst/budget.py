@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+_MOST_STATES = (1 << 31) - 2
+_MOST = (1 << 63) - 1
+"""More than any machine has, and a number that the core can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,13 +15,26 @@ class Budget:
     """Upper bounds for one construction.
 
     ``states``: states of the automaton. ``bytes``: memory of tables and masks. ``seconds``: wall-clock time of
-    one call. ``positions``: size of an expression once its counted repetitions are written out.
+    one call; its clock starts where the call's own work does, behind any wait for another thread's work on the same
+    automaton. ``positions``: size of an expression once its counted repetitions are written out.
+
+    A field that is not given has its default: ``Budget(seconds=5)`` still bounds memory by 1 GB. ``Budget.unlimited()``
+    bounds nothing.
     """
 
     states: int = 1_000_000
-    bytes: int = 2 << 30
-    seconds: float = 120.0
+    bytes: int = 1 << 30
+    seconds: float = 30.0
     positions: int = 10_000_000
+
+    @classmethod
+    def unlimited(cls) -> Budget:
+        """No bounds but those of the core and of the machine: 2^31 - 2 states, and whatever memory there is.
+
+        A construction that never ends then never ends. ``dataclasses.replace(Budget.unlimited(), seconds=600)`` bounds
+        one thing alone.
+        """
+        return cls(states=_MOST_STATES, bytes=_MOST, seconds=math.inf, positions=_MOST)
 
     def __post_init__(self) -> None:
         from tokenfst.arguments import real, whole

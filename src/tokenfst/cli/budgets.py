@@ -29,9 +29,10 @@ class BudgetOptions:
             help="Most memory for tables and masks, such as 500M or 2G.",
             rich_help_panel=_PANEL,
         ),
-    ] = "2G"
+    ] = "1G"
     budget_seconds: Annotated[
-        float, typer.Option(metavar="S", help="Most time for one step.", rich_help_panel=_PANEL)
+        float,
+        typer.Option(metavar="S", help="Most time for one step (inf: no bound).", rich_help_panel=_PANEL),
     ] = _DEFAULT.seconds
     budget_positions: Annotated[
         int,
