@@ -144,7 +144,8 @@ inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, Stac
   return found;
 }
 
-// Raises where some token's distance is sometimes counted from the bottom of a stack that is not known.
+// Raises where some token's distance is sometimes counted from the bottom of a stack that is not known, or depends on a symbol
+// that is not.
 inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
   LayerMaker maker(automaton.masks(), budget);
   Stacks stacks;
@@ -174,6 +175,12 @@ inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& l
     if (mixed) throw Error(Fault::Constraint, "how many tokens complete a text may depend on all of the stack, or on nothing of it");
     if (automaton.accepting({q})) {
       for (uint32_t token : automaton.vocabulary().eos()) add(0, token);
+    }
+    // A walk leads nowhere that puts a symbol which may be left out on one that nobody looked at.
+    size_t found = 0;
+    for (auto& [distance, tokens] : reached) found += tokens.size();
+    if (found < automaton.masks()[leaves.masks[leaf]].count) {
+      throw Error(Fault::Constraint, "how many tokens complete a text depends on symbols of the stack that its mask does not look at");
     }
     maker.add(reached, leaves.masks[leaf]);
   }
