@@ -211,6 +211,9 @@ class TypeSchema(GenerateJsonSchema):
             or len(listed.get("enum", "*" * 99)) <= MOST_DISTINCT
             or listed.get("type") in ("boolean", "null")
         ):
+            values = listed.get("enum", [])
+            if made.get("minItems", 0) > 1 and len(set(map(_plain, values))) < len(values):
+                made[REFUSED] = "true and 1 are one item of a set; list one of them, or take a list"
             return made
         if made.get("minItems", 0) <= 1:
             del made["uniqueItems"]
@@ -418,6 +421,11 @@ def _inside(schema: Any) -> Any:
     while schema["type"] in inner:
         schema = schema[inner[schema["type"]]]
     return schema
+
+
+def _plain(value: Any) -> Any:
+    """A value by which it is equal to others; lists are equal to nothing here."""
+    return id(value) if isinstance(value, list | dict) else value
 
 
 def _told_apart(schema: Any) -> bool:

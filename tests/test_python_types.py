@@ -365,6 +365,7 @@ class Constants(BaseModel):
         (Annotated[str | int, Field(gt=1)], "#", "beside this type"),
         (set[list[int]], "#", "take a list"),
         (Annotated[set[float], Field(min_length=2)], "#", "which items are equal"),
+        (Annotated[set[Literal[1, True]], Field(min_length=2)], "#", "true and 1 are one item"),
         (Annotated[dict[decimal.Decimal, int], Field(min_length=2)], "#", "which keys are equal"),
         (dict[Level, int], "#", "keys that are listed"),
         (Seconds, "#/properties/span", "written as a number|writes it as a number"),

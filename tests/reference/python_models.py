@@ -322,7 +322,8 @@ def _model(rng: random.Random, depth: int) -> Typed:
     for name in "abc"[: rng.randint(1, 3)]:
         kind, make = random_type(rng, rng.randrange(depth))
         alias = rng.choice([None, None, "A"]) if name == "a" else None
-        optional = rng.random() < 0.3
+        hidden = alias is not None and config.get("validate_by_alias") is False
+        optional = rng.random() < 0.3 and not hidden  # or an alias that is not read could be left out
         fields[name] = (
             kind | None if optional and kind is not None else kind,
             Field(None if optional else ..., alias=alias),
