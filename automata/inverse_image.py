@@ -68,6 +68,8 @@ from tokenfst.errors import ConstraintError
 
 _ASCII = (1 << 0x80) - 1
 _MOST_LETTERS = 4096
+_BETWEEN_LOOKS = 0xFF
+"""Nodes between two looks at the clock, as a mask."""
 
 
 class Code:
@@ -232,8 +234,9 @@ class _Mapper:
         while True:
             facts: dict[int, _Facts] = {}
             found = len(self.partial)
-            for node in self.root.walk():
-                self.deadline.tick(2 + len(node.args))
+            for number, node in enumerate(self.root.walk()):
+                if not number & _BETWEEN_LOOKS:
+                    self.deadline.check()
                 operands = [facts.get(id(arg)) or self._variable(arg) for arg in node.args]
                 facts[id(node)] = self._facts_of(node, operands) if operands else self._facts_of_leaf(node)
                 if node.op is _VARIABLE and not facts[id(node)].whole:
@@ -343,10 +346,11 @@ class _Mapper:
         done: dict[tuple[int, bool], Expr] = {}
         stack: list[tuple[Expr, bool, bool]] = [(self.root, True, False)]
         while stack:
-            self.deadline.tick(4)
             node, strict, ready = stack.pop()
             key = id(node), strict
             if ready:
+                if not len(done) & _BETWEEN_LOOKS:
+                    self.deadline.check()
                 args = [done[id(arg), how] for arg, how in self._operands(node, strict)]
                 if node.op is _VARIABLE:
                     # As in `expression.recursive`: finished after the nodes that it holds.

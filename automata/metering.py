@@ -25,6 +25,8 @@ _TICKS = 1_000
 class Deadline:
     """The seconds of one call, which all of its parts share."""
 
+    __slots__ = ("_end", "_ticks", "budget", "where")
+
     def __init__(self, budget: Budget, where: str) -> None:
         self.budget, self.where = budget, where
         self._end = time.monotonic() + budget.seconds

@@ -43,6 +43,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
 
 _IGNORECASE = int(re.IGNORECASE)
+_DEFAULT = Budget()
 _LABELLED = 8
 """A repetition with a bound above this carries its source, so that an error can say which one grew."""
 
@@ -84,11 +85,12 @@ def expression(
     mean there.
     """
     text = pattern.text if isinstance(pattern, Pattern) else pattern
-    deadline = Deadline(budget or Budget(), shorten(str(text)))
+    limits = budget or _DEFAULT
+    deadline = Deadline(limits, shorten(str(text)))
     try:
         if not isinstance(pattern, Pattern):
             reserved = NAMES if named_groups else ()
-            pattern = Pattern(pattern, flags, budget or Budget(), any_width=any_width, reserved=reserved)
+            pattern = Pattern(pattern, flags, limits, any_width=any_width, reserved=reserved)
             deadline.check()
         translator = _Translator(pattern, deadline)
         if not pattern.asserting[id(pattern.tree)]:
@@ -112,8 +114,8 @@ class _Translator:
         parts: list[Expr] = []
         word: list[int] = []
         ignoring_case = flags & _IGNORECASE
+        self.deadline.tick(len(items))
         for op, argument in items:
-            self.deadline.tick()
             if op is LITERAL and not (ignoring_case and is_cased(argument, flags)):
                 word.append(argument)
                 continue
