@@ -29,3 +29,7 @@ class Recent(Generic[_Key, _Made]):
                 with suppress(RuntimeError):  # another thread makes room
                     self._known.pop(next(iter(self._known)), None)
         return found
+
+    def clear(self) -> None:
+        """Forget all results."""
+        self._known.clear()
