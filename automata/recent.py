@@ -4,7 +4,7 @@ their key, as a clock. The oldest goes first, one at a time."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from threading import Lock
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -12,20 +12,24 @@ _Made = TypeVar("_Made")
 
 
 class Recent(Generic[_Key, _Made]):
-    """The last ``most`` results. Threads share one; what two of them miss at once is made twice."""
+    """The last ``most`` results. Threads share one; what two of them miss at once is made twice. There is no lock, so
+    that a process may fork at any time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._known: dict[_Key, _Made] = {}
-        self._lock = Lock()
 
     def get(self, key: _Key, make: Callable[[], _Made]) -> _Made:
         """The result for a key; if it raises, nothing is kept."""
         found = self._known.get(key)
         if found is None:
             found = make()
-            with self._lock:
-                if len(self._known) >= self._most:
-                    del self._known[next(iter(self._known))]
-                found = self._known.setdefault(key, found)
+            found = self._known.setdefault(key, found)
+            if len(self._known) > self._most:
+                with suppress(RuntimeError):  # another thread makes room
+                    self._known.pop(next(iter(self._known)), None)
         return found
+
+    def clear(self) -> None:
+        """Forget all results."""
+        self._known.clear()

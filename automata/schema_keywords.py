@@ -146,7 +146,7 @@ _STRING: tuple[_Check, str] = (_is_string, "a string")
 _NUMBER: tuple[_Check, str] = (_is_number, "a number")
 _LIST: tuple[_Check, str] = (_is_schemas, "an array of schemas that is not empty")
 _TABLE: tuple[_Check, str] = (_is_table, "an object of schemas")
-_NAMES: tuple[_Check, str] = (_is_names, "an array of different strings; in draft-04, one that is not empty")
+_NAMES: tuple[_Check, str] = (_is_names, "an array of strings, each once; in draft-04, at least one")
 _BOUND: tuple[_Check, str] = (_is_bound, "a number")
 
 KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
@@ -179,8 +179,8 @@ KEYWORDS: dict[str, tuple[int, int, tuple[_Check, str]]] = {
     "required": (4, _LAST, _NAMES),
     "minProperties": (4, _LAST, _COUNT),
     "maxProperties": (4, _LAST, _COUNT),
-    "dependencies": (4, _LAST, (_is_dependencies, "an object of schemas or arrays of different strings")),
-    "dependentRequired": (2019, _LAST, (_is_name_table, "an object of arrays of different strings")),
+    "dependencies": (4, _LAST, (_is_dependencies, "an object of schemas or arrays of strings, each once")),
+    "dependentRequired": (2019, _LAST, (_is_name_table, "an object of arrays of strings, each once")),
     "dependentSchemas": (2019, _LAST, _TABLE),
     "unevaluatedProperties": (2019, _LAST, _SCHEMA),
     "allOf": (4, _LAST, _LIST),

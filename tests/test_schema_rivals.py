@@ -29,7 +29,7 @@ def branch(rng: random.Random, *, inside: bool = False) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {name: branch(rng, inside=True) for name in names},
-        "required": names[: rng.randrange(3)],
+        "required": list(dict.fromkeys(names[: rng.randrange(3)])),
         "maxProperties": 2,
     }
 
