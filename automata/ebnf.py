@@ -6,7 +6,7 @@ notation has (``#x41``, ``A - B``, ``/* */``) is refused where it would mean som
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked
+from tokenfst.arguments import checked_but
 from tokenfst.automata.bnf import Dialect, read
 from tokenfst.automata.grammar import Grammar
 from tokenfst.budget import Budget
@@ -34,7 +34,7 @@ _EBNF = Dialect(
 )
 
 
-@checked
+@checked_but("text")
 def ebnf(text: str, start: str = "root", budget: Budget | None = None) -> Grammar:
     """The grammar of a text in xgrammar's notation; its words are those of the rule ``start``.
 

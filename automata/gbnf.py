@@ -6,7 +6,7 @@ the table of what each form means; ``bnf`` reads it.
 
 from __future__ import annotations
 
-from tokenfst.arguments import checked
+from tokenfst.arguments import checked_but
 from tokenfst.automata.bnf import Dialect, read
 from tokenfst.automata.grammar import Grammar
 from tokenfst.budget import Budget
@@ -21,7 +21,7 @@ _GBNF = Dialect(
 )
 
 
-@checked
+@checked_but("text")
 def gbnf(text: str, budget: Budget | None = None) -> Grammar:
     """The grammar of a text in llama.cpp's notation; its words are those of the rule ``root``.
 

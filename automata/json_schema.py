@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.arguments import checked
+from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expression import EMPTY, Expr
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
@@ -115,7 +115,7 @@ class SchemaGrammar(Grammar):
         """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
-@checked
+@checked_but("property_order", "additional_properties", "repeated_names", "formats", "on_unsupported")
 def json_schema(
     schema: Any,
     *,

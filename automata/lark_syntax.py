@@ -21,7 +21,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tokenfst.arguments import checked
+from tokenfst.arguments import checked_but
 from tokenfst.automata import lark_terminals as terminals
 from tokenfst.automata import leftmost
 from tokenfst.automata.assembly import Assembly
@@ -63,7 +63,7 @@ _Value = tuple[Expr, str]
 """An expression and, for what can be an argument of a template, a name for it."""
 
 
-@checked
+@checked_but("text")
 def lark_grammar(text: str, start: str = "start", budget: Budget | None = None) -> Grammar:
     """The grammar of a text in Lark's notation; its words are those of the rule ``start``.
 

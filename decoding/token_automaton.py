@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from tokenfst import _native
 from tokenfst._native import Matcher
-from tokenfst.arguments import checked
+from tokenfst.arguments import checked, checked_but
 from tokenfst.automata import expression as ex
 from tokenfst.automata.grammar import Grammar
 from tokenfst.automata.language import Language
@@ -172,7 +172,7 @@ class TokenAutomaton:
         assert expanded._arrays is not None
         return expanded._arrays
 
-    @checked
+    @checked_but("path")
     def save(self, path: str | PathLike[str]) -> None:
         """Write the expanded automaton as an artifact (docs/format.md).
 
