@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenfst import Vocabulary, label_lists, multi_label
@@ -68,6 +68,7 @@ def every_list(seed, labels, cuts, least, most):
 
 
 @given(st.data(), st.integers(0, 10**6))
+@settings(deadline=None, max_examples=50)
 def test_against_every_list(data, seed):
     labels = data.draw(st.lists(st.sampled_from(LABELS), min_size=1, max_size=4, unique=True))
     cuts = {text: data.draw(st.sampled_from(ways)) for text, ways in CUTS.items()}

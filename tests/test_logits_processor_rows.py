@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.matcher import FiniteMatcher
@@ -48,6 +48,7 @@ def rows_of(data, old, beams, grow=1):
 
 
 @given(st.data())
+@settings(deadline=None)
 def test_any_loop(data):
     which = data.draw(st.lists(st.integers(0, len(WORDS) - 1), min_size=1, max_size=3))
     beams = data.draw(st.integers(1, 3))
@@ -89,6 +90,7 @@ def test_any_loop(data):
 
 
 @given(st.data())
+@settings(deadline=None)
 def test_loops_that_take_turns(data):
     """Loops with prompts that begin alike, in any order: each is followed as if it were alone, or refused. What the ids
     do not show, a prompt that is the last rows of a loop and a token more, is left out."""
