@@ -42,6 +42,7 @@ class InUse {
       if (other >> 32 != ForkGate::generation()) {
         throw Error(Fault::Constraint, "another thread was using this matcher when the process was forked: make one in this process");
       }
+      Call::work();  // the other one may take its time
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
     return false;
