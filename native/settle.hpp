@@ -226,30 +226,31 @@ class Settler {
     return found;
   }
 
-  // The segments that a list begins with: unions that hold borders are gone through, each once. What stands before one border is
-  // one body, but for what is empty or may be.
-  const std::vector<Segment>& segments(NodeId list) {
+  // Calls f(body, border) for the segments that a list begins with: unions that hold borders are gone through, each once. What
+  // stands before one border is one body, but for what is empty or may be.
+  template <class F>
+  void each_segment(NodeId list, F&& f) {
+    const Segment here = cut(list);
+    if (here.rest == kEpsilon || arena_[head_of(here.rest).first].kind != Kind::Or) return f(here.body, here.rest);
+    for (auto [body, border] : segments(list, here)) f(body, border);
+  }
+  const std::vector<Segment>& segments(NodeId list, const Segment& here) {
     check_stack();
     arena_.tick();
     if (auto known = segments_.find(list); known != segments_.end()) return known->second;
-    const Segment here = cut(list);
     const auto [first, after] = head_of(here.rest);
-    std::vector<Segment> out;
-    if (here.rest == kEpsilon || arena_[first].kind != Kind::Or) {
-      out.push_back(here);
-    } else {
-      std::map<std::pair<NodeId, int>, std::vector<NodeId>> bodies;
-      auto take = [&](NodeId way) {
-        for (auto [body, border] : segments(way)) bodies[{border, body == kEpsilon ? 2 : arena_[body].nullable}].push_back(body);
-      };
-      std::vector<NodeId> plain;  // branches without borders
-      for (NodeId branch : branches_of(first)) {
-        if (marked(branch)) take(arena_.concat(branch, after));
-        else plain.push_back(branch);
-      }
-      if (!plain.empty()) take(arena_.concat(arena_.any_of(plain), after));
-      for (auto& [key, parts] : bodies) out.push_back({arena_.concat(here.body, arena_.any_of(parts)), key.first});
+    std::map<std::pair<NodeId, int>, std::vector<NodeId>> bodies;
+    auto take = [&](NodeId way) {
+      each_segment(way, [&](NodeId body, NodeId border) { bodies[{border, body == kEpsilon ? 2 : arena_[body].nullable}].push_back(body); });
+    };
+    std::vector<NodeId> plain;  // branches without borders
+    for (NodeId branch : branches_of(first)) {
+      if (marked(branch)) take(arena_.concat(branch, after));
+      else plain.push_back(branch);
     }
+    if (!plain.empty()) take(arena_.concat(arena_.any_of(plain), after));
+    std::vector<Segment> out;
+    for (auto& [key, parts] : bodies) out.push_back({arena_.concat(here.body, arena_.any_of(parts)), key.first});
     return segments_[list] = std::move(out);
   }
 
@@ -257,7 +258,7 @@ class Settler {
   void place(NodeId top, NodeId rest) {
     check_stack();
     if (!placed_.insert({top, rest}).second) return;
-    for (auto [read, border] : segments(rest)) {
+    each_segment(rest, [&](NodeId read, NodeId border) {
       const NodeId body = arena_.concat(top, read);
       if (border == kEpsilon) {
         add(body, kNothing, false);
@@ -268,20 +269,20 @@ class Settler {
       } else {
         place_over(body, head_of(border).second);
       }
-    }
+    });
   }
 
   // Adds the members of top·Return·rest, for a nullable top.
   void place_over(NodeId top, NodeId rest) {
     check_stack();
     std::map<NodeId, std::vector<uint32_t>> below;  // of frames
-    for (auto [frame, border] : segments(rest)) {
+    each_segment(rest, [&](NodeId frame, NodeId border) {
       if (frame == kEpsilon && border != kEpsilon && arena_[head_of(border).first].kind == Kind::Return) {
         place_over(top, head_of(border).second);
       } else {
         append(below[frame], stacks_at(border));
       }
-    }
+    });
     for (auto& [frame, stacks] : below) {
       NodeId both = frame == kEpsilon ? top : arena_.concat(top, arena_.concat(arena_.returning(), frame));
       for (uint32_t stack : together(std::move(stacks))) {
@@ -304,7 +305,7 @@ class Settler {
     check_stack();
     if (auto it = known_.find(rest); it != known_.end()) return it->second;
     std::map<NodeId, std::vector<uint32_t>> below;
-    for (auto [body, border] : segments(rest)) append(below[body], stacks_at(border));
+    each_segment(rest, [&](NodeId body, NodeId border) { append(below[body], stacks_at(border)); });
     std::map<uint32_t, std::vector<NodeId>> frames_on;
     for (auto& [body, stacks] : below) {
       for (uint32_t stack : together(std::move(stacks))) frames_on[stack].push_back(body);
