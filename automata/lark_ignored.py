@@ -29,6 +29,7 @@ from tokenfst.automata.expression import EPSILON, UNIVERSE, Expr, concat, inters
 from tokenfst.automata.language import Language
 from tokenfst.automata.leftmost import Leftmost, cut
 from tokenfst.automata.letter_automata import crawl, write_letters
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.utf8 import MAX_CODE_POINT, Ranges, normalize
 from tokenfst.budget import Budget
 from tokenfst.errors import UnsupportedPatternError
@@ -134,8 +135,7 @@ class _Reader:
             follow,
             lambda state: any(piece is None for piece, _ in state),
             len(self.classes),
-            self.budget,
-            _NAME,
+            Deadline(self.budget, _NAME),
         )
         used = sorted({k for classes in self.first.values() for k in classes})
         verdicts = {k: [_NO, *(self.verdict(state, k) for state in order)] for k in used}
@@ -218,7 +218,9 @@ class _Reader:
         return made
 
     def expr(self, table: npt.NDArray[Any], states: npt.NDArray[np.bool_]) -> Expr:
-        return write_letters(self.begins, self.group, table, states, "characters", self.budget, _NAME)
+        return write_letters(
+            self.begins, self.group, table, states, "characters", Deadline(self.budget, _NAME)
+        )
 
     def step(self, state: _State, k: int) -> _State:
         """A run, one character of class ``k`` later."""

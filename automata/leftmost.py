@@ -26,6 +26,7 @@ import numpy.typing as npt
 from tokenfst.automata.charclass import members
 from tokenfst.automata.expression import Expr
 from tokenfst.automata.letter_automata import Ints, crawl, write_letters
+from tokenfst.automata.metering import Deadline
 from tokenfst.automata.pattern import (
     ANY,
     ASSERT,
@@ -71,7 +72,7 @@ class Leftmost:
     def expr(self, budget: Budget) -> Expr:
         """The words that are their own match, in UTF-8."""
         return write_letters(
-            self.begins, self.group, self.table, self.accepting, "characters", budget, "a terminal"
+            self.begins, self.group, self.table, self.accepting, "characters", Deadline(budget, "a terminal")
         )
 
 
@@ -257,8 +258,7 @@ def _automaton(places: Places, budget: Budget) -> Leftmost:
         follow,
         lambda state: state[1],
         max(len(classes), 1),
-        budget,
-        f"what {str(places.pattern.text)[:40]!r} matches first",
+        Deadline(budget, f"what {str(places.pattern.text)[:40]!r} matches first"),
     )
     return Leftmost(begins, group, table, accepting, max(hides, drops))
 

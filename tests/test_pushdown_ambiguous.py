@@ -18,6 +18,7 @@ from reference.pushdown import START, TokenModel
 from reference.random_grammars_wide import Patience
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
+from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
