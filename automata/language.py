@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from tokenfst.arguments import checked, refuse
+from tokenfst.arguments import checked, checked_but, refuse
 from tokenfst.automata import drawing, expression, fst, fst_labels, reversal, sampling, tables
 from tokenfst.automata.answer import Answer, Side
 from tokenfst.automata.expression import Dfa, Expr
@@ -133,7 +133,7 @@ class Language:
         return cls(_leaf(tables.trim(dfa)), source)
 
     @classmethod
-    @checked
+    @checked_but("byte_zero", "token_type")
     def from_fst(
         cls,
         fsa: pynini.Fst,

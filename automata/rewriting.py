@@ -34,7 +34,7 @@ _WHERE = "the composition of a language with a transducer"
 _ARC_BYTES = 40
 
 
-@checked_but("language")
+@checked_but("language", "byte_zero", "token_type")
 def rewrite(
     language: Language,
     transducer: pynini.Fst,

@@ -224,8 +224,6 @@ def _logits_view(logits: Any) -> _View | None:
             )
         view = _numpy_view(logits, kind, "logits", "width")
     elif is_tensor(logits):
-        if logits.is_meta:
-            raise MaskBufferError("the logits are on the device meta and hold no numbers")
         kind = _TORCH_TYPES.get(str(logits.dtype))
         if kind is None:
             raise MaskBufferError(

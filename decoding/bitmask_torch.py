@@ -30,6 +30,8 @@ def apply_on_device(
     The bitmask may be a numpy array, or a torch tensor on the host or on the device of the logits. The NaN
     test waits for the device; ``check_nan=False`` lets the call return at once.
     """
+    if logits.is_meta:
+        raise MaskBufferError("the logits are on the device meta and hold no numbers")
     mask = torch.from_numpy(np.ascontiguousarray(bitmask)) if isinstance(bitmask, np.ndarray) else bitmask
     if mask.dtype != torch.int32:
         raise MaskBufferError(f"the bitmask must be of dtype int32, not {mask.dtype}")

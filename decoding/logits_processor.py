@@ -62,7 +62,7 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     @checked
     def __init__(
         self,
-        automata: TokenAutomaton | CanonicalAutomaton | Sequence[_Constraint],
+        automata: TokenAutomaton | CanonicalAutomaton | Sequence[TokenAutomaton | CanonicalAutomaton | None],
         *,
         max_new_tokens: int | None = None,
         check_nan: bool = True,

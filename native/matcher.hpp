@@ -15,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "boxed.hpp"
 #include "budgeted_tokens.hpp"
 #include "excluded_tokens.hpp"
 #include "in_use.hpp"
@@ -68,7 +69,7 @@ class Matcher {
   // Bytes that this sequence holds, the shared automaton apart.
   size_t memory() const {
     const InUse::Scope use(in_use_);
-    const size_t excluded = excluding_ ? excluding_->exclusion.memory() + excluding_->trail.memory() : 0;
+    const size_t excluded = excluding_ ? sizeof(Excluding) + excluding_->exclusion.memory() + excluding_->trail.memory() : 0;
     return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4 + excluded;
   }
 
@@ -454,7 +455,7 @@ class Matcher {
 
   Stacks stacks_;
   Trail<Config> trail_;
-  std::optional<Excluding> excluding_;  // where strings must differ, instead of the trail
+  Boxed<Excluding> excluding_;  // where strings must differ, instead of the trail
   std::vector<uint32_t> tokens_;
   size_t limit_ = kNoLimit;  // of all tokens
   bool terminated_ = false;

@@ -155,7 +155,14 @@ def agrees(tokenizer: Tokenizer, vocabulary: Vocabulary, ids: list[int]) -> None
     """Whether the library decodes what the vocabulary does. Tokens that it holds for special are left out: they are on
     no path."""
     ids = [token for token in ids if token < len(vocabulary) and token not in vocabulary.special_token_ids]
-    theirs, ours = tokenizer.decode(ids), vocabulary.decode(ids)
+    try:
+        theirs = tokenizer.decode(ids)
+    except BaseException as error:
+        # The library's Strip reads before the beginning of an empty piece: there is nothing to compare with.
+        if type(error).__name__ == "PanicException":
+            return
+        raise
+    ours = vocabulary.decode(ids)
     try:
         text = ours.decode()
     except UnicodeDecodeError:

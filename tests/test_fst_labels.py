@@ -155,7 +155,7 @@ def test_budgets_of_labels_and_determinization() -> None:
     with pytest.raises(BudgetExceeded, match="bytes"):
         fst_to_dfa(wide, token_type="utf8", budget=Budget(bytes=50_000))
     late = pynini.accep("a") + pynini.union("a", "b").closure(24, 24)
-    late = (pynini.union("a", "b").closure() + late).optimize()
+    late = (pynini.union("a", "b").closure() + late).rmepsilon()  # optimize() would determinize it
     with pytest.raises(BudgetExceeded, match="seconds"):
         fst_to_dfa(late, byte_zero=0, budget=Budget(seconds=0.01, states=1 << 24))
 
