@@ -1,0 +1,25 @@
+// An optional value that lies apart, so that objects without one stay small. A copy of a box has a copy of the value.
+#pragma once
+
+#include <memory>
+
+namespace tokenfst {
+
+template <class T>
+class Boxed {
+ public:
+  Boxed() = default;
+  Boxed(const Boxed& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}
+  Boxed(Boxed&&) = default;
+  Boxed& operator=(Boxed&&) = default;
+
+  void emplace() { value_ = std::make_unique<T>(); }
+  explicit operator bool() const { return value_ != nullptr; }
+  T& operator*() const { return *value_; }
+  T* operator->() const { return value_.get(); }
+
+ private:
+  std::unique_ptr<T> value_;
+};
+
+}  // namespace tokenfst
