@@ -254,7 +254,9 @@ def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     openfst = require_pynini()
     columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
     made = from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
-    made.connect().rmepsilon()
+    made.project(
+        "input"
+    ).connect().rmepsilon()  # known as an acceptor, so that no more states are made than asked for
     limit, most = deadline.budget.states, 0
     while most < limit:
         deadline.check()

@@ -113,7 +113,9 @@ def test_an_artifact_that_no_matcher_can_use(folder: Path) -> None:
 def test_messages_name_what_to_do_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "bytes.json").write_text(json.dumps({"tokens": ["a", "+", "(", ")", ""], "eos_token_id": 4}))
     (folder / "mirrored.gbnf").write_text('root ::= "a" root "a" | "+" root "+" | "a" | "+"')
-    done = tokenfst("compile", "--grammar", "mirrored.gbnf", "-v", "tokens:bytes.json", "-o", "it.safetensors")
+    done = tokenfst(
+        "compile", "--grammar", "mirrored.gbnf", "-v", "tokens:bytes.json", "-o", "it.safetensors"
+    )
     assert done.code == 2 and "None" not in done.err and "--depth N" in done.err
     done = tokenfst("check", "--choices", "labels.txt", "--separator", ",", "--least", "3", "one")
     assert done.code == 2 and "no selection of 3 or more of 2 labels" in done.err
