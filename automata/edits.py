@@ -38,7 +38,7 @@ _State = frozenset[tuple[int, int]]
 """Pairs (q, e): reached q with e edits at least. A negative q is a transposition half-way through."""
 
 
-@checked_but("language")
+@checked_but("language", "k")
 def within_edits(
     language: Language,
     k: int,

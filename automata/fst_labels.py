@@ -122,7 +122,7 @@ def _spellers(
             raise FstError(f'token_type is "byte", "utf8" or a symbol table, not {token_type!r}')
         return (spellers[token_type],) * 2
     if token_type is not None:
-        if not callable(getattr(token_type, "find", None)):
+        if not callable(getattr(token_type, "member", None)):
             raise FstError(
                 f'token_type is "byte", "utf8" or a symbol table, not a {type(token_type).__name__}'
             )

@@ -20,7 +20,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tokenfst import _native
-from tokenfst.arguments import checked
+from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.conflict import Conflict, make_conflict
 from tokenfst.automata.drawing import Drawing
 from tokenfst.automata.expression import EMPTY, Expr, Op, below, call
@@ -225,7 +225,7 @@ class Grammar:
             )
         return self.truncate(0)
 
-    @checked
+    @checked_but("depth")
     def truncate(self, depth: int) -> Language:
         """The regular approximation from below: the language of some of the grammar's words, among them every
         word with a derivation in which no rule is nested inside itself more than ``depth`` times.

@@ -209,7 +209,7 @@ def json_schema(
     return made
 
 
-@checked
+@checked_but("max_depth")
 def json_value(
     max_depth: int | None = None, *, whitespace: str = "flexible"
 ) -> SchemaLanguage | SchemaGrammar:

@@ -97,7 +97,8 @@ class _Options:
             (self.gamma > 0, f"gamma={self.gamma}", "positive; math.inf switches the ramp off"),
             (self.rank_by in ("log_prob", "pushed"), f"rank_by={self.rank_by!r}", '"log_prob" or "pushed"'),
             (
-                abs(self.length_penalty) <= _MOST_LOG / math.log(max(self.max_length, 2)),
+                _is_plain(self.length_penalty)
+                and abs(self.length_penalty) <= _MOST_LOG / math.log(max(self.max_length, 2)),
                 f"length_penalty={self.length_penalty}",
                 f"finite, and max_length ** length_penalty between 1e{-_MOST_POWER} and 1e{_MOST_POWER}",
             ),
@@ -115,7 +116,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, float | int)
 
 
-@checked_but("automata", "alpha_min")
+@checked_but("automata", "alpha_min", "length_penalty")
 def abs_beam_search(
     model: Any,
     prompts: Prompts,

@@ -188,7 +188,7 @@ def _limited_decimal(**limits: Any) -> Typed:
 LEAVES: tuple[Typed, ...] = (
     (int, lambda rng: rng.choice([0, -1, 7, 10**25])),
     (bool, _one_of(True, False)),
-    (None, _one_of(None)),
+    (type(None), _one_of(None)),
     (str, _text),
     (float, _float),
     (Annotated[float, Field(gt=0, lt=2.5)], _float),
