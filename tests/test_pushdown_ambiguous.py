@@ -7,6 +7,7 @@ themselves, vanish, and read a text in exponentially many ways.
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
+from tokenfst.errors import BudgetExceeded
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 VOCABULARY = Vocabulary([*EVERY_BYTE, b""], 256)
@@ -149,6 +151,18 @@ def test_deterministic_is_expandable(seed: int) -> None:
                 compile(grammar, VOCABULARY, Budget(states=5_000, seconds=10), deterministic=True).expand()
                 found += 1
     assert found
+
+
+def test_seconds_are_seen_while_stacks_are_gone_through() -> None:
+    """A step over a long ambiguous text looks at as many edges as the square of its length."""
+    matcher = compile(gbnf(VERY_AMBIGUOUS["threes"]), VOCABULARY, Budget(seconds=0.3)).matcher()
+    assert matcher.accept_tokens([97] * 10)
+    begun = time.process_time()
+    with pytest.raises(BudgetExceeded):
+        matcher.accept_tokens([97] * 4_000)
+    assert time.process_time() - begun < 3
+    assert matcher.num_tokens == 10 and matcher.accept_tokens([97] * 10)
+    assert allowed(matcher, 257) == {97, 256}
 
 
 @pytest.mark.parametrize("levels", [30, 300])
