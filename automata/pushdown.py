@@ -13,6 +13,7 @@ it nests frames where a grammar only names its parts, and those names would keep
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from tokenfst.automata.expression import Expr, Op, call, copies
 from tokenfst.automata.inlining import Inliner
@@ -23,20 +24,25 @@ from tokenfst.budget import Budget
 _LARGE = 20_000
 """Positions of a rule's expression beyond which its largest callees stay calls."""
 
+_DOUBLINGS = 8
+"""So many calls that stand twice in a row, each inside of the one before, stay calls. Inlined, their copies multiply,
+and where they are ambiguous, so does what may be left of a text; calls share what they return to."""
+
 
 def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> dict[str, Expr]:
     """Rules with the same words of ``start``: it comes first, then what must be called. ``rules`` may have lost their
     left recursion already.
 
-    Calls are left of heads of recursion and of rules that would make their callers larger than about 20,000
-    positions; rules that call each other as their last part are VARIABLEs, below which calls may stand; all other
-    calls are replaced.
+    Calls are left of heads of recursion, of rules that double each other many times, and of rules that would make
+    their callers larger than about 20,000 positions; rules that call each other as their last part are VARIABLEs,
+    below which calls may stand; all other calls are replaced.
 
     The names are those of the grammar, and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
     BudgetExceeded("positions" or "seconds") naming the rule.
     """
     inliner = Inliner(rules, start, budget)
     kept = {name for name, heads in inliner.heads().items() if heads and heads[-1] == name} | {start}
+    kept |= _doubling(inliner, kept)
     done: dict[str, Expr] = {}
     sizes: dict[str, int] = {}
     graph = {name: [each for each in inliner.hard[name] if each not in kept] for name in inliner.hard}
@@ -49,6 +55,43 @@ def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Bu
         hard = {each: call(each) if each in kept else done[each] for each in inliner.hard[name]}
         done.update(inliner.expressions(name, hard))
     return {name: done[name] for name in inliner.hard if name in kept}
+
+
+def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
+    """Callees that stand twice in a row in a rule, on ways of at least _DOUBLINGS such calls."""
+    doubled = {
+        name: _in_a_row(inliner.rules.nodes(name)) for name in inliner.hard if name not in inliner.family
+    }
+    if not any(doubled.values()):
+        return set()
+    graph = {name: [each for each in inliner.hard[name] if each not in kept] for name in inliner.hard}
+    order = [name for part in components(graph) for name in part]  # callees first
+    below, above = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
+    for name in order:
+        below[name] = max((below[each] + (each in doubled.get(name, ())) for each in graph[name]), default=0)
+    found: set[str] = set()
+    for name in reversed(order):
+        for each in graph[name]:
+            doubles = each in doubled.get(name, ())
+            above[each] = max(above[each], above[name] + doubles)
+            if doubles and above[name] + 1 + below[each] >= _DOUBLINGS:
+                found.add(each)
+    return found - inliner.family.keys()
+
+
+def _in_a_row(nodes: list[Expr]) -> set[str]:
+    """The rules that a body calls twice in a row, given its outer nodes; the second call may be one way of several."""
+    found: set[str] = set()
+    for node in nodes:
+        if node.op is Op.CONCAT:
+            ways = [{name_of(way) for way in _ways(arg) if way.op is Op.CALL} for arg in node.args]
+            for before, after in pairwise(ways):
+                found |= before & after
+    return found
+
+
+def _ways(node: Expr) -> tuple[Expr, ...]:
+    return node.args if node.op is Op.UNION and not node.size else (node,)
 
 
 def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[str, int]) -> set[str]:

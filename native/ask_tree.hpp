@@ -111,6 +111,7 @@ class AskTree {
         return PushDown::single_signature(edges[0]);
       }
       for (const Edge& edge : edges) {
+        stacks.spend(1 + stacks.known.size() / 8);
         if (is_new(edge.below)) stacks.known.push_back(edge.below);
         key.push_back(edge.frame);
         describe(edge.below);

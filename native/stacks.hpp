@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -103,12 +104,18 @@ class Stacks {
 
   std::vector<StackId> known;  // scratch of look-ups (see ask_tree.hpp)
 
+  // The seconds of a call. What one step looks at may grow with the square of the text: so whoever goes through edges counts
+  // them, and each kEach-th asks the clock.
+  void limit(double seconds) { seconds_ = seconds; }
+  void spend(size_t edges) {
+    if ((spent_ += edges) >= kEach) look();
+  }
+
   // The node with `frame` on top of `below`.
   StackId push(uint32_t frame, StackId below) { return single(frame, below); }
   // The node with these edges, in any order.
   StackId node(std::vector<Edge>& edges) {
-    std::ranges::sort(edges);
-    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    make_distinct(edges);
     return edges.size() == 1 ? single(edges[0].frame, edges[0].below) : list(kMany, edges);
   }
   StackId tuple(std::span<const StackId> parts) {
@@ -123,6 +130,15 @@ class Stacks {
     if (nodes_[id].frame != kMany) return {&nodes_[id], id == kBottom ? size_t{0} : size_t{1}};
     return members(id);
   }
+  // Adds edges to others. Equal ones become one before they need more room: so there are never many more than distinct ones.
+  void append(std::vector<Edge>& all, std::span<const Edge> more) {
+    spend(more.size());
+    if (all.size() + more.size() > all.capacity()) {
+      make_distinct(all);
+      all.reserve(std::max({all.capacity(), 2 * all.size(), all.size() + more.size()}));
+    }
+    all.insert(all.end(), more.begin(), more.end());
+  }
   // The same stacks, with one edge for each frame: what lies below is united. (A frame on nothing stays an edge of its own.) One
   // step of the subset construction, kept: what is not looked at stays as it was made. O(edges of the nodes below) once.
   StackId grouped(StackId id) {
@@ -133,7 +149,7 @@ class Stacks {
     std::vector<Edge> after, below;
     group(before, after, [&](std::span<const Edge> same) {
       below.clear();
-      for (const Edge& edge : same) below.insert(below.end(), edges(edge.below).begin(), edges(edge.below).end());
+      for (const Edge& edge : same) append(below, edges(edge.below));
       return node(below);
     });
     const StackId made = after.size() == before.size() ? id : node(after);
@@ -198,6 +214,7 @@ class Stacks {
       if (sums[top] == kUnsummed) {
         uint32_t sum = UINT32_MAX;
         bool ready = true;
+        spend(edges(top).size());
         for (const Edge& edge : edges(top)) {
           if (sums[edge.below] == kUnsummed) {
             pending.push_back(edge.below);
@@ -216,6 +233,17 @@ class Stacks {
 
  private:
   static constexpr uint32_t kNoFrame = UINT32_MAX - 2, kTuple = UINT32_MAX - 1, kMany = UINT32_MAX, kUnsummed = UINT32_MAX - 1;
+
+  [[gnu::noinline]] void look() {
+    spent_ = 0;
+    if (Deadline(seconds_).expired()) throw BudgetExceeded("seconds", seconds_, "a walk over stacks");
+  }
+  void make_distinct(std::vector<Edge>& edges) {
+    if (edges.size() < 2) return;
+    spend(edges.size());
+    std::ranges::sort(edges);
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  }
 
   StackId single(uint32_t frame, StackId below) {
     const Edge node{frame, below};
@@ -251,7 +279,7 @@ class Stacks {
     return id;
   }
 
-  static constexpr size_t kMaxNodes = 1 << 26;
+  static constexpr size_t kMaxNodes = 1 << 26, kEach = 4096;
   std::vector<Edge> nodes_;  // a single edge; or kMany or kTuple, and which list
   NodeIndex index_;
   std::vector<Edge> lists_;
@@ -261,6 +289,8 @@ class Stacks {
   };
   std::vector<List> list_at_;
   std::array<std::vector<uint32_t>, 2> least_;  // by Sum
+  double seconds_ = std::numeric_limits<double>::infinity();
+  size_t spent_ = 0;
 };
 
 // Forgets what is put on stacks in its scope.

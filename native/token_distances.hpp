@@ -132,21 +132,29 @@ class TokenDistances {
   }
   // The distance of a member's top, or of a frame, with nothing below.
   uint32_t distance_alone(NodeId node) {
+    check_stack();
     Stacks own;
     return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node))), own);
   }
   // States that complete it one after the other: itself, where it needs no stack; else some way to.
   void append_alone(NodeId node, std::vector<State>& parts) {
-    Stacks own;
-    Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node)));
-    if (bytes_->num_stacks(config.state) == 0) {
-      parts.push_back(config.state);
-      return;
-    }
-    const Member member = bytes_->shape(config.state).members[0];
-    append_alone(member.top, parts);
-    for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom; at = own.edges(at)[0].below) {
-      append_alone(bytes_->frame(own.edges(at)[0].frame).body, parts);
+    Pace pace(bytes_->budget().seconds, "the ways to complete a text");
+    for (std::vector<NodeId> pending{node}; !pending.empty();) {
+      Stacks own;
+      Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(pending.back())));
+      pending.pop_back();
+      pace.step(64);
+      if (bytes_->num_stacks(config.state) == 0) {
+        parts.push_back(config.state);
+        continue;
+      }
+      const Member member = bytes_->shape(config.state).members[0];
+      const size_t others = pending.size();
+      pending.push_back(member.top);
+      for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom; at = own.edges(at)[0].below) {
+        pending.push_back(bytes_->frame(own.edges(at)[0].frame).body);
+      }
+      std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(others), pending.end());
     }
   }
   // Calls f with the states that complete a configuration one after the other, for each way down its stacks. Beyond

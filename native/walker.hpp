@@ -22,6 +22,7 @@ struct Asked {
     if (std::ranges::find(nodes, node) != nodes.end()) return true;
     nodes.push_back(node);
     for (const Edge& edge : stacks.edges(stacks.grouped(node))) {
+      stacks.spend(1 + known.size() / 16);
       if (edge.below != kBottom && std::ranges::find(known, edge.below) == known.end()) known.push_back(edge.below);
     }
     return true;
@@ -31,7 +32,7 @@ struct Asked {
 class Walker {
  public:
   // `asked`, if given, takes down the nodes that are looked into.
-  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) {}
+  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) { stacks.limit(bytes.budget().seconds); }
 
   // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked; with `dead`
   // it leads nowhere, and stuck() tells that there was one.
@@ -88,21 +89,16 @@ class Walker {
 
  private:
   Config settle(Config from, State raw) {
-    if (++settled_ % 4096 == 0) check_time();
     stacks_before_.clear();
     const uint32_t count = bytes_.num_stacks(from.state);
     for (uint32_t k = 0; k < count; ++k) stacks_before_.push_back(stacks_.member(from.stack, k));
     return rest(raw, bytes_.effect(raw));
   }
 
-  [[gnu::noinline]] void check_time() const {
-    const double seconds = bytes_.budget().seconds;
-    if (Deadline(seconds).expired()) throw BudgetExceeded("seconds", seconds, "a walk over stacks");
-  }
-
   // Does what `effect` says, and looks into stacks until a shape can rest.
   Config rest(State state, const Effect* effect) {
     for (uint32_t looks = 0;; ++looks) {
+      stacks_.spend(1);
       if (effect) {
         apply(*effect);
         stuck_ |= blocked_;
@@ -140,8 +136,7 @@ class Walker {
       }
       edges_.clear();
       for (uint32_t reg : op.joined) {
-        auto edges = look(value(reg));
-        edges_.insert(edges_.end(), edges.begin(), edges.end());
+        stacks_.append(edges_, look(value(reg)));
         blocked_ |= value(reg) == stop_;
       }
       made_.push_back(blocked_ ? kBottom : united());
@@ -171,8 +166,7 @@ class Walker {
       below.clear();
       for (const Edge& edge : same) {
         blocked_ |= edge.below == stop_;
-        auto edges = look(edge.below);
-        below.insert(below.end(), edges.begin(), edges.end());
+        stacks_.append(below, look(edge.below));
       }
       return stacks_.node(below);
     });
@@ -221,7 +215,6 @@ class Walker {
   static constexpr StackId kNowhere = UINT32_MAX;
   StackId stop_ = kNowhere;
   static constexpr uint32_t kMaxLooks = 1 << 20;
-  uint32_t settled_ = 0;
   bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false, looked_ = false;
   std::vector<StackId> stacks_before_, next_, made_;
   std::vector<Edge> edges_;

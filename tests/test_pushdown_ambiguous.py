@@ -7,6 +7,7 @@ themselves, vanish, and read a text in exponentially many ways.
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.gbnf import gbnf
 from tokenfst.automata.grammar import Grammar
+from tokenfst.errors import BudgetExceeded
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 VOCABULARY = Vocabulary([*EVERY_BYTE, b""], 256)
@@ -141,7 +143,7 @@ def test_what_only_the_stack_can_tell_is_expanded(text: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_deterministic_is_expandable(seed: int) -> None:
-    rng, patience, found = random.Random(601 + seed), Patience(2), 0
+    rng, patience, found = random.Random(600 + seed), Patience(2), 0
     for _ in range(60):
         grammar = ambiguous_grammar(rng).with_budget(Budget(states=5_000, seconds=10))
         with patience():
@@ -149,3 +151,42 @@ def test_deterministic_is_expandable(seed: int) -> None:
                 compile(grammar, VOCABULARY, Budget(states=5_000, seconds=10), deterministic=True).expand()
                 found += 1
     assert found
+
+
+def test_seconds_are_seen_while_stacks_are_gone_through() -> None:
+    """A step over a long ambiguous text looks at as many edges as the square of its length."""
+    matcher = compile(gbnf(VERY_AMBIGUOUS["threes"]), VOCABULARY, Budget(seconds=0.3)).matcher()
+    assert matcher.accept_tokens([97] * 10)
+    begun = time.process_time()
+    with pytest.raises(BudgetExceeded):
+        matcher.accept_tokens([97] * 4_000)
+    assert time.process_time() - begun < 3
+    assert matcher.num_tokens == 10 and matcher.accept_tokens([97] * 10)
+    assert allowed(matcher, 257) == {97, 256}
+
+
+@pytest.mark.parametrize("levels", [30, 300])
+def test_rules_that_double_each_other_stay_calls(levels: int) -> None:
+    """Inlined, they are the product of their copies, and a letter of the text goes through all of them."""
+    doubling = "\n".join(f"r{k} ::= r{k + 1} r{k + 1} | r{k + 1}" for k in range(levels))
+    automaton = compile(gbnf(f'root ::= r0\n{doubling}\nr{levels} ::= "a"'), VOCABULARY)
+    matcher = automaton.matcher()
+    for _ in range(6):
+        assert matcher.accept_token(97) and matcher.is_accepting()
+    assert allowed(matcher, 257) == {97, 256}
+    assert automaton.stats().frames <= levels + 1 and automaton.stats().states < 50
+
+
+def test_words_of_rules_that_double_each_other() -> None:
+    levels = [f'r{k} ::= r{k + 1} (r{k + 1} | "c" | r{k + 1} "b") | r{k + 1}' for k in range(9)]
+    grammar = gbnf("\n".join(["root ::= r0", *levels, 'r9 ::= "a"']))
+    model, rng = TokenModel(grammar, VOCABULARY), random.Random(1)
+    for _ in range(5):
+        matcher, place = compile(grammar, VOCABULARY).matcher(), START
+        for _ in range(8):
+            wanted = model.allowed(place)
+            assert allowed(matcher, 257) == wanted
+            token = rng.choice(sorted(wanted - {256}))
+            target = model.after(place, token)
+            assert matcher.accept_token(token) and target is not None
+            place = target
