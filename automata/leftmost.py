@@ -184,6 +184,8 @@ def is_orderly(pattern: Pattern) -> bool:
         return False
     if not _has_choices(pattern) or _longest_first(pattern):
         return True
+    if _counts_choices(pattern):
+        return False  # the copies of what is counted are one place below
     places = Places(pattern, folded=True)
     lists = [places.reached((places.start,))]
     lists += [
@@ -296,7 +298,11 @@ def _longest_first(pattern: Pattern) -> bool:
 
 def _has_choices(pattern: Pattern) -> bool:
     """Whether there is anything to prefer: alternatives, or repetitions that may end in several places."""
-    stack = [pattern.tree]
+    return _chooses(pattern.tree)
+
+
+def _chooses(tree: Any) -> bool:
+    stack = [tree]
     while stack:
         for op, argument in stack.pop().data:
             if op is BRANCH or ((op is MAX_REPEAT or op is MIN_REPEAT) and argument[0] != argument[1]):
@@ -305,4 +311,24 @@ def _has_choices(pattern: Pattern) -> bool:
                 stack.append(argument[3])
             elif op is MAX_REPEAT or op is MIN_REPEAT:
                 stack.append(argument[2])
+    return False
+
+
+def _counts_choices(pattern: Pattern) -> bool:
+    """Whether something is counted that can be read in several ways, or a count that can end in several places is
+    repeated: then how far one copy goes decides what is left for the next."""
+    stack = [(pattern.tree, False)]
+    while stack:
+        tree, repeated = stack.pop()
+        for op, argument in tree.data:
+            if op is SUBPATTERN:
+                stack.append((argument[3], repeated))
+            elif op is BRANCH:
+                stack += [(each, repeated) for each in argument[1]]
+            elif op is MAX_REPEAT or op is MIN_REPEAT:
+                low, high, body = argument
+                counted = low > 1 or 1 < high < MAXREPEAT
+                if counted and (_chooses(body) or (low != high and repeated)):
+                    return True
+                stack.append((body, repeated or high > 1))
     return False
