@@ -101,7 +101,7 @@ inline PyObject* joined(Op op, PyObject* const* parts, Py_ssize_t count, Op neut
     if (own == neutral) continue;
     ++kept;
     plain = plain && part->size != 0;
-    size = std::min<long long>(size + part->size, ExprNode::kMostPositions);
+    size += std::min<long long>(part->size, ExprNode::kMostPositions - size);  // never over, whatever is added
     every = every && part->nullable;
     some = some || part->nullable;
   }

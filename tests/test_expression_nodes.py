@@ -64,7 +64,10 @@ def test_operators(count: int) -> None:
 
 
 def test_sizes_stop() -> None:
-    assert concat(*[_LONG] * 9).size == union(*[_LONG] * 9).size == MOST_POSITIONS
+    most = concat(*[_LONG] * 9)
+    assert most.size == union(*[_LONG] * 9).size == MOST_POSITIONS
+    for size in (concat(most, most).size, union(most, ANY_BYTE, most).size, repeat(concat(most, most), 2, 255).size):
+        assert size == MOST_POSITIONS
 
 
 def test_literals() -> None:
