@@ -36,7 +36,7 @@ from tokenfst.automata.schema_program import schema_program
 from tokenfst.automata.schema_source import Resolver, Source
 from tokenfst.automata.schema_text import ANY_RULE, START, Rules, Writer
 from tokenfst.automata.schema_unevaluated import Evaluated
-from tokenfst.automata.schema_work import Work
+from tokenfst.automata.schema_work import Work, text_parts
 from tokenfst.budget import Budget
 from tokenfst.errors import (
     BudgetExceeded,
@@ -172,7 +172,7 @@ def json_schema(
         schema = typed.schema
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
-        known = Source(schema, draft, resolver, Forms().check)
+        known = Source(schema, draft, resolver, work, Forms(work).check)
         meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
         any_order = property_order == "any"
         writer = Writer(
@@ -205,7 +205,7 @@ def json_schema(
     work = Work(budget)
     made, value = make(schema, work)
     if _is_empty(made):
-        raise _empty(contradiction(value, is_empty))
+        raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
 
 
