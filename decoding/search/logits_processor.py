@@ -49,8 +49,8 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
     """Holds generated text, prompt excluded, to the language of a token automaton.
 
     ``automata``: one for all rows, or one per prompt of the batch, in order, ``"free"`` where a prompt's text is
-    free; all over one vocabulary, the model's. ``max_new_tokens``: where given, the text is always complete after that many
-    tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once where the constraint's shortest
+    free; all over one vocabulary, the model's. ``max_new_tokens``: where given, the text is always complete after that
+    many tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once where the constraint's shortest
     text is longer. ``check_nan``: raise ``LogitsError`` where the logit of an allowed token is NaN. ``threads``: how
     many fill the masks of a batch; see ``fill_bitmasks``.
 
