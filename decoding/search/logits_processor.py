@@ -50,9 +50,9 @@ class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
 
     ``automata``: one for all rows, or one per prompt of the batch, in order, ``"free"`` where a prompt's text is
     free; all over one vocabulary, the model's. ``max_new_tokens``: where given, the text is always complete after that
-    many tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once where the constraint's shortest
-    text is longer. ``check_nan``: raise ``LogitsError`` where the logit of an allowed token is NaN. ``threads``: how
-    many fill the masks of a batch; see ``fill_bitmasks``.
+    many tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once where the constraint's
+    shortest text is longer. ``check_nan``: raise ``LogitsError`` where the logit of an allowed token is NaN.
+    ``threads``: how many fill the masks of a batch; see ``fill_bitmasks``.
 
     Text ends by an end token of the vocabulary: ``generate`` must know it as ``eos_token_id``.
     """

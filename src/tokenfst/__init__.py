@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 
-import tokenfst.moved as moved  # modules by their old names
+import tokenfst.moved  # noqa: F401  # modules by their old names
 
 TYPE_CHECKING = False  # typing itself takes longer to import than all of this
 if TYPE_CHECKING:
