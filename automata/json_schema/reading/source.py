@@ -1,0 +1,489 @@
+"""Where sub-schemas are: documents, their drafts, identifiers and references.
+
+The idea: a ``Place`` is a sub-schema with its address and the *resource* it belongs to, the innermost schema above it
+that has an identifier; references are resolved against that (draft 2020-12, core, sections 8.2 and 9). A reference
+within its resource by JSON pointer is followed directly; only anchors and URIs need an index, which is made when the
+first of them is met, by one walk over all places where a schema can stand.
+
+Nothing is ever fetched: a URI that is in none of the known documents goes to the caller's ``resolver``.
+
+A document means what its JSON text means, in which nothing is shared: a Python object that stands in several places is
+several sub-schemas, each with its address. Their number is bounded by ``Budget.positions``, and counted in time linear
+in the objects.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import unquote, urldefrag, urljoin
+
+from tokenfst._native import plain_parts
+from tokenfst.automata.json_schema.sets.work import Work, text_parts
+from tokenfst.errors import BudgetExceeded, SchemaError, UnsupportedSchemaError
+
+Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
+"""From a URI without a fragment to the schema document there; ``None`` if there is none."""
+
+Check = Callable[[Any, int, str, bool], None]
+"""Raises SchemaError for a document, of a draft and with an address, that is no schema. The last: whether annotations
+count; they do not where a document holds it at no place of a schema."""
+
+DRAFTS = {
+    "draft-04": 4,
+    "draft-06": 6,
+    "draft-07": 7,
+    "2019-09": 2019,
+    "2020-12": 2020,
+}
+"""The drafts that are understood, by the part of ``$schema`` that names them."""
+
+MAPPINGS = (dict, Mapping)
+"""For ``isinstance``: what is a JSON object. The first saves asking an abstract class."""
+
+VOCABULARY = re.compile(r"https://json-schema\.org/draft/(?:2019-09|2020-12)/vocab/([a-z-]+)")
+"""The URIs of the drafts' own vocabularies."""
+
+SCALARS = frozenset(("null", "boolean", "number", "integer", "string"))
+"""The types whose values have no parts."""
+
+_LONG_INTEGER = 1000
+_DEEPEST = 4_000
+"""So many parts a JSON pointer may have. Every sub-schema has its own: all of them cost the square of the depth."""
+_LONG_POINTER = 1_000
+"""Characters of a pointer whose parts are counted."""
+NESTED = "nested"
+"""``Place.closed`` of a sub-schema that speaks of the same value."""
+
+RECURSIVE = "$recursiveAnchor"
+"""The name under which a resource's ``$recursiveAnchor`` is kept; no anchor has a dollar sign."""
+
+# Keywords whose values are a schema, a list of schemas, and an object of schemas.
+ONE = (
+    *("additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else"),
+    *("items", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+)
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+TABLES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What ``$schema`` says. ``vocabularies``: those that a meta-schema of the user's own lists, ``None`` for a draft's
+    own ones; ``asserts``: ``format`` constrains, whatever is asked for."""
+
+    draft: int
+    vocabularies: frozenset[str] | None = None
+    asserts: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """A schema with an identifier, or a document."""
+
+    uri: str
+    root: Any
+    pointer: str
+    draft: int
+    document: str
+    dialect: Dialect
+    anchors: dict[str, tuple[Any, str]] | None = None
+    dynamic: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
+
+    ``scope``: the URIs of the resources, other than the first document, that evaluation came through, as far as
+    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first. ``closed``: what ``schema_closing`` does
+    there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
+    """
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    value: Final[Any]
+    pointer: Final[str]
+    resource: Final[Resource]
+    scope: Final[tuple[str, ...]] = ()
+    closed: Final[object] = None
+
+    @property
+    def draft(self) -> int:
+        """The draft by whose rules it is read: 4, 6, 7, 2019 or 2020."""
+        return self.resource.draft
+
+    def where(self, *tokens: str | int) -> str:
+        """The address of something below, for messages."""
+        return self.resource.document + self._pointer(tokens)
+
+    def below(self, value: Any, *tokens: str | int) -> Place:
+        """The sub-schema ``value`` that ``tokens`` lead to."""
+        place = _placed(value, self._pointer(tokens), self.resource)
+        if place.resource is self.resource and not self.scope and self.closed is None:
+            return place
+        closed = None if self.closed is None else NESTED
+        return replace(place, scope=_longer(self.scope, place, self.resource), closed=closed)
+
+    def closing(self, closed: object) -> Place:
+        """The same with another ``closed``."""
+        return self if closed is self.closed else replace(self, closed=closed)
+
+    def _pointer(self, tokens: tuple[str | int, ...]) -> str:
+        pointer = self.pointer
+        for token in tokens:
+            part = token if token.__class__ is str else str(token)
+            pointer += f"/{escape(part) if '~' in part or '/' in part else part}"
+        if len(pointer) > _LONG_POINTER and pointer.count("/") > _DEEPEST:
+            raise UnsupportedSchemaError(pointer, f"the schema is nested more than {_DEEPEST:,} parts deep")
+        return pointer
+
+
+def _come_from(place: Place, target: Place) -> Place:
+    """The target of a reference, evaluated in place."""
+    scope = _longer(place.scope, target, place.resource)
+    if scope == target.scope and place.closed is target.closed:
+        return target
+    return replace(target, scope=scope, closed=place.closed)
+
+
+def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:
+    """A dynamic scope after ``place`` is entered."""
+    uri = place.resource.uri
+    return scope if uri == before.uri or uri in scope else (*scope, uri)
+
+
+def escape(token: str | int) -> str:
+    """A member's name or an index as a part of a JSON pointer."""
+    part = str(token)
+    return part.replace("~", "~0").replace("/", "~1") if "~" in part or "/" in part else part
+
+
+class Source:
+    """All documents of one schema."""
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any] | bool | str,
+        draft: str | None,
+        resolver: Resolver | None,
+        work: Work,
+        check: Check | None = None,
+    ) -> None:
+        """Raises SchemaError for text that is no JSON and for a draft that is not known, BudgetExceeded, and what
+        ``check`` raises."""
+        self._check = check
+        self._work = work
+        self._resolver = resolver
+        self._resources: dict[str, Resource] = {}
+        self._missing: set[str] = set()
+        if draft is not None and draft not in DRAFTS:
+            raise SchemaError("#", f"draft={draft!r} is none of {', '.join(DRAFTS)}")
+        self._draft = DRAFTS[draft] if draft is not None else 2020
+        value = read(schema, "#", work)
+        dialect = Dialect(self._draft) if draft is not None else self._dialect(value, self._draft, "#")
+        self.root = self._add("", value, "", dialect)
+
+    def resolve(self, place: Place, reference: str, keyword: str) -> Place:
+        """The sub-schema that a reference at ``place`` leads to. SchemaError if there is none."""
+        target = self._static(place, reference, keyword)
+        self._resources.setdefault(target.resource.uri, target.resource)
+        return _come_from(place, target)
+
+    def resolve_dynamically(self, place: Place, reference: str, keyword: str) -> Place:
+        """Where a ``$dynamicRef`` or ``$recursiveRef`` leads on the way that ``place`` was reached: to the outermost
+        resource with the same dynamic anchor, if the reference names one (core, section 8.2.3.2)."""
+        target = self._static(place, reference, keyword)
+        name = urldefrag(reference)[1] if keyword == "$dynamicRef" else RECURSIVE
+        self._anchors(target.resource)
+        if name in target.resource.dynamic and (name != RECURSIVE or target.value is target.resource.root):
+            for uri in (self.root.resource.uri, *place.scope):
+                if name in self._dynamic(uri):
+                    resource = self._resources[uri]
+                    target = Place(*self._anchors(resource)[name], resource)
+                    break
+        return _come_from(place, target)
+
+    def scoped(self, place: Place) -> Place:
+        """The place, its scope without what no dynamic reference can ask for; equal scopes mean the same then."""
+        if not place.scope:
+            return place
+        names = set(self._dynamic(self.root.resource.uri))
+        kept = []
+        for uri in place.scope:
+            fresh = self._dynamic(uri) - names
+            if fresh:
+                names |= fresh
+                kept.append(uri)
+        return replace(place, scope=tuple(kept))
+
+    # --- details --------------------------------------------------------------------------------------
+
+    def _static(self, place: Place, reference: str, keyword: str) -> Place:
+        where = place.where(keyword)
+        if reference == "#" or reference.startswith("#/"):
+            return self._descend(place.resource, unquote(reference[1:]), where, reference)
+        target = reference if not reference.startswith("#") else place.resource.uri + reference
+        uri, fragment = urldefrag(urljoin(place.resource.uri, target))
+        resource = self._resource(uri, place.resource, where)
+        fragment = unquote(fragment)
+        if fragment == "" or fragment.startswith("/"):
+            return self._descend(resource, fragment, where, reference)
+        found = self._anchors(resource).get(fragment)
+        if found is None:
+            raise SchemaError(where, f"{reference!r} names an anchor that is not there")
+        return Place(found[0], found[1], resource)
+
+    def _dynamic(self, uri: str) -> set[str]:
+        """The dynamic anchors of a resource."""
+        if uri not in self._resources:
+            for resource in list(self._resources.values()):
+                self._anchors(resource)
+        self._anchors(self._resources[uri])
+        return self._resources[uri].dynamic
+
+    def _add(self, uri: str, value: Any, document: str, dialect: Dialect) -> Place:
+        if self._check is not None:
+            self._check(value, dialect.draft, f"{document}#", True)
+        resource = Resource(uri, value, "#", dialect.draft, document, dialect)
+        self._resources[uri] = resource
+        place = _placed(value, "#", resource, root=True)
+        if resource.uri != uri:
+            self._resources.setdefault(resource.uri, resource)
+        return place
+
+    def _resource(self, uri: str, near: Resource, where: str) -> Resource:
+        if uri == near.uri:
+            return near
+        for known in (uri, uri + "#"):
+            if known in self._resources:
+                return self._resources[known]
+        for resource in list(self._resources.values()):
+            self._anchors(resource)
+        if uri in self._resources:
+            return self._resources[uri]
+        value = self._resolver(uri) if self._resolver is not None else None
+        if value is None:
+            remedy = (
+                "pass resolver=, or --document URI=FILE on the command line"
+                if self._resolver is None
+                else "the resolver knows no such document"
+            )
+            raise SchemaError(where, f"{uri!r} is not in this document, and nothing is fetched: {remedy}")
+        document = read(value, where, self._work)
+        return self._add(uri, document, uri, self._dialect(document, near.draft, f"{uri}#")).resource
+
+    def _dialect(self, value: Any, default: int, document: str) -> Dialect:
+        """What ``$schema`` of a document says. A meta-schema that is no draft's comes from the resolver, and says which
+        vocabularies count (core, section 8.1.2). UnsupportedSchemaError for one that is not known."""
+        draft = draft_of(value, default)
+        if draft is not None:
+            return Dialect(draft)
+        uri = value["$schema"] if isinstance(value["$schema"], str) else ""
+        where = f"{document}/$schema"
+        if not uri:
+            raise SchemaError(where, "must be a URI")
+        made = self._resolver(uri) if self._resolver is not None else None
+        meta = None if made is None else read(made, where, self._work)
+        draft = draft_of(meta, default)
+        if not isinstance(meta, Mapping) or draft is None:
+            raise UnsupportedSchemaError(
+                where, f"{uri!r} is no known dialect; pass draft= one of {', '.join(DRAFTS)}"
+            )
+        listed = meta.get("$vocabulary")
+        if not isinstance(listed, Mapping):
+            return Dialect(draft)
+        found = set()
+        for name, needed in listed.items():
+            known = VOCABULARY.fullmatch(name)
+            if known is not None:
+                found.add(known[1])
+            elif needed:
+                raise UnsupportedSchemaError(where, f"the vocabulary {name!r} is required and not known")
+        return Dialect(draft, frozenset(found), "format-assertion" in found)
+
+    def _anchors(self, resource: Resource) -> dict[str, tuple[Any, str]]:
+        """The anchors of a resource; the resources inside of it become known."""
+        if resource.anchors is None:
+            resource.anchors = {}
+            for value, pointer in self._walk(resource):
+                old = resource.draft < 2019
+                identifier = value.get("$id", value.get("id") if resource.draft == 4 else None)
+                if old and isinstance(identifier, str) and identifier.startswith("#") and len(identifier) > 1:
+                    resource.anchors[identifier[1:]] = (value, pointer)
+                if (
+                    resource.draft == 2019
+                    and value is resource.root
+                    and value.get("$recursiveAnchor") is True
+                ):
+                    resource.dynamic.add(RECURSIVE)
+                    resource.anchors[RECURSIVE] = (value, pointer)
+                for keyword in () if old else ("$anchor", "$dynamicAnchor"):
+                    if isinstance(value.get(keyword), str):
+                        resource.anchors[value[keyword]] = (value, pointer)
+                        if keyword == "$dynamicAnchor":
+                            resource.dynamic.add(value[keyword])
+        return resource.anchors
+
+    def _walk(self, resource: Resource) -> Iterator[tuple[Any, str]]:
+        """The schemas of a resource, each object once: at one address of those that it is shared by."""
+        stack: list[tuple[Any, str]] = [(resource.root, resource.pointer)]
+        seen: set[int] = set()
+        while stack:
+            value, pointer = stack.pop()
+            if not isinstance(value, Mapping) or id(value) in seen:
+                continue
+            seen.add(id(value))
+            self._work.look()
+            if value is not resource.root:
+                place = _placed(value, pointer, resource)
+                if place.resource is not resource:
+                    known = self._resources.setdefault(place.resource.uri, place.resource)
+                    self._anchors(known)
+                    continue
+            yield value, pointer
+            if "$ref" in value and resource.draft < 2019:
+                continue
+            stack += [(value.get(keyword), f"{pointer}/{keyword}") for keyword in ONE]
+            for keyword in LISTS:
+                members = value.get(keyword)
+                if isinstance(members, list):
+                    stack += [(each, f"{pointer}/{keyword}/{k}") for k, each in enumerate(members)]
+            for keyword in TABLES:
+                table = value.get(keyword)
+                if isinstance(table, Mapping):
+                    stack += [(each, f"{pointer}/{keyword}/{escape(name)}") for name, each in table.items()]
+
+    def _descend(self, resource: Resource, fragment: str, where: str, reference: str) -> Place:
+        place = Place(resource.root, resource.pointer, resource)
+        value = resource.root
+        for token in fragment.split("/")[1:]:
+            name = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, MAPPINGS) and name in value:
+                value = value[name]
+            elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
+            else:
+                raise SchemaError(where, f"{reference!r} leads nowhere: there is no {name!r} on the way")
+            place = place.below(value, name)
+        if not isinstance(value, MAPPINGS) and not isinstance(value, bool):
+            raise SchemaError(where, f"{reference!r} leads to {json_type(value)}, which is no schema")
+        if self._check is not None:
+            self._check(value, place.draft, place.where(), False)
+        return place
+
+
+def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
+    """A schema document as Python values; numbers in text stay exact.
+
+    Raises SchemaError for text that is no JSON, or repeats a name in one object, of which only one value could count;
+    BudgetExceeded("positions") for objects that are shared so often that the text would have more values than that.
+    """
+    if isinstance(schema, str):
+        problem = ""
+        try:
+            return json.loads(
+                schema,
+                parse_float=Decimal,
+                parse_int=_integer,
+                parse_constant=_no_number,
+                object_pairs_hook=_members,
+            )
+        except RecursionError:
+            problem = "the schema is nested too deeply"
+        except (ValueError, ArithmeticError) as error:
+            problem = f"the schema is no JSON text: {error}"
+        raise SchemaError(where, problem)
+    if not isinstance(schema, Mapping | bool):
+        raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
+    parts = plain_parts(schema)
+    if (parts or text_parts(schema, work)) > work.budget.positions:
+        raise BudgetExceeded("positions", work.budget.positions, f"{where} (the values of its JSON text)")
+    if parts:
+        return schema
+    try:
+        with suppress(RecursionError):  # what is nested so deeply is refused where it is read
+            _ENCODER.encode(schema)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise SchemaError(where, f"no JSON value: {error}") from None
+    return schema
+
+
+def _number(value: Any) -> str:
+    """A Decimal is JSON; nothing else that ``json`` does not know is."""
+    if isinstance(value, Decimal):
+        return str(value)
+    raise SchemaError("#", f"{value!r} is no JSON value")
+
+
+_ENCODER = json.JSONEncoder(default=_number)
+
+
+def _integer(digits: str) -> int | Decimal:
+    """Python refuses to read very long integers, in time quadratic in their length."""
+    return int(digits) if len(digits) < _LONG_INTEGER else Decimal(digits)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        repeated = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"an object has the name {repeated!r} twice")
+    return made
+
+
+def json_type(value: Any) -> str:
+    """What JSON calls a value, with its article."""
+    if value is None:
+        return "null"
+    kinds = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
+    named = {**dict.fromkeys((int, float, Decimal), "a number"), **kinds}
+    return named.get(type(value), f"a Python {type(value).__name__}")
+
+
+def draft_of(value: Any, default: int) -> int | None:
+    """The draft that ``$schema`` names, ``default`` where it is not there; ``None`` if it is no draft's URI."""
+    named = value.get("$schema") if isinstance(value, Mapping) else None
+    if named is None:
+        return default
+    if not isinstance(named, str):
+        return None
+    for part, draft in DRAFTS.items():
+        if f"json-schema.org/{part}/" in named or f"json-schema.org/draft/{part}/" in named:
+            return draft
+    latest = named.startswith(("http://json-schema.org/schema", "https://json-schema.org/schema"))
+    return default if latest else None
+
+
+def _placed(value: Any, pointer: str, resource: Resource, *, root: bool = False) -> Place:
+    """The place of ``value``, in a resource of its own if it has an identifier."""
+    if isinstance(value, MAPPINGS):
+        keyword = "id" if resource.draft == 4 else "$id"
+        identifier = value.get(keyword)
+        if isinstance(identifier, str) and not (resource.draft < 2019 and "$ref" in value):
+            uri = urldefrag(urljoin(resource.uri, identifier))[0]
+            if root:
+                resource.uri = uri
+            elif uri and uri != resource.uri:
+                draft = draft_of(value, resource.draft)
+                if draft is None:
+                    raise UnsupportedSchemaError(
+                        f"{resource.document}{pointer}/$schema",
+                        "a sub-schema's dialect must be one of the drafts",
+                    )
+                inner = Resource(
+                    uri, value, pointer, draft, resource.document, replace(resource.dialect, draft=draft)
+                )
+                return Place(value, pointer, inner)
+    return Place(value, pointer, resource)
