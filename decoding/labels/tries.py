@@ -52,7 +52,7 @@ def label_trie(
     if tokenization == "canonical":
         tree, ends = TokenTree.of_sequences(canonical_tokens(text, vocabulary, encode) for text in texts)
         return LabelTrie(tree, ends, list(range(len(texts))), len(texts))
-    native = compile(language, vocabulary, budget)._native
+    native = compile(language, vocabulary, budget).native
     tree = TokenTree()
     ends, of = [], []
     pending = [(-1, int(native.start))]

@@ -229,7 +229,7 @@ class ConstraintRows(PackedRows):
         """What is kept; None of canonical tokens, and where there are more stacks than the budget has room for."""
         if not isinstance(automaton, TokenAutomaton):
             return None
-        if automaton._native.has_marks or not automaton.is_pushdown:
+        if automaton.native.has_marks or not automaton.is_pushdown:
             return automaton.nearer_mask(matcher) if isinstance(matcher, Matcher) else None
         reach, at, followed = self._places[row] or (reach_of(automaton, exact=False), START, 0)
         tokens = matcher.tokens
