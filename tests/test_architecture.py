@@ -47,6 +47,7 @@ ROOMS = [
     "decoding/labels",
     "decoding/particles",
     "tokenizers/adapters",
+    "decoding/engines",
     "decoding/generation",
 ]
 # Edges that still point upwards, each with what will cut it. The list only shrinks.

@@ -31,11 +31,12 @@ KEPT = 64
 class Generator:
     """Generates text under constraints and reads it back.
 
-    ``model``, ``tokenizer``: a causal model of transformers and its tokenizer. ``vocabulary``: where the tokens' bytes
-    are known better than from the tokenizer. A target, the second argument of every call, is a type (a pydantic model,
-    a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a function, ``re.compile(...)``, the dict of a
-    JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...) or an automaton compiled for the vocabulary;
-    ``targets`` says what is written and what comes back. Text as a target is refused, as it could mean several things.
+    ``model``, ``tokenizer``: a causal model of transformers and its tokenizer, or a text-generation pipeline alone.
+    ``vocabulary``: where the tokens' bytes are known better than from the tokenizer. A target, the second argument of
+    every call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a
+    function, ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...)
+    or an automaton compiled for the vocabulary; ``targets`` says what is written and what comes back. Text as a target
+    is refused, as it could mean several things.
 
     ``max_new_tokens``: the text is complete after at most so many tokens. ``options`` go to ``model.generate``
     (``do_sample``, ``temperature``, ``num_beams``, ...).

@@ -37,12 +37,16 @@ class Host(Protocol):
 
 
 def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host:
-    """The host of a model. ModelError for what is none."""
+    """The host of a model, or of a pipeline of one. ModelError for what is none."""
+    if tokenizer is None and hasattr(model, "model") and hasattr(model, "tokenizer"):
+        model, tokenizer = model.model, model.tokenizer
     if hasattr(model, "generate") and hasattr(model, "config"):
         from tokenfst.decoding.generation.transformers_host import TransformersHost
 
         return TransformersHost(model, tokenizer, vocabulary)
-    raise ModelError(f"Generator: model must be a causal model of transformers, not {shown(model)}")
+    raise ModelError(
+        f"Generator: model must be a causal model of transformers, or a pipeline of one, not {shown(model)}"
+    )
 
 
 def is_chat(prompt: object) -> bool:
