@@ -167,12 +167,14 @@ class Algebra:
         return numbers
 
     def check_complement(self, shape: Shape, where: str) -> None:
-        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings."""
+        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings, or all
+        names of members."""
         if not shape.exact:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
             )
-        partial = schema_strings.partial_reason(shape.strings)
+        names = (demand.names for cell in shape.objects for demand in cell.demands)
+        partial = schema_strings.partial_reason((*shape.strings, *names))
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
