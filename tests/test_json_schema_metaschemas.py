@@ -1,4 +1,4 @@
-"""The drafts' meta-schemas are built in: schemas refer to them without a resolver, and they judge as ``jsonschema`` does."""
+"""The meta-schemas of the drafts are built in: no resolver is needed, and they judge as ``jsonschema`` does."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ that has an identifier; references are resolved against that (draft 2020-12, cor
 within its resource by JSON pointer is followed directly; only anchors and URIs need an index, which is made when the
 first of them is met, by one walk over all places where a schema can stand.
 
-Nothing is ever fetched: a URI that is in none of the known documents is a draft's meta-schema (``metaschemas``), or goes
+Nothing is ever fetched: a URI in none of the known documents is a draft's meta-schema (``metaschemas``), or goes
 to the caller's ``resolver``.
 """
 
