@@ -10,8 +10,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from test_json_schema_differential import walk
 
+from tests.automata.json_schema.test_json_schema_differential import walk
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.automata.json_schema.sets import shape
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError

@@ -21,7 +21,7 @@ VALIDATORS = {
     "https://json-schema.org/draft/2019-09/schema": jsonschema.Draft201909Validator,
     "https://json-schema.org/draft/2020-12/schema": jsonschema.Draft202012Validator,
 }
-CORPUS = Path(__file__).parent / "corpus" / "json_schema.toml"
+CORPUS = Path(__file__).parents[3] / "corpus" / "json_schema.toml"
 
 
 def schemas() -> Iterator[Any]:
