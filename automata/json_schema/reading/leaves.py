@@ -147,9 +147,6 @@ class Leaves:
 
     def _names(self, place: Place, schema: Any, meaning: Meaning) -> list[Named]:
         shape = meaning.shape(meaning.formula(place.below(schema, "propertyNames")))
-        partial = schema_strings.partial_reason(shape.strings)
-        if partial:
-            raise UnsupportedSchemaError(place.where("propertyNames"), f"its format leaves out {partial}")
         if not shape.exact:
             raise UnsupportedSchemaError(place.where("propertyNames"), "what it says of names was relaxed")
         return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings, meaning.formulas.work)]
