@@ -107,6 +107,8 @@ def layout(
 def _separators(given: tuple[str, str]) -> list[Expr]:
     """The two signs with the white space that is given around them."""
     for text, sign in zip(given, (",", ":"), strict=True):
+        if len(text) > MOST_INDENT:
+            raise ConstraintError(f"a separator of {len(text):,} characters: {MOST_INDENT} are the most")
         if text.strip(" \t\n\r") != sign:
             raise ConstraintError(
                 f"separators={given!r}: {text!r} must be {sign!r} and JSON white space around it"

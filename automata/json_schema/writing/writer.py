@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tokenfst.automata.expressions.exclusion_marks import opened
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     Expr,
+    Op,
     call,
     concat,
     literal,
@@ -142,8 +144,7 @@ class Writer:
         key = name, id(formula)
         found = self._level.members.get(key)
         if found is None:
-            found = concat(spelled(name, self.spelling), self.layout.colon, self.value(formula))
-            self._level.members[key] = found
+            found = self._level.members[key] = concat(_named(self.layout, name), self.value(formula))
         return found
 
     def later(self, member: Expr, needed: bool) -> Expr:
@@ -270,6 +271,16 @@ class Writer:
             self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
             kind = Items(self, Array()) if isinstance(cell, Array) else Members(self, Object())
             return kind.texts()
+
+
+@lru_cache(maxsize=4096)
+def _named(layout: Layout, name: str) -> Expr:
+    """A name with its colon: one word, as far as both have one spelling."""
+    text, colon = spelled(name, layout.spelling), layout.colon
+    first, *rest = colon.args if colon.op is Op.CONCAT else (colon,)
+    if isinstance(text.value, bytes) and isinstance(first.value, bytes):
+        return concat(literal(text.value + first.value), *rest)
+    return concat(text, colon)
 
 
 def _place(formula: Formula) -> str:

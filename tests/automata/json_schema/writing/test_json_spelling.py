@@ -360,6 +360,7 @@ def test_white_space_around_the_value() -> None:
         ({"surrounding": "any"}, "neither 'none' nor 'flexible'"),
         ({"separators": (";", ":")}, "';' must be ','"),
         ({"separators": (",", ":\u00a0")}, "must be ':' and JSON white space"),
+        ({"separators": ("," + " " * 64, ":")}, "a separator of 65 characters: 64 are the most"),
         ({"indent": -1}, "indent=-1 must be from 0 to 64"),
         ({"indent": 65}, "indent=65 must be from 0 to 64"),
         ({"indent": 2, "whitespace": "compact"}, "whitespace='compact' and indent both say"),
