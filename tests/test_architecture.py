@@ -60,7 +60,10 @@ BORROWED = {
     ("decoding/device/generate.py", "_prefill"): "transformers' own loop, step by step",
     ("decoding/device/generate.py", "_update_model_kwargs_for_generation"): "transformers' own loop",
     ("decoding/device/generate.py", "_valid_auto_compile_criteria"): "transformers' own loop",
-    ("decoding/engines/continuous_batching.py", "_true_initial_tokens"): "what was generated before is nowhere else",
+    (
+        "decoding/engines/continuous_batching.py",
+        "_true_initial_tokens",
+    ): "what was generated before is nowhere else",
     ("decoding/models/language_model.py", "_attn_implementation"): "transformers says it nowhere else",
     ("decoding/search/generate_calls.py", "_assisted_decoding"): "a frame is known by its code",
     ("src/tokenfst/locks.py", "_at_fork_reinit"): "as threading's own locks do after a fork",
