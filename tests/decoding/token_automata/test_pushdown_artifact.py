@@ -119,9 +119,11 @@ def test_where_frames_stay_apart_for_a_while(name: str, tmp_path: Path) -> None:
         choices = allowed(first, vocabulary)
         assert choices == allowed(second, vocabulary) and first.is_accepting() == second.is_accepting()
         texts += 1
-        for token in choices:
-            if token < len(tokens) - 1 and length + len(tokens[token]) <= 11:
-                pending.append(((*path, token), length + len(tokens[token])))
+        pending += [
+            ((*path, token), length + len(tokens[token]))
+            for token in choices
+            if token < len(tokens) - 1 and length + len(tokens[token]) <= 11
+        ]
     assert texts > 100
 
 
