@@ -188,8 +188,10 @@ class Algebra:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
             )
-        names = (demand.names for cell in shape.objects for demand in cell.demands)
-        partial = schema_strings.partial_reason((*shape.strings, *names))
+        names = tuple(demand.names for cell in shape.objects for demand in cell.demands)
+        partial = schema_strings.partial_reason(shape.strings) or schema_strings.partial_reason(
+            names, known=True
+        )
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
@@ -210,7 +212,7 @@ class Algebra:
             not shape.true,
             not shape.false,
             numbers,
-            schema_strings.invert(shape.strings, self.formulas.work),
+            schema_strings.invert(shape.strings, self.formulas.work, surely=True),
             arrays,
             objects,
             whole=None if shape.whole is None else _whole(numbers, ~shape.whole),

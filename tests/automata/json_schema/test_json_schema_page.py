@@ -119,9 +119,15 @@ CASES: dict[str, list[Case]] = {
         ),
         Case("`idn-hostname`", {"type": "string", "format": "idn-hostname"}, '"a"', '"a b"'),
         Case(
-            "the complement of a format that leaves words out",
+            "the complement of `hostname`, without A-labels",
             {"type": "string", "not": {"format": "hostname"}},
             '"a b"',
+            '"a"',
+        ),
+        Case(
+            "the complement of `regex`, which leaves words out",
+            {"type": "string", "not": {"format": "regex"}},
+            '"(a"',
             '"a"',
         ),
     ],
