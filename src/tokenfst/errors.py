@@ -168,6 +168,11 @@ class UnsupportedSchemaError(SchemaError):
     """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
 
 
+class ProviderSchemaError(SchemaError):
+    """The schema is valid, but the structured outputs of a provider do not take what it says at ``pointer``
+    (``json_schema(..., strict=...)``)."""
+
+
 class AnnotationError(ConstraintError):
     """A Python class, function or annotation stands for no text, or for none that is known here.
 

@@ -92,6 +92,13 @@ def test_draw_and_lint(folder: Path) -> None:
         assert tokenfst("lint", "--json-schema", name, "--json").json["clean"]
 
 
+def test_lint_says_what_a_provider_does_not_take(folder: Path) -> None:
+    done = tokenfst("lint", "--json-schema", "open.json", "--strict", "openai", "--json")
+    assert done.code == 1 and {each["kind"] for each in done.json["findings"]} == {"strict"}
+    assert all(each["rule"].startswith("#") for each in done.json["findings"])
+    assert tokenfst("lint", "--grammar", "json", "--strict", "openai").code == 2
+
+
 # --- options ------------------------------------------------------------------------------------------
 
 
