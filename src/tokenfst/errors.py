@@ -105,6 +105,10 @@ class PatternSyntaxError(PatternError):
     """The pattern is not well formed."""
 
 
+class PatternWarning(UserWarning):
+    """A pattern is not quite what its notation allows, but can mean one thing only, and is read so."""
+
+
 class UnknownSymbolError(ConstraintError):
     """Something names a symbol that is not one of those given.
 
