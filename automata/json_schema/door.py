@@ -26,11 +26,12 @@ from tokenfst.automata.expressions.expression import EMPTY, Expr
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.contradiction import contradiction
+from tokenfst.automata.json_schema.providers import Provider, provider_findings
 from tokenfst.automata.json_schema.python_types import read_type
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
-from tokenfst.automata.json_schema.reading.source import Resolver, Source
+from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.program import schema_program
@@ -42,6 +43,7 @@ from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
+    ProviderSchemaError,
     SchemaError,
     UnsupportedSchemaError,
 )
@@ -115,7 +117,9 @@ class SchemaGrammar(Grammar):
         """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
-@checked_but("property_order", "additional_properties", "repeated_names", "formats", "on_unsupported")
+@checked_but(
+    "property_order", "additional_properties", "repeated_names", "formats", "on_unsupported", "strict"
+)
 def json_schema(
     schema: Any,
     *,
@@ -126,6 +130,7 @@ def json_schema(
     repeated_names: Literal["forbid", "allow"] = "forbid",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
+    strict: Provider | None = None,
     resolver: Resolver | None = None,
     source: str = "",
     budget: Budget | None = None,
@@ -143,12 +148,14 @@ def json_schema(
     name comes twice. ``formats``: whether ``format``
     constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
-    be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
+    be refused, and lists it as ``relaxed`` of the result. ``strict``: a provider whose structured outputs are to take
+    the schema, too (``provider_findings``). ``source``: what the constraint is called in messages.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
-    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
-    ``pointers`` of keywords that contradict each other; BudgetExceeded. Linear in the schema, apart from combinations
-    of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases multiply.
+    no exact automaton, ProviderSchemaError for what the provider does not take, all with the keyword's ``pointer``;
+    EmptyLanguageError if no value is allowed, with the ``pointers`` of keywords that contradict each other;
+    BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
+    ``not``, whose cases multiply.
     """
     if additional_properties not in ("schema", "forbid"):
         raise ConstraintError(
@@ -170,6 +177,9 @@ def json_schema(
         if typed.refused and not relax:
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
+    if strict is not None:
+        for finding in provider_findings(read(schema, "#"), strict):
+            raise ProviderSchemaError(finding.pointer, finding.message)
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver, work, Forms(work).check)

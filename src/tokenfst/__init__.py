@@ -84,7 +84,13 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-    from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+    from tokenfst.errors import (
+        EmptyLanguageError,
+        ProviderSchemaError,
+        SchemaError,
+        TokenfstError,
+        UnsupportedSchemaError,
+    )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
     from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -110,6 +116,7 @@ __all__ = [
     "Language",
     "Matcher",
     "PromptLookup",
+    "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
     "SymbolAutomaton",
@@ -195,6 +202,7 @@ _PLACES = {
     "Language": "automata.languages.language",
     "Matcher": "_native",
     "PromptLookup": "decoding.search.drafts",
+    "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
     "SymbolAutomaton": "automata.symbols.automaton",

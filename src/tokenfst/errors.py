@@ -105,6 +105,10 @@ class PatternSyntaxError(PatternError):
     """The pattern is not well formed."""
 
 
+class PatternWarning(UserWarning):
+    """A pattern is not quite what its notation allows, but can mean one thing only, and is read so."""
+
+
 class UnknownSymbolError(ConstraintError):
     """Something names a symbol that is not one of those given.
 
@@ -166,6 +170,11 @@ class SchemaError(ConstraintError):
 
 class UnsupportedSchemaError(SchemaError):
     """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
+
+
+class ProviderSchemaError(SchemaError):
+    """The schema is valid, but the structured outputs of a provider do not take what it says at ``pointer``
+    (``json_schema(..., strict=...)``)."""
 
 
 class AnnotationError(ConstraintError):
