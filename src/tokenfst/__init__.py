@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device.graphs import GraphedStep
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
     from tokenfst.decoding.labels.lists import label_lists, multi_label
     from tokenfst.decoding.labels.scoring import classify, label_probabilities
@@ -101,6 +102,7 @@ __all__ = [
     "DeviceGenerate",
     "DeviceMatchers",
     "EmptyLanguageError",
+    "Generator",
     "Grammar",
     "GraphedStep",
     "Hmm",
@@ -185,6 +187,7 @@ _PLACES = {
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "EmptyLanguageError": "errors",
+    "Generator": "decoding.generation.generator",
     "Grammar": "automata.grammars.grammar",
     "GraphedStep": "decoding.device.graphs",
     "Hmm": "decoding.particles.hmm",

@@ -44,6 +44,8 @@ ROOMS = [
     "decoding/labels",
     "decoding/particles",
     "tokenizers/adapters",
+    "decoding/engines",
+    "decoding/generation",
 ]
 NATIVE_ROOMS = [
     "calls",
