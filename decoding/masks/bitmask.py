@@ -308,6 +308,7 @@ def _wrong_shape(what: str, last: str, shape: Sequence[int]) -> MaskBufferError:
 
 
 def checked_vocab_size(vocab_size: int | None, width: int) -> int:
+    """How many tokens of a row are masked: ``vocab_size``, or all."""
     if vocab_size is None:
         return width
     if type(vocab_size) is not int:

@@ -130,6 +130,20 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
             path, f"it says version {metadata['version']}, and its tensors are those of version {found}"
         )
     _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in expected)])
+    _check_metadata(path, metadata)
+    sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
+    place = 0
+    for tensor in expected:
+        place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
+    if place != data_size:
+        raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
+    for key in ("start", "inner_start"):
+        if int(metadata[key]) >= sizes["states"]:
+            raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
+
+
+def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
+    """Check the values of the metadata, each by itself."""
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise corrupt(path, f"the metadata {key!r} is not a string but {shown(value)}")
@@ -146,16 +160,6 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
             metadata.get(key, "").encode("utf-8")
         except UnicodeEncodeError as error:
             raise corrupt(path, f"its {key} holds half a character at {error.start}") from None
-
-    sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
-    place = 0
-    for tensor in expected:
-        place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
-    if place != data_size:
-        raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
-    for key in ("start", "inner_start"):
-        if int(metadata[key]) >= sizes["states"]:
-            raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
 
 
 def _check_tensor(

@@ -243,7 +243,7 @@ def test_one_lazy_automaton_under_many_threads(tekken: Vocabulary) -> None:
 
 
 def test_draft_trees() -> None:
-    #        0 (root)
+    #        0: the root
     #       /        \
     #   1: a          4: c
     #    |  \
