@@ -55,13 +55,20 @@ class SymbolTables(Protocol):
     state 0 is DEAD."""
 
     @property
-    def symbols(self) -> Sequence[str]: ...
+    def symbols(self) -> Sequence[str]:
+        """The names, in the order of the columns."""
+
     @property
-    def table(self) -> npt.NDArray[Any]: ...
+    def table(self) -> npt.NDArray[Any]:
+        """Where each symbol leads from each state."""
+
     @property
-    def accepting(self) -> npt.NDArray[np.bool_]: ...
+    def accepting(self) -> npt.NDArray[np.bool_]:
+        """Which states accept."""
+
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """The first state."""
 
 
 class Concepts:

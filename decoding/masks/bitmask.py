@@ -168,7 +168,8 @@ def _apply(
 class MaskSource(Protocol):
     """A matcher that is written in Python."""
 
-    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool: ...
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the tokens that may come next into a row; whether any is forbidden."""
 
 
 def fill_bitmasks(
