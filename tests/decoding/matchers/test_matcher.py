@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.token_worlds import allowed
 from tokenfst import (
     Matcher,
     TokenAutomaton,
