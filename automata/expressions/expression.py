@@ -100,6 +100,7 @@ class Dfa:
 
     @property
     def num_states(self) -> int:
+        """How many states there are."""
         return int(self.table.shape[0])
 
     def native_tables(self) -> NativeMachine:

@@ -157,18 +157,11 @@ def json_schema(
     BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
     ``not``, whose cases multiply.
     """
-    if additional_properties not in ("schema", "forbid"):
-        raise ConstraintError(
-            f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
-        )
-    if repeated_names not in ("forbid", "allow"):
-        raise ConstraintError(f"repeated_names={repeated_names!r} is neither 'forbid' nor 'allow'")
-    if formats not in ("assert", "annotate"):
-        raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
-    if property_order not in ("schema", "any"):
-        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
-    if on_unsupported not in ("raise", "relax"):
-        raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
+    _check_choice("additional_properties", additional_properties, "schema", "forbid")
+    _check_choice("repeated_names", repeated_names, "forbid", "allow")
+    _check_choice("formats", formats, "assert", "annotate")
+    _check_choice("property_order", property_order, "schema", "any")
+    _check_choice("on_unsupported", on_unsupported, "raise", "relax")
     relax, typed = on_unsupported == "relax", None
     if schema is None:
         raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
@@ -217,6 +210,12 @@ def json_schema(
     if _is_empty(made):
         raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
+
+
+def _check_choice(name: str, value: object, one: str, other: str) -> None:
+    """Whether an option has one of its two values."""
+    if value not in (one, other):
+        raise ConstraintError(f"{name}={value!r} is neither {one!r} nor {other!r}")
 
 
 @checked_but("max_depth")

@@ -126,7 +126,7 @@ class Language:
         """The union of any number of languages; of none, the empty language."""
         parts = list(languages)
         source = _shorten(" | ".join(f"({part.source})" for part in parts), _SOURCE_LENGTH)
-        budget = widest(*(part._budget for part in parts))
+        budget = widest(*(part._budget for part in parts))  # noqa: SLF001  # another of this class
         return cls(expression.union(*(part.expr for part in parts)), source or "empty()", budget)
 
     @classmethod

@@ -52,6 +52,7 @@ class SparseDfa(Dfa):
 
     @property
     def num_states(self) -> int:
+        """How many states there are."""
         return len(self.accepting)
 
     @property
@@ -70,6 +71,7 @@ class SparseDfa(Dfa):
         return dense
 
     def native_tables(self) -> NativeMachine:
+        """What the native core takes: the edges of each state."""
         return self.classes, self.edges, self.accepting, self.start, self.offsets
 
 

@@ -156,6 +156,7 @@ class TextResult:
     rules: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
+        """The answer for ``--json``."""
         answer: dict[str, Any] = json_bytes(self.text) | {"accepted": self.accepted}
         if self.expected is not None:
             answer |= {
@@ -170,6 +171,7 @@ class TextResult:
         return answer
 
     def show(self) -> None:
+        """Print the answer for people."""
         if self.expected is None:
             say(f"yes  {quoted(self.text, _SHOWN_TEXT)}", "green")
             return
@@ -238,6 +240,7 @@ class TokenResult:
     shown: int
 
     def as_json(self) -> dict[str, Any]:
+        """The answer for ``--json``."""
         answer: dict[str, Any] = {
             "tokens": self.ids,
             **json_bytes(self.vocabulary.shown(self.ids)),
@@ -258,6 +261,7 @@ class TokenResult:
         return answer
 
     def show(self) -> None:
+        """Print the answer for people."""
         text = quoted(self.vocabulary.shown(self.ids), _SHOWN_TEXT)
         if self.accepted:
             say(f"yes  {counted(len(self.ids), 'token')}: {text}", "green")

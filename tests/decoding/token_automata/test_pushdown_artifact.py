@@ -12,7 +12,7 @@ import pytest
 from reference.random_grammars_wide import GrammarGenerator
 from tokenfst import Budget, Grammar, TokenAutomaton, Vocabulary, bundled_grammar, compile, gbnf
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.artifact_format import STACK_TENSORS
+from tokenfst.decoding.token_automata.tensors import STACK_TENSORS
 from tokenfst.errors import (
     ArtifactCorruptError,
     BudgetExceeded,
