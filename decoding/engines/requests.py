@@ -22,9 +22,10 @@ from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, TokenBudgetError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
