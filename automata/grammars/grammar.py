@@ -18,6 +18,7 @@ import os
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Self
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, checked_but
@@ -28,6 +29,7 @@ from tokenfst.automata.grammars.network import draw_rules
 from tokenfst.automata.languages.drawing import Drawing
 from tokenfst.automata.languages.engine import run_program
 from tokenfst.automata.languages.language import Language, encode, widest
+from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.languages.readable import shorten
 from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.rules.inlining import rebuild
@@ -73,7 +75,7 @@ class Grammar:
         """
         self._rules = Rules.of(rules)
         self._start, self._source, self._text = start, source or f"Grammar(start={start!r})", text
-        self._positions = MappingProxyType(dict(positions or {}))
+        self._positions = dict(positions or {})
         self._budget = budget
         self._usable: Rules | None = None
         self._automaton: _native.ByteAutomaton | None = None
@@ -114,7 +116,7 @@ class Grammar:
     @property
     def positions(self) -> Mapping[str, int]:
         """Where in ``text`` each rule is defined (an index of characters), or imported."""
-        return self._positions
+        return MappingProxyType(self._positions)
 
     @property
     def budget(self) -> Budget:
@@ -137,6 +139,15 @@ class Grammar:
             positions=self._positions,
             budget=budget,
         )
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return state_without(self, "_automaton", "_usable")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def __repr__(self) -> str:
         return f"<Grammar {self._source}: {len(self._rules)} rules>"

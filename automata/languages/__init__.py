@@ -4,5 +4,5 @@ A ``Language`` holds an expression. Questions about it are answered by determini
 "no" carries a word that shows it. Budgets bound every question.
 
 Read in this order: ``language``, ``engine`` (its automaton in the native core), ``emptiness``, ``answer``,
-``sampling``, ``reversal``; then how languages are shown: ``readable``, ``drawing``.
+``sampling``, ``reversal``, ``pickled``; then how languages are shown: ``readable``, ``drawing``.
 """

@@ -23,7 +23,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.languages import drawing, reversal, sampling
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
+from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
@@ -214,8 +215,14 @@ class Language:
     def __repr__(self) -> str:
         return f"<Language {self._source or 'of an expression'}>"
 
-    def __reduce__(self) -> tuple[type[Language], tuple[Expr, str, Budget | None]]:
-        return Language, (self._expr, self._source, self._budget)
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return state_without(self, "_automaton", "_dfa")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     # --- algebra --------------------------------------------------------------------------------------
 

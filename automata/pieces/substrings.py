@@ -50,6 +50,9 @@ class SparseDfa(Dfa):
         for name, value in {**values, "start": 1, "_dense": None}.items():
             object.__setattr__(self, name, value)
 
+    def __reduce__(self) -> tuple[type[SparseDfa], tuple[object, ...]]:
+        return SparseDfa, (self.classes, self.edges, self.accepting, self.offsets)
+
     @property
     def num_states(self) -> int:
         """How many states there are."""

@@ -55,6 +55,9 @@ class Rules(dict[str, Expr]):
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
 
+    def __reduce__(self) -> tuple[type[Rules], tuple[dict[str, Expr]]]:
+        return Rules, (dict(self),)  # what is kept goes by the identity of nodes
+
     @classmethod
     def of(cls, bodies: Mapping[str, Expr]) -> Rules:
         """``bodies`` themselves if they are such rules, else a copy that is."""

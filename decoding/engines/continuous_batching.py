@@ -189,7 +189,7 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
                 matchers.append(request.follow(_generated(future.state)))
                 rows.append(len(matchers))
         used = self._host[1 : 1 + len(matchers)]
-        fill_bitmasks(matchers, used)  # type: ignore[arg-type]  # canonical ones are served, too
+        fill_bitmasks(matchers, used)
         for row, matcher in enumerate(matchers):
             if matcher.max_tokens_left == 0:
                 used[row] = self._only_end

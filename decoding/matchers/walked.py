@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.arguments import refuse, whole
+from tokenfst.decoding.token_automata.pickled import restored
 from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -69,6 +70,15 @@ class NodeMatcher(Generic[N]):
         self._terminated = False
         self._limit: int | None = None
         self.max_tokens_left = max_tokens
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.automaton, self.tokens, self.max_tokens_left)
+
+    def __copy__(self) -> Self:
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.fork()
 
     @property
     def tokens(self) -> list[int]:
@@ -289,3 +299,9 @@ def _rows(bitmask: Any) -> npt.NDArray[Any]:
             f"the bitmask must be a numpy array or a torch tensor on the CPU, not {type(bitmask).__name__}"
         )
     return np.atleast_2d(np.asarray(bitmask))
+
+
+def _restored(
+    kind: type[NodeMatcher[N]], automaton: Walk[N], tokens: Sequence[int], left: int | None
+) -> NodeMatcher[N]:
+    return restored(kind(automaton), tokens, left)

@@ -140,6 +140,7 @@ is the last one accepted. Rows behind a token that is not allowed are all zero. 
             if (self.memory() > kMuch) call.emplace();
             return self.fork();
           }, "An independent copy. Copies the history (12 bytes a token) and the stacks.")
+      .def_prop_ro("automaton", &Matcher::automaton, "What is walked, as the core holds it.")
       .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Back to the beginning of the text.")
       .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
       .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")

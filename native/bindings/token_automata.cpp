@@ -46,7 +46,7 @@ void bind_token_automata(nb::module_& m) {
         return self.trie().num_nodes();
       });
 
-  nb::class_<TokenAutomaton>(m, "TokenAutomaton", "A vocabulary composed with a byte automaton, determinized on demand.")
+  nb::class_<TokenAutomaton>(m, "TokenAutomaton", nb::dynamic_attr(), "A vocabulary composed with a byte automaton, determinized on demand.")
       .def_static(
           "compose",
           [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
