@@ -14,6 +14,7 @@
 
 #include "bindings/artifact.hpp"
 #include "python/bitmask_buffer.hpp"
+#include "bindings/byte_walk.hpp"
 #include "byte_automata/searches.hpp"
 #include "bindings/configurations.hpp"
 #include "bindings/device.hpp"
@@ -458,6 +459,7 @@ NB_MODULE(_native, m) {
     }
   });
   bind_automata(m);
+  bind_byte_walk(m);
   bind_configurations(m);
   bind_matcher(m);
   bind_logits(m);

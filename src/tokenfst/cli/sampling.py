@@ -67,7 +67,7 @@ def sample_command(
         automaton = given.token_automaton(table, budget, tokenizing)
     for _ in range(number):
         if automaton is None:
-            word, extra = given.language.sample(rng, max_length), {}
+            word, extra = given.value.sample(rng, max_length), {}
         else:
             ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_tokens is None else max_tokens)
             word, extra = automaton.vocabulary.shown(ids), {"tokens": ids}
