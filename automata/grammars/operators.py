@@ -109,7 +109,7 @@ class Operators(Constraint):
                 'repeated_names="allow" or additional_properties="forbid"'
             )
         source = f"({shorten(self._source, _SOURCE_LENGTH)}) & ({shorten(other.source, _SOURCE_LENGTH)})"
-        budget = widest(self._budget, other._budget)
+        budget = widest(self._budget, other.given_budget)
         bounded = other if budget in (None, other.budget) else other.with_budget(budget)
         made = intersect(self._productive(), self._start, bounded.determinize(), budget or Budget())
         positions = {

@@ -68,6 +68,11 @@ class Constraint(ABC):
         """The bounds of every question; what is made from this constraint inherits them."""
         return self._budget or Budget()
 
+    @property
+    def given_budget(self) -> Budget | None:
+        """The budget that was given; ``None``: none was, and ``budget`` is the default."""
+        return self._budget
+
     @abstractmethod
     def with_budget(self, budget: Budget) -> Constraint:
         """The same texts, with other bounds of questions. What is combined of several takes the wider bounds."""

@@ -201,26 +201,27 @@ class Walk:
         return sorted((byte, target) for target, bytes_ in self.arcs(at) for byte in bytes_)
 
     def completion(self, at: int) -> bytes:
-        """A shortest way to acceptance: best first, by the least that is missing."""
-        came: dict[int, tuple[int, int]] = {}
+        """The shortest way to acceptance, of several the least in byte order."""
+        way = bytearray()
+        for left in range(self._distance(at) - 1, -1, -1):
+            byte, at = next(step for step in self._steps(at) if self.completes(step[1], left))
+            way.append(byte)
+        return bytes(way)
+
+    def _distance(self, at: int) -> int:
+        """The bytes of a shortest way to acceptance: best first, by the least that is missing."""
         seen = {at: 0}
         queue: list[tuple[int, int, int]] = [(self.least(at), 0, at)]
         while True:
             _, length, here = heapq.heappop(queue)
             if self.accepting(here):
-                break
+                return length
             if length > seen[here]:
                 continue
-            for target, bytes_ in self.arcs(here):
+            for target, _ in self.arcs(here):
                 if length + 1 < seen.get(target, length + 2):
                     seen[target] = length + 1
-                    came[target] = here, bytes_[0]
                     heapq.heappush(queue, (length + 1 + self.least(target), length + 1, target))
-        way = bytearray()
-        while here != at:
-            here, byte = came[here]
-            way.append(byte)
-        return bytes(reversed(way))
 
     def is_finite(self) -> bool:
         """Whether there are finitely many texts: no way leads round in a circle. Makes all configurations, so it
