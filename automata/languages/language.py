@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
@@ -196,6 +196,8 @@ class Language(Constraint):
     def __and__(self, other: Constraint) -> Constraint: ...
     def __and__(self, other: Constraint) -> Constraint:
         """Words in both languages."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("&", other, expression.intersect)
 
     @overload
@@ -204,6 +206,8 @@ class Language(Constraint):
     def __or__(self, other: Constraint) -> Constraint: ...
     def __or__(self, other: Constraint) -> Constraint:
         """Words in at least one of the languages."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("|", other, expression.union)
 
     @overload
@@ -212,6 +216,8 @@ class Language(Constraint):
     def __sub__(self, other: Constraint) -> Constraint: ...
     def __sub__(self, other: Constraint) -> Constraint:
         """Words in this language and not in the other."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("-", other, _difference)
 
     @overload
@@ -220,6 +226,8 @@ class Language(Constraint):
     def __add__(self, other: Constraint) -> Constraint: ...
     def __add__(self, other: Constraint) -> Constraint:
         """Concatenation: a word of this language, then a word of the other."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("+", other, expression.concat)
 
     def __invert__(self) -> Language:
@@ -337,10 +345,7 @@ class Language(Constraint):
     def _tables(self, part: Expr) -> Dfa:
         return make_tables(make_automaton(part, self.budget))
 
-    def _combined(self, sign: str, other: Constraint, operation: Callable[[Expr, Expr], Expr]) -> Any:
-        """``NotImplemented`` where the other operand is no language: then it is asked."""
-        if not isinstance(other, Language):
-            return NotImplemented
+    def _combined(self, sign: str, other: Language, operation: Callable[[Expr, Expr], Expr]) -> Language:
         half = (_SOURCE_LENGTH - 7) // 2
         source = f"({_shorten(self._source, half)}) {sign} ({_shorten(other._source, half)})"
         return Language(operation(self._expr, other._expr), source, widest(self._budget, other._budget))

@@ -26,7 +26,8 @@ def list_command(
 ) -> int:
     """List the texts that satisfy a constraint, shorter ones first, one a line.
 
-    Those of one length are in byte order. Line breaks, control characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly. Exit
+    Those of one length are in byte order. Line breaks, control characters and bytes that are no UTF-8 are shown as
+    escapes; --json has them exactly. Exit
     code 1: there is none.
     """
     budget = budgeting.read()
