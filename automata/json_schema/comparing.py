@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urldefrag, urljoin
 
@@ -35,7 +35,9 @@ LEFT, RIGHT = "urn:left", "urn:right"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A schema, and how it is read. ``place``: the JSON pointer of the part that is meant."""
+    """A schema, and how it is read. ``place``: the JSON pointer of the part that is meant. ``closed``: it was made with
+    ``additional_properties="forbid"``. ``made_of``: of a difference, the schemas that it is made of, which its resolver
+    gives; ``depth``: of how many differences."""
 
     schema: Any
     draft: str | None = None
@@ -44,6 +46,13 @@ class Document:
     budget: Budget | None = None
     closed: bool = False
     place: str = ""
+    made_of: tuple[Any, ...] = ()
+    depth: int = 0
+
+    @property
+    def schemas(self) -> tuple[Any, ...]:
+        """All schemas that names are given in."""
+        return self.made_of or (self.schema,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +115,13 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
             'additional_properties="forbid" changes what a schema says: compare schemas that say additionalProperties '
             "themselves"
         )
-    _check_names(left.schema, right.schema)
+    _check_names([*left.schemas, *right.schemas])
+    depth = max(left.depth, right.depth)
+    names = [each + str(depth) if depth else each for each in (LEFT, RIGHT)]
 
     def resolve(uri: str) -> Any:
-        if uri in (LEFT, RIGHT):
-            return left.schema if uri == LEFT else right.schema
+        if uri in names:
+            return left.schema if uri == names[0] else right.schema
         for each in (left, right):
             if each.resolver is not None and (found := each.resolver(uri)) is not None:
                 return found
@@ -118,11 +129,11 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
 
     both = {
         "allOf": [
-            {"$ref": f"{LEFT}#{quote(left.place)}"},
-            {"not": {"$ref": f"{RIGHT}#{quote(right.place)}"}},
+            {"$ref": f"{names[0]}#{quote(left.place)}"},
+            {"not": {"$ref": f"{names[1]}#{quote(right.place)}"}},
         ]
     }
-    return json_schema(
+    made = json_schema(
         both,
         draft=left.draft or right.draft,
         whitespace="compact",
@@ -131,6 +142,8 @@ def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGramma
         source="the difference of two schemas",
         budget=left.budget or right.budget,
     )
+    made.document = replace(made.document, made_of=(*left.schemas, *right.schemas), depth=depth + 1)
+    return made
 
 
 def compare(left: Document, right: Document) -> tuple[SchemaAnswer, SchemaAnswer]:
@@ -152,19 +165,21 @@ def _answer(witness: bytes | None, side: Side) -> SchemaAnswer:
     return SchemaAnswer(False, witness, side, json.loads(witness))
 
 
-def _check_names(left: Any, right: Any) -> None:
-    """UnsupportedSchemaError where a reference could mean a part of either document, since both have a part of the same
-    name. Two documents may have one name as long as neither has other names, nor references by way of anchors."""
-    both = [json.loads(each) if isinstance(each, str) else each for each in (left, right)]
-    names = [{name for keyword in ("$id", "id") for name in _names(each, keyword, "")} for each in both]
-    shared = names[0] & names[1]
-    if not shared:
-        return
-    if len(names[0] | names[1]) > 1 or any(_speaks_of(each, _DYNAMIC) for each in both):
+def _check_names(schemas: list[Any]) -> None:
+    """UnsupportedSchemaError where a reference could mean a part of several documents, since these have parts of the
+    same name. Documents may have one name as long as none has other names, nor references by way of anchors."""
+    schemas = [json.loads(each) if isinstance(each, str) else each for each in schemas]
+    known: set[str] = set()
+    shared: set[str] = set()
+    for each in schemas:
+        names = {name for keyword in ("$id", "id") for name in _names(each, keyword, "")}
+        shared |= names & known
+        known |= names
+    if shared and (len(known) > 1 or any(_speaks_of(each, _DYNAMIC) for each in schemas)):
         raise UnsupportedSchemaError(
             f"{RIGHT}#",
-            f"both schemas have a part that is called {min(shared)!r}, so a reference could mean either: leave $id "
-            "out of one of them",
+            f"both schemas have a part that is called {min(shared)!r}, so a reference could mean either: leave $id out "
+            "of one of them",
         )
 
 
