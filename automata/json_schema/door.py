@@ -25,6 +25,7 @@ from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.expression import EMPTY, Expr
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
 from tokenfst.automata.json_schema.providers import Provider, provider_findings
 from tokenfst.automata.json_schema.python_types import read_type
@@ -72,18 +73,19 @@ class About:
     """What a schema's constraint knows beyond its texts."""
 
     source: str
+    document: Document
     relaxed: tuple[Relaxed, ...] = ()
     reader: Callable[[str | bytes], Any] = json.loads
 
 
-class SchemaLanguage(Language):
+class SchemaLanguage(ComparedSchema, Language):
     """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_reader", "relaxed")
+    __slots__ = ("_reader", "document", "relaxed")
 
     def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
         super().__init__(expr, about.source, budget)
-        self.relaxed, self._reader = about.relaxed, about.reader
+        self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
 
     def parse(self, text: str | bytes) -> Any:
         """The value of a generated text: an instance of the Python type that the schema was made from, the bound
@@ -91,14 +93,14 @@ class SchemaLanguage(Language):
         return self._reader(text)
 
 
-class SchemaGrammar(Grammar):
+class SchemaGrammar(ComparedSchema, Grammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_made", "_reader", "relaxed")
+    __slots__ = ("_made", "_reader", "document", "relaxed")
 
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
         super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
-        self.relaxed, self._reader = about.relaxed, about.reader
+        self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
         self._made = schema_program(self._rules, START, ANY_RULE, rules.states, budget or _LAZY)
 
     def is_empty(self) -> bool:
@@ -189,10 +191,10 @@ def json_schema(
         with work.placed_errors():
             rules = writer.write(meaning.formula(known.root.closing(closed)))
         if typed is None:
-            about = About(source or "json_schema(...)", tuple(meaning.relaxed))
+            about = About(source or "json_schema(...)", document, tuple(meaning.relaxed))
         else:
             relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
-            about = About(source or f"json_schema({typed.name})", relaxed, typed.parse)
+            about = About(source or f"json_schema({typed.name})", document, relaxed, typed.parse)
         return _constraint(rules, about, budget), known.root.value
 
     def is_empty(schema: Any) -> bool:
@@ -205,6 +207,7 @@ def json_schema(
                 raise work.exceeded("seconds") from None
             return False
 
+    document = Document(schema, draft, formats, resolver, budget, additional_properties == "forbid")
     work = Work(budget)
     made, value = make(schema, work)
     if _is_empty(made):

@@ -52,7 +52,8 @@ from tokenfst.automata.json_values.multiples import (
     decimal_power,
     spellings_of_multiples,
 )
-from tokenfst.automata.languages.language import Language, widest
+from tokenfst.automata.languages.constraint import widest
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 

@@ -1,5 +1,6 @@
 // The Python face of ByteAutomaton.
 #include "bindings/bindings.hpp"
+#include "bindings/byte_walk.hpp"
 #include "bindings/program.hpp"
 #include "byte_automata/searches.hpp"
 #include "python/calls.hpp"
@@ -114,6 +115,7 @@ void bind_byte_automata(nb::module_& m) {
            })
       .def_prop_ro("num_states", &ByteAutomaton::num_states)
       .def_prop_ro("memory", &ByteAutomaton::memory, nb::call_guard<LongCall>());
+  bind_byte_walk(m);
 }
 
 }  // namespace tokenfst

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.folding import case_insensitive
     from tokenfst.automata.images.rewriting import rewrite
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+    from tokenfst.automata.languages.constraint import Constraint
     from tokenfst.automata.languages.language import Language
     from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
     from tokenfst.automata.notations.ebnf import ebnf
@@ -103,6 +104,7 @@ __all__ = [
     "CanonicalAutomaton",
     "ComposingDeviceAutomaton",
     "Concepts",
+    "Constraint",
     "ConstraintLogitsProcessor",
     "DeviceAutomaton",
     "DeviceGenerate",
@@ -189,6 +191,7 @@ _PLACES = {
     "CanonicalAutomaton": "decoding.canonical.automaton",
     "ComposingDeviceAutomaton": "decoding.device.composing",
     "Concepts": "automata.pieces.concepts",
+    "Constraint": "automata.languages.constraint",
     "ConstraintLogitsProcessor": "decoding.search.logits_processor",
     "DeviceAutomaton": "decoding.device.automaton",
     "DeviceGenerate": "decoding.device.generate",

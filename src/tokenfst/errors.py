@@ -90,6 +90,11 @@ class ConflictError(EmptyLanguageError):
         return type(self), (str(self), self.conflict)
 
 
+class AlgebraError(ConstraintError):
+    """An operation has no exact result: the texts that it asks for need not be a regular or context-free language, or
+    it is about more than texts. The message says why, and what to do instead."""
+
+
 class PatternError(ConstraintError):
     """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
 
