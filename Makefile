@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-NATIVE := CMakeLists.txt $(wildcard native/*.hpp native/*.cpp)
+NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
 

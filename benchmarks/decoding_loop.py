@@ -14,7 +14,7 @@ from libraries import World
 from measure import Figure, figure, quiet
 
 import tokenfst
-from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 
 SCHEMA = {
     "type": "object",
@@ -198,7 +198,7 @@ def unconstrained(model: Any, prompts: list[list[int]], calls: int) -> list[list
     """``generate`` without all that the constraint needs: the best token each time."""
     import torch
 
-    from tokenfst.decoding.language_model import as_language_model
+    from tokenfst.decoding.models.language_model import as_language_model
 
     session = as_language_model(model).start(prompts)
     rows = torch.arange(len(prompts))

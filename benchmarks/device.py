@@ -42,7 +42,7 @@ def device(world: World) -> Iterator[Figure]:
 
 def resident(world: World, where: str = "cpu", **options: Any) -> Any:
     """Digits, a JSON string and an object of 20 properties."""
-    from tokenfst.decoding.device_automaton import DeviceAutomaton
+    from tokenfst.decoding.device.automaton import DeviceAutomaton
 
     texts = (patterns.DIGITS, patterns.STRING, patterns.object_with_20_properties())
     return DeviceAutomaton([world.ours.compile(text) for text in texts], where, **options)

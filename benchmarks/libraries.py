@@ -17,8 +17,8 @@ import numpy as np
 
 import tokenfst
 from tokenfst import Vocabulary
-from tokenfst.automata.json_schema import json_schema
-from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 
 Encode = Callable[[str], list[int]]
 """Text to tokens, as the tokenizer does it: what llguidance takes where text is forced (greedily, without)."""

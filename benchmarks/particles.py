@@ -44,10 +44,10 @@ def particles(world: World) -> Iterator[Figure]:
     """SMC with every proposal beside plain samples; one step of the circuit product for 4, 16 and 128 rows."""
     import torch
 
-    from tokenfst.decoding.hmm import Hmm
-    from tokenfst.decoding.hmm_product import HmmProduct
-    from tokenfst.decoding.hmm_training import draw_samples
-    from tokenfst.decoding.smc import smc
+    from tokenfst.decoding.particles.hmm import Hmm
+    from tokenfst.decoding.particles.hmm_product import HmmProduct
+    from tokenfst.decoding.particles.hmm_training import draw_samples
+    from tokenfst.decoding.particles.smc import smc
 
     torch.set_num_threads(1)
     vocabulary, model = small_vocabulary(world), small_model()

@@ -17,7 +17,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from small_model import SmallModel
 
 from tokenfst import ConstraintLogitsProcessor, TokenAutomaton
-from tokenfst.decoding.abs import abs_beam_search
+from tokenfst.decoding.search.beam_search import abs_beam_search
 
 Decoder = Callable[[SmallModel, Sequence[str], Sequence[TokenAutomaton], int, int], list[str]]
 """A model, prompts, a constraint for each, beams, and the most tokens of a text: the texts."""

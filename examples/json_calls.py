@@ -24,10 +24,10 @@ from experiments import Experiment, table
 from small_model import SmallModel, load
 
 from tokenfst import Language, TokenAutomaton, compile, json_schema, regex
-from tokenfst.decoding.hmm import Hmm
-from tokenfst.decoding.hmm_product import HmmProduct
-from tokenfst.decoding.hmm_training import distil_hmm, draw_samples
-from tokenfst.decoding.smc import Particles, smc
+from tokenfst.decoding.particles.hmm import Hmm
+from tokenfst.decoding.particles.hmm_product import HmmProduct
+from tokenfst.decoding.particles.hmm_training import distil_hmm, draw_samples
+from tokenfst.decoding.particles.smc import Particles, smc
 
 TOKENS = 28
 PARTICLES = (4, 16)

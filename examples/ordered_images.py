@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 
 import tokenfst
 from tokenfst import SymbolAutomaton, Vocabulary, ltlf
-from tokenfst.decoding.abs import abs_beam_search
+from tokenfst.decoding.search.beam_search import abs_beam_search
 
 CLOTHES = (
     *("t_shirt_top", "Trouser", "Pullover", "Dress", "Coat"),

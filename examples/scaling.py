@@ -22,7 +22,7 @@ from small_model import SmallModel, load
 
 import tokenfst
 from tokenfst import TokenAutomaton, allocate_token_bitmask, compile, regex
-from tokenfst.decoding.language_model import as_language_model
+from tokenfst.decoding.models.language_model import as_language_model
 
 BLOCKS = 16
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import tokenfst
-from tokenfst.automata.symbols import SymbolAutomaton
-from tokenfst.decoding import abs as search
-from tokenfst.decoding.abs import abs_beam_search
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.decoding.search import beam_search as search
+from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     DecodingError,
     EmptyLanguageError,
@@ -20,7 +20,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     VocabularyMismatchError,
 )
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 SYMBOLS = ("a", "b", "c")
 VOCABULARY = Vocabulary.of_symbols(SYMBOLS)

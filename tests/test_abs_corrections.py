@@ -12,9 +12,9 @@ import torch
 import tokenfst
 from reference import clothes
 from tokenfst import SymbolAutomaton
-from tokenfst.decoding.abs import Hypothesis, abs_beam_search
-from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.decoding.search.beam_search import Hypothesis, abs_beam_search
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 

@@ -9,10 +9,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, LogitsProcessor, StoppingCriteria
 
 import tokenfst
-from tokenfst.decoding.abs import abs_beam_search
-from tokenfst.decoding.abs_generate import abs_generate
+from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.search.beam_search_generate import abs_generate
 from tokenfst.errors import LogitsError, ModelError, TokenBudgetError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 WORDS = [b"", b"c", b"a", b"t", b"cat", b"dog", b" ", b"d", b"o", b"g", b"ca", b"at", b".", b"po"]
 END = 0

@@ -11,7 +11,7 @@ from tokenizers import decoders
 
 from reference.detokenize import slow_decode
 from tokenfst.errors import UnknownTokenizerError
-from tokenfst.tokenizers.decoder_chain import byte_level_alphabet, decoded_forms
+from tokenfst.tokenizers.adapters.decoder_chain import byte_level_alphabet, decoded_forms
 
 TOKENS = [
     *("a", "ab", "b", "▁", "▁a", "▁▁", "a▁b", "▁▁b", "##a", "##", "###b", ".", "é", "▁é"),

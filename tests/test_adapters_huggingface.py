@@ -14,8 +14,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 
 from reference.detokenize import CORPUS, by_byte_runs, check, is_text, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.from_huggingface import from_huggingface, from_specification
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface, from_specification
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 SPECIAL = ["<unk>", "<s>", "</s>", "<pad>"]
 

@@ -17,8 +17,8 @@ from mistral_common.tokens.tokenizers.tekken import SpecialTokenPolicy, Tekkeniz
 
 from reference.detokenize import CORPUS, check, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.from_mistral import _locate, from_mistral
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.mistral import _locate, from_mistral
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 def replacing(vocabulary: Vocabulary) -> Callable[[Sequence[int]], str]:
@@ -143,7 +143,7 @@ def test_unknown_names_list_what_there_is() -> None:
 
 def test_mistral_common_is_not_imported() -> None:
     code = (
-        "import sys; from tokenfst.tokenizers.sources import load_vocabulary as load; "
+        "import sys; from tokenfst.tokenizers.adapters.sources import load_vocabulary as load; "
         "load('mistral:tekken_240911'); load('mistral:tokenizer.model.v1'); "
         "heavy = ('mistral_common', 'pynini', 'torch', 'transformers', 'tiktoken', 'sentencepiece'); "
         "print([name for name in heavy if name in sys.modules])"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from tokenfst.errors import UnknownTokenizerError
-from tokenfst.tokenizers.from_huggingface import from_huggingface, from_specification
-from tokenfst.tokenizers.normalized_tokens import is_unchanged
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface, from_specification
+from tokenfst.tokenizers.adapters.normalized_tokens import is_unchanged
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 PIECES = [
     *(

@@ -17,9 +17,9 @@ import sentencepiece
 
 from reference.detokenize import CORPUS, by_byte_runs, check, pieces_of, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.from_mistral import from_mistral
-from tokenfst.tokenizers.from_sentencepiece import from_sentencepiece
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.mistral import from_mistral
+from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 DATA = Path(importlib.util.find_spec("mistral_common").submodule_search_locations[0]) / "data"
 REAL = [

@@ -11,8 +11,8 @@ import tiktoken
 
 from reference.detokenize import CORPUS, check, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
-from tokenfst.tokenizers.from_tiktoken import from_tiktoken
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 MERGED = [
     b"th",

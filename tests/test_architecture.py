@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +11,78 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = {"automata": ROOT / "automata", "tokenizers": ROOT / "tokenizers", "decoding": ROOT / "decoding"}
-MAY_IMPORT = {
-    "automata": {"automata"},
-    "tokenizers": {"automata", "tokenizers"},
-    "decoding": {"automata", "tokenizers", "decoding"},
+TOPS = ("automata", "tokenizers", "decoding")
+# From the bottom up: a room imports those before it. Each room's docstring says its idea and its reading order.
+ROOMS = [
+    "automata/expressions",
+    "automata/characters",
+    "automata/openfst",
+    "automata/languages",
+    "automata/images",
+    "automata/pieces",
+    "automata/regex",
+    "automata/formats",
+    "automata/rules",
+    "automata/grammars",
+    "automata/json_values",
+    "automata/json_schema/sets",
+    "automata/json_schema/reading",
+    "automata/json_schema/writing",
+    "automata/json_schema",
+    "automata/notations",
+    "automata/structural_tags",
+    "automata/python_text",
+    "automata/symbols",
+    "tokenizers/vocabulary",
+    "decoding/token_automata",
+    "decoding/masks",
+    "tokenizers/segmentation",
+    "decoding/matchers",
+    "decoding/canonical",
+    "decoding/device/tables",
+    "decoding/device/kernels",
+    "decoding/device",
+    "decoding/rows",
+    "decoding/models",
+    "decoding/search",
+    "decoding/labels",
+    "decoding/particles",
+    "tokenizers/adapters",
+]
+# Edges that still point upwards, each with what will cut it. The list only shrinks.
+UPWARDS = {
+    (
+        "tokenizers/vocabulary/vocabulary.py",
+        "tokenizers/adapters",
+    ): "Vocabulary.from_*: the one door to the adapters",
+    ("decoding/token_automata/token_automaton.py", "decoding/canonical"): "compile() moves above both",
+    (
+        "decoding/token_automata/token_automaton.py",
+        "decoding/matchers",
+    ): "kept answers become a slot without a type",
+    ("decoding/matchers/reach_matcher.py", "decoding/canonical"): "start_matcher() moves to decoding/rows",
 }
+NATIVE_ROOMS = [
+    "calls",
+    "support",
+    "threads",
+    "words",
+    "expressions",
+    "stacks",
+    "byte_automata",
+    "walks",
+    "vocabulary",
+    "masks",
+    "token_automata",
+    "matching",
+    "artifact",
+    "device",
+    "python",
+    "bindings",
+]
 GROUND = {"arguments", "errors", "budget", "locks", "_native"}
-MODULES = [(layer, path) for layer, folder in FOLDERS.items() for path in sorted(folder.rglob("*.py"))]
+FILES = [path for top in TOPS for path in sorted((ROOT / top).rglob("*.py"))]
+MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]
 
 
 def imports(path: Path) -> list[str]:
@@ -32,17 +97,53 @@ def imports(path: Path) -> list[str]:
     return found
 
 
-def test_there_is_something_to_check() -> None:
-    assert len(MODULES) > 20
+def room_of(path: str) -> str:
+    """The innermost room that a file, or the dotted name of a module with slashes for dots, lies in."""
+    return max((room for room in ROOMS if path.startswith(f"{room}/")), key=len)
 
 
-@pytest.mark.parametrize(
-    ("layer", "path"), MODULES, ids=lambda value: value.name if isinstance(value, Path) else value
-)
-def test_imports_point_one_way_only(layer: str, path: Path) -> None:
-    for name in imports(path):
-        if name.split(".")[0] == "tokenfst":
-            assert name.split(".")[1] in MAY_IMPORT[layer] | GROUND, f"{path.name} imports {name}"
+def test_every_file_is_in_a_room_that_says_what_it_is() -> None:
+    assert len(FILES) > 150
+    for path in FILES:
+        assert str(path.parent.relative_to(ROOT)) in ROOMS, f"{path} is in no room"
+    for room in ROOMS:
+        text = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text()))
+        assert text and "``" in text, f"{room}/__init__.py does not say what the room is"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_docstring_names_its_files(room: str) -> None:
+    text = (ROOT / room / "__init__.py").read_text()
+    for path in (ROOT / room).glob("*.py"):
+        assert path.stem == "__init__" or f"``{path.stem}``" in text, (
+            f"{room}: {path.name} is not in its reading order"
+        )
+
+
+def test_imports_point_one_way_only() -> None:
+    upwards = set()
+    for path in FILES:
+        name = str(path.relative_to(ROOT))
+        for module in imports(path):
+            parts = module.split(".")
+            if parts[0] != "tokenfst":
+                continue
+            if parts[1] not in TOPS:
+                assert parts[1] in GROUND, f"{name} imports {module}"
+                continue
+            imported = room_of("/".join(parts[1:]))
+            if ROOMS.index(imported) > ROOMS.index(room_of(name)):
+                upwards.add((name, imported))
+    assert upwards == set(UPWARDS)
+
+
+def test_native_includes_point_one_way_only() -> None:
+    for path in (ROOT / "native").rglob("*.[hc]pp"):
+        room = path.parent.name
+        for included in re.findall(r'#include "([^"]+)"', path.read_text()):
+            assert NATIVE_ROOMS.index(included.split("/")[0]) <= NATIVE_ROOMS.index(room), (
+                f"{path.name}: {included}"
+            )
 
 
 def imports_when_run(path: Path, package: str) -> bool:
@@ -76,7 +177,7 @@ def test_torch_stays_in_decoding() -> None:
 
 
 def test_no_root_folder_is_a_package() -> None:
-    assert not [folder for folder in FOLDERS.values() if (folder / "__init__.py").exists()]
+    assert not [top for top in TOPS if (ROOT / top / "__init__.py").exists()]
 
 
 def python(code: str) -> str:
@@ -99,7 +200,7 @@ def test_importing_and_walking_loads_nothing_heavy() -> None:
         "m.fill_next_token_bitmask(tokenfst.allocate_token_bitmask(1, 3))\n"
         "assert m.accept_token(0)\n"
         "heavy = ('pynini', 'pywrapfst', 'torch', 'transformers', 'tokenizers', 'mistral_common',\n"
-        "         'tokenfst.automata.json_schema')\n"
+        "         'tokenfst.automata.json_schema.door')\n"
         "print(*[name for name in heavy if name in sys.modules])"
     )
     assert loaded == ""
@@ -111,7 +212,7 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_files_stay_small_enough_to_hold_in_the_head() -> None:
-    kept = [*ROOT.glob("*/*.py"), *ROOT.glob("src/**/*.py"), *ROOT.glob("native/*")]
+    kept = [*FILES, *ROOT.glob("*/*.py"), *ROOT.glob("src/**/*.py"), *ROOT.glob("native/**/*.[hc]pp")]
     large = {path.name: count for path in kept if (count := len(path.read_text().splitlines())) > 520}
     assert not large, large
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from reference.small_automata import small_automaton
-from tokenfst.decoding import artifact
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")

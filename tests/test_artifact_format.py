@@ -15,14 +15,14 @@ from safetensors import safe_open
 from reference import artifact as slow
 from reference.small_automata import small_automaton
 from tokenfst import _native
-from tokenfst.automata import expression as ex
-from tokenfst.automata.language import Language
-from tokenfst.automata.regex import regex
-from tokenfst.decoding import artifact
-from tokenfst.decoding.artifact_format import TENSORS
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.artifact_format import TENSORS
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactError, ArtifactVocabularyError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 

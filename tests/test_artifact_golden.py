@@ -11,9 +11,9 @@ import pytest
 from golden.make import ARTIFACTS, FOLDER, make
 
 from reference import artifact as slow
-from tokenfst.automata.regex import regex
-from tokenfst.decoding.token_automaton import TokenAutomaton
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 NAMES = sorted(ARTIFACTS)
 

@@ -10,10 +10,10 @@ from statistics import median
 
 import pytest
 
-from tokenfst.automata.regex import regex
-from tokenfst.decoding import artifact
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 VALUES = [
     r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,30}"',

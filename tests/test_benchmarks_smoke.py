@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import tokenfst
-from tokenfst.automata.ebnf import ebnf
-from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 

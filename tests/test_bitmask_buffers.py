@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import bitmask as reference
-from tokenfst.decoding.bitmask import (
+from tokenfst.decoding.masks.bitmask import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,
     bitmask_from_ids,
@@ -211,7 +211,7 @@ def test_errors_are_of_the_hierarchy():
 def test_masking_numpy_does_not_import_torch():
     code = (
         "import sys, numpy as np\n"
-        "from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace\n"
+        "from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace\n"
         "apply_token_bitmask_inplace(np.zeros((1, 64), np.float32), allocate_token_bitmask(1, 64))\n"
         "assert 'torch' not in sys.modules\n"
     )

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenfst.decoding import bitmask as host
+from tokenfst.decoding.masks import bitmask as host
 from tokenfst.errors import LogitsError, MaskBufferError
 
 torch = pytest.importorskip("torch")
-device = pytest.importorskip("tokenfst.decoding.bitmask_torch")
+device = pytest.importorskip("tokenfst.decoding.masks.on_device")
 
 
 @given(st.data())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tokenfst.automata.regex import regex
-from tokenfst.decoding.bitmask import allocate_token_bitmask, fill_bitmasks, unpack_bitmask
-from tokenfst.decoding.token_automaton import compile
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks, unpack_bitmask
+from tokenfst.decoding.token_automata.token_automaton import compile
 from tokenfst.errors import MaskBufferError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary([*(bytes([b]) for b in range(97, 107)), b"ab", b"abc", b"aa", b"bb", b""], 14)
 

@@ -15,8 +15,8 @@ import pytest
 import tokenfst
 from reference.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, regex
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.canonical.matcher import CanonicalMatcher
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -29,9 +29,9 @@ from tokenfst.errors import (
     TokenizationError,
     VocabularyError,
 )
-from tokenfst.tokenizers.byte_pairs import BytePairs
-from tokenfst.tokenizers.split_pattern import split_pattern
-from tokenfst.tokenizers.token_file import read_token_file, write_token_file
+from tokenfst.tokenizers.adapters.token_file import read_token_file, write_token_file
+from tokenfst.tokenizers.segmentation.byte_pairs import BytePairs
+from tokenfst.tokenizers.segmentation.split_pattern import split_pattern
 
 SINGLE = [bytes([byte]) for byte in range(256)]
 WHOLE = r"[\s\S]+"

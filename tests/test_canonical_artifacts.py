@@ -15,9 +15,9 @@ from support.command_line import tokenfst
 
 from reference import artifact as slow
 from tokenfst import CanonicalAutomaton, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, regex
-from tokenfst.automata.language import Language
-from tokenfst.decoding import artifact
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.automata.languages.language import Language
+from tokenfst.decoding.canonical.matcher import CanonicalMatcher
+from tokenfst.decoding.token_automata import artifact
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,

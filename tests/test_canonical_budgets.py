@@ -14,9 +14,9 @@ import pytest
 import tokenfst
 from reference.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, regex
-from tokenfst.automata import metering
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
+from tokenfst.automata.expressions import metering
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.canonical.matcher import CanonicalMatcher
 from tokenfst.errors import BudgetExceeded, MaskBufferError, TokenBudgetError, TokenIdError
 
 

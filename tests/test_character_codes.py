@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from reference import character_codes
 from tokenfst import regex
-from tokenfst.automata import json_strings, utf8
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.formats import format_language
-from tokenfst.automata.spelling import Form, Steps, spell
-from tokenfst.automata.utf8 import ASCII, MAX_CODE_POINT, MULTIBYTE
+from tokenfst.automata.characters import utf8
+from tokenfst.automata.characters.codes import Form, Steps, spell
+from tokenfst.automata.characters.utf8 import ASCII, MAX_CODE_POINT, MULTIBYTE
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.formats.registry import format_language
+from tokenfst.automata.json_values import strings as json_strings
 from tokenfst.errors import BudgetExceeded
 
 UTF8: tuple[Form, ...] = (ASCII, *MULTIBYTE)

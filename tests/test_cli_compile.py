@@ -10,7 +10,7 @@ from support.command_line import TOY_END, tokenfst, toy, write_toy
 from tokenfst import Language, TokenAutomaton, Vocabulary, compile, regex
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.compiling import Meter, make_estimate
-from tokenfst.decoding.token_automaton import Stats
+from tokenfst.decoding.token_automata.token_automaton import Stats
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from support.command_line import tokenfst, toy, write_toy
 from reference import grammars as slow
 from reference import spelling
 from tokenfst import TokenAutomaton, Vocabulary, load_vocabulary
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     Expr,
     call,
     concat,
@@ -21,10 +20,11 @@ from tokenfst.automata.expression import (
     optional,
     union,
 )
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.cli.linting import unspelled
-from tokenfst.decoding import artifact
+from tokenfst.decoding.token_automata import artifact
 
 LISTS = 'root ::= "[" (item ("," item)*)? "]"\nitem ::= root | [ab]+\n'
 SAME_IN_LARK = 'start: "[" [item ("," item)*] "]"\nitem: start | /[ab]+/\n'

@@ -15,8 +15,8 @@ from tokenfst import TokenAutomaton, Vocabulary, compile, regex
 from tokenfst.cli.comparing import compare
 from tokenfst.cli.inspecting import access_words, mask_counts
 from tokenfst.cli.vocabularies import round_trip
-from tokenfst.decoding import artifact
-from tokenfst.decoding.token_automaton import MaskTable
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import MaskTable
 from tokenfst.errors import UnspellableWarning
 
 

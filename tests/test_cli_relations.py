@@ -17,7 +17,7 @@ from tokenfst import (
     rewrite,
     within_edits,
 )
-from tokenfst.automata.fst_files import read_fst
+from tokenfst.automata.openfst.files import read_fst
 from tokenfst.errors import UnspellableWarning
 
 ESCAPE = "0 0 <other> <other>\n0 1 0x0a \\\n1 0 <eps> n\n0\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tokenfst import Language, regex
-from tokenfst.automata.readable import character_class
+from tokenfst.automata.languages.readable import character_class
 from tokenfst.cli.following import Following, following
 from tokenfst.cli.terminal import byte_size, cells, counted, duration, json_bytes, plain, pointed, quoted
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import tokenfst
 from reference.concepts import occurrences
 from tokenfst import Budget, Vocabulary, avoids, compile, concepts, contains_all, contains_in_order, regex
-from tokenfst.automata.byte_classifier import classifier
+from tokenfst.automata.pieces.classifier import classifier
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError, MissingDependencyError
 
 BYTES = [bytes([byte]) for byte in range(256)]

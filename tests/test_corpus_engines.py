@@ -15,7 +15,7 @@ import pytest
 from test_regex_corpus import CORPUS, flags_of
 
 from tokenfst import Matcher, TokenAutomaton, Vocabulary, compile, regex
-from tokenfst.automata import fst
+from tokenfst.automata.openfst import fst
 from tokenfst.errors import BudgetExceeded
 
 STATES = 3_000

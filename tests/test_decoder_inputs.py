@@ -30,8 +30,8 @@ from tokenfst import (
     speculative_generate,
     top_labels,
 )
-from tokenfst.decoding.hmm import Hmm
-from tokenfst.decoding.language_model import CallbackModel, CallbackSession, Prompts
+from tokenfst.decoding.models.language_model import CallbackModel, CallbackSession, Prompts
+from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.errors import (
     ConstraintError,
     EmptyLanguageError,

@@ -7,10 +7,10 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenfst
-from tokenfst.decoding.language_model import CallbackModel, as_language_model, next_log_probs
-from tokenfst.decoding.rows import ConstraintRows
+from tokenfst.decoding.models.language_model import CallbackModel, as_language_model, next_log_probs
+from tokenfst.decoding.rows.rows import ConstraintRows
 from tokenfst.errors import LogitsError, ModelError, TokenBudgetError, VocabularyMismatchError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 CPU = torch.device("cpu")
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.detokenize import Walker, slow_decode, transduce
-from tokenfst.automata.fst import from_arcs
-from tokenfst.tokenizers.detokenizer import detokenizer_arcs
-from tokenfst.tokenizers.from_mistral import from_mistral
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.automata.openfst.fst import from_arcs
+from tokenfst.tokenizers.adapters.mistral import from_mistral
+from tokenfst.tokenizers.vocabulary.detokenizer import detokenizer_arcs
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 WORLDS = {
     "plain": ([b"a", b"ab", b"b", b"a", b"\x00", b"abc", b""], None, False),

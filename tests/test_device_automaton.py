@@ -27,10 +27,10 @@ from tokenfst.errors import (
 )
 
 torch = pytest.importorskip("torch")
-device_automaton = pytest.importorskip("tokenfst.decoding.device_automaton")
-plain = pytest.importorskip("tokenfst.decoding.device_torch")
+device_automaton = pytest.importorskip("tokenfst.decoding.device.automaton")
+plain = pytest.importorskip("tokenfst.decoding.device.kernels.plain")
 DeviceAutomaton = device_automaton.DeviceAutomaton
-ComposingDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device_composing").ComposingDeviceAutomaton
+ComposingDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.composing").ComposingDeviceAutomaton
 
 EVERY_BYTE = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 ABC = Vocabulary([b"a", b"b", b"ab", b"c", b"", b""], 4)

@@ -10,7 +10,7 @@ from tokenfst import Vocabulary, compile, gbnf, regex
 from tokenfst.errors import MaskBufferError, StateError, TokenBudgetError
 
 torch = pytest.importorskip("torch")
-graphs = pytest.importorskip("tokenfst.decoding.device_graphs")
+graphs = pytest.importorskip("tokenfst.decoding.device.graphs")
 from tokenfst import DeviceAutomaton, GraphedStep, PushDownDeviceAutomaton  # noqa: E402
 
 VOCABULARY = Vocabulary([*(bytes([b]) for b in range(256)), b"12", b""], eos_token_id=257)

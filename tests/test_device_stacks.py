@@ -36,8 +36,8 @@ from tokenfst.errors import (
 )
 
 torch = pytest.importorskip("torch")
-PushDownDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device_stacks").PushDownDeviceAutomaton
-tables = pytest.importorskip("tokenfst.decoding.device_stack_tables")
+PushDownDeviceAutomaton = pytest.importorskip("tokenfst.decoding.device.pushdown").PushDownDeviceAutomaton
+tables = pytest.importorskip("tokenfst.decoding.device.tables.stacks")
 DEPTH = 12
 
 

@@ -20,7 +20,7 @@ import sys, random
 sys.path[:0] = [{tests!r}]
 import torch
 from test_device_automaton import DeviceAutomaton, check, automaton
-from tokenfst.decoding import device_triton
+from tokenfst.decoding.device.kernels import triton as device_triton
 
 class Triton:
     def __init__(self, *arguments, **options):
@@ -163,7 +163,8 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from tokenfst.decoding import device_kernels, device_stack_kernels
+from tokenfst.decoding.device.kernels import triton_kernels as device_kernels
+from tokenfst.decoding.device.kernels import triton_stack_kernels as device_stack_kernels
 for name, own, constants in {KERNELS!r}:
     kernel = getattr(device_kernels, name, None) or getattr(device_stack_kernels, name)
     types = {TABLES!r} | own | dict.fromkeys(constants, "constexpr")

@@ -14,10 +14,10 @@ from support.exclusion import STRINGS, TOKENS, TYPED, VOCABULARY, WORLDS, allowe
 
 from reference.distinct import repeats, scan
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
-from tokenfst.automata import expression as ex
-from tokenfst.automata.json_schema import json_object, json_schema
-from tokenfst.automata.language import Language
-from tokenfst.automata.regex import regex
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.json_schema.door import json_object, json_schema
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
 from tokenfst.errors import UnsupportedSchemaError
 
 

@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from reference.json_strings import escape
 from reference.near_texts import near
 from tokenfst import Budget
-from tokenfst.automata.ecma_regex import ecma_pattern
-from tokenfst.automata.expression import Op
-from tokenfst.automata.json_strings import json_string
-from tokenfst.automata.unicode_properties import binary_property, general_category
-from tokenfst.automata.utf8 import MAX_CODE_POINT, Ranges
+from tokenfst.automata.characters.properties import binary_property, general_category
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
+from tokenfst.automata.expressions.expression import Op
+from tokenfst.automata.json_values.strings import json_string
+from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

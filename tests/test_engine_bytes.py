@@ -11,8 +11,8 @@ import pytest
 from reference.expressions import matches
 from reference.random_expressions import LETTERS, random_expression
 from tokenfst import _native
-from tokenfst.automata import expression as ex
-from tokenfst.automata.program import linearize
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.program import linearize
 from tokenfst.errors import BudgetExceeded
 
 WORDS = [bytes(word) for n in range(6) for word in itertools.product(LETTERS, repeat=n)]

@@ -12,7 +12,7 @@ from test_engine_tokens import allowed
 
 import tokenfst
 from tokenfst import Vocabulary, _native
-from tokenfst.automata.program import linearize
+from tokenfst.automata.expressions.program import linearize
 
 NO_FRAGMENTS = 0xFFFFFFFE
 """So many nodes of the trie are walked one by one: no fragment, and no sub-trie taken as a whole."""

@@ -11,11 +11,11 @@ from test_engine_tokens import random_vocabulary
 
 import tokenfst
 from reference.random_expressions import random_expression
-from tokenfst.automata import fst
-from tokenfst.automata.language import Language
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.openfst import fst
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import EmptyLanguageError, UnspellableWarning
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 def quietly_compiled(language: Language, vocabulary: Vocabulary) -> TokenAutomaton | None:

@@ -13,9 +13,9 @@ from reference.expressions import matches
 from reference.random_expressions import LETTERS, random_expression
 from reference.random_expressions_wide import Generator
 from tokenfst import _native
-from tokenfst.automata import expression as ex
-from tokenfst.automata.expression import Expr
-from tokenfst.automata.program import linearize
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.program import linearize
 from tokenfst.errors import BudgetExceeded
 
 

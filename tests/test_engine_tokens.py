@@ -10,10 +10,10 @@ import pytest
 from reference.random_expressions import random_expression, random_word
 from reference.token_automaton import INFINITE, SlowTokenAutomaton
 from tokenfst import _native
-from tokenfst.automata import expression as ex
-from tokenfst.automata.program import linearize
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.program import linearize
 from tokenfst.errors import EmptyLanguageError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 BUDGET = (100_000, 1 << 30, 20.0)
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]

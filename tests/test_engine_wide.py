@@ -13,10 +13,10 @@ from reference.expressions import matches
 from reference.random_expressions_wide import Generator
 from reference.token_automaton import INFINITE
 from tokenfst import _native
-from tokenfst.automata import expression as ex
-from tokenfst.automata.program import linearize
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.program import linearize
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 MOST_STATES = 400

@@ -7,7 +7,8 @@ from itertools import product
 
 import pytest
 
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
+    ANY_BYTE,
     EMPTY,
     EPSILON,
     MOST_POSITIONS,
@@ -22,7 +23,7 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.language import Language
 
 _LONG = repeat(literal(b"ab"), 0, 1 << 60)
 _PARTS = (
@@ -66,7 +67,11 @@ def test_operators(count: int) -> None:
 def test_sizes_stop() -> None:
     most = concat(*[_LONG] * 9)
     assert most.size == union(*[_LONG] * 9).size == MOST_POSITIONS
-    for size in (concat(most, most).size, union(most, ANY_BYTE, most).size, repeat(concat(most, most), 2, 255).size):
+    for size in (
+        concat(most, most).size,
+        union(most, ANY_BYTE, most).size,
+        repeat(concat(most, most), 2, 255).size,
+    ):
         assert size == MOST_POSITIONS
 
 

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenfst.automata.formats import FORMATS, find_format, format_language
-from tokenfst.automata.formats_host import ipv4, ipv6
-from tokenfst.automata.language import Language
-from tokenfst.automata.regex import regex
+from tokenfst.automata.formats.host import ipv4, ipv6
+from tokenfst.automata.formats.registry import FORMATS, find_format, format_language
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
 
 SUITE = Path(__file__).parents[2] / "shared/json-schema-test-suite/draft2020-12/optional/format"
 

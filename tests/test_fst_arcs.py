@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenfst.automata import labels
-from tokenfst.automata.fst import from_arcs, to_arcs
+from tokenfst.automata.openfst import labels
+from tokenfst.automata.openfst.fst import from_arcs, to_arcs
 from tokenfst.errors import FstError, MissingDependencyError, TokenfstError
 
 MachineData = tuple[int, int, list[int], list[tuple[int, int, int, int]]]

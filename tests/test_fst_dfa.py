@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.nondeterministic import Nfa
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.fst import compose, dfa_to_fst, from_arcs, minimize_dfa, reverse_dfa
-from tokenfst.automata.fst_labels import fst_to_dfa
-from tokenfst.automata.language import Language
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.openfst.fst import compose, dfa_to_fst, from_arcs, minimize_dfa, reverse_dfa
+from tokenfst.automata.openfst.label_kinds import fst_to_dfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
 

@@ -10,8 +10,8 @@ import pytest
 import pywrapfst
 
 from tokenfst import Language, regex, rewrite
-from tokenfst.automata import fst
-from tokenfst.automata.fst_files import parse_fst, read_fst
+from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst.files import parse_fst, read_fst
 from tokenfst.errors import FstError
 
 

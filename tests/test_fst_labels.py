@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.command_line import tokenfst
 from tokenfst import Language, Vocabulary, regex, rewrite
-from tokenfst.automata import fst
-from tokenfst.automata.fst_labels import byte_symbols, fst_to_dfa
+from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst.label_kinds import byte_symbols, fst_to_dfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
 

@@ -12,9 +12,9 @@ import torch
 import tokenfst
 from reference.small_automata import small_automaton
 from reference.token_edges import arcs_of, random_edges, ways
-from tokenfst.decoding.gcd_edges import TokenEdges
+from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, TokenIdError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 

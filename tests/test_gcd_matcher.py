@@ -15,8 +15,8 @@ from reference.pushdown import INFINITE, START, TokenModel
 from reference.random_grammars_wide import Patience
 from tokenfst import Vocabulary, bundled_grammar, compile, gbnf, load_vocabulary
 from tokenfst.budget import Budget
-from tokenfst.decoding.bitmask import allocate_token_bitmask, unpack_bitmask
-from tokenfst.decoding.gcd_matcher import ReachMatcher, start_matcher
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
+from tokenfst.decoding.matchers.reach_matcher import ReachMatcher, start_matcher
 from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
 
 NESTED = gbnf('root ::= "(" root ")" | "a"')

@@ -11,13 +11,13 @@ import torch
 
 import tokenfst
 from reference.small_automata import small_automaton
-from tokenfst.decoding.abs import abs_beam_search
-from tokenfst.decoding.bitmask import unpack_bitmask
-from tokenfst.decoding.gcd_edges import TokenEdges
-from tokenfst.decoding.gcd_reach import START
-from tokenfst.decoding.gcd_rows import ReachRows, start_rows
-from tokenfst.decoding.rows import ConstraintRows
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.masks.bitmask import unpack_bitmask
+from tokenfst.decoding.matchers.reach import START
+from tokenfst.decoding.rows.edges import TokenEdges
+from tokenfst.decoding.rows.reach_rows import ReachRows, start_rows
+from tokenfst.decoding.rows.rows import ConstraintRows
+from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -26,7 +26,7 @@ from tokenfst.errors import (
     ModelError,
     TokenBudgetError,
 )
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 

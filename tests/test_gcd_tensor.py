@@ -13,14 +13,14 @@ import torch
 
 import tokenfst
 from reference.token_edges import arcs_of, random_edges, ways
-from tokenfst.decoding.abs import abs_beam_search
-from tokenfst.decoding.gcd_edges import TokenEdges
-from tokenfst.decoding.gcd_rows import start_rows
-from tokenfst.decoding.gcd_sample import gcd_sample
-from tokenfst.decoding.gcd_tensor import TensorRows
-from tokenfst.decoding.rows import Rows
+from tokenfst.decoding.rows.edges import TokenEdges
+from tokenfst.decoding.rows.reach_rows import start_rows
+from tokenfst.decoding.rows.rows import Rows
+from tokenfst.decoding.rows.tensor_rows import TensorRows
+from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.search.exact_length_sampling import gcd_sample
 from tokenfst.errors import DecodingError, LogitsError, ModelError, TokenBudgetError, VocabularyMismatchError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 CPU = torch.device("cpu")
 VOCABULARY = Vocabulary([b"a", b"b", b"c", b"", b""], eos_token_id=[3, 4])

@@ -16,7 +16,7 @@ import pytest
 
 from reference import grammars as slow
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 from tokenfst.errors import ConstraintError
 
 CORPUS = Path(__file__).parent / "corpus" / "grammars"

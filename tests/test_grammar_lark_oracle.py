@@ -10,7 +10,7 @@ import pytest
 
 from reference import grammars as slow
 from reference.random_lark import random_lark
-from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.errors import EmptyLanguageError, PatternError
 
 GRAMMARS = {

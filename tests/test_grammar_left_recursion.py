@@ -12,8 +12,7 @@ import pytest
 from reference import grammars as slow
 from reference.random_grammars import all_words, random_grammar
 from reference.random_grammars_wide import GrammarGenerator
-from tokenfst.automata import rule_graph
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     EPSILON,
     Expr,
     Op,
@@ -26,10 +25,11 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.grammar_lint import nullable
-from tokenfst.automata.left_recursion import rewrite_left_recursion
-from tokenfst.automata.pushdown import pushdown_rules
-from tokenfst.automata.rule_graph import cycles, left_edge
+from tokenfst.automata.rules import graph as rule_graph
+from tokenfst.automata.rules.graph import cycles, left_edge
+from tokenfst.automata.rules.left_recursion import rewrite_left_recursion
+from tokenfst.automata.rules.lint import nullable
+from tokenfst.automata.rules.pushdown import pushdown_rules
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
@@ -121,7 +121,7 @@ def check(rules: Rules, words: list[bytes], what: object) -> None:
 def small_rules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once with bodies as large as they become, once with most calls left, as in large grammars."""
     if request.param == "callees kept":
-        monkeypatch.setattr("tokenfst.automata.pushdown._LARGE", 6)
+        monkeypatch.setattr("tokenfst.automata.rules.pushdown._LARGE", 6)
 
 
 @pytest.mark.usefixtures("small_rules")

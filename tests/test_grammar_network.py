@@ -13,8 +13,8 @@ import pytest
 from reference import expressions
 from reference import grammars as slow
 from tokenfst import Language, regex
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
-from tokenfst.automata.expression import (
+from tokenfst.automata.characters.utf8 import single_characters, utf8_dfa
+from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
     Expr,
@@ -27,12 +27,12 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.lark_syntax import lark_grammar
-from tokenfst.automata.network import Network, network
-from tokenfst.automata.readable import character_class, readable
-from tokenfst.automata.utf8 import single_characters, utf8_dfa
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.grammars.network import Network, network
+from tokenfst.automata.languages.readable import character_class, readable
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.errors import DrawingError
 
 WORDS = [bytes(word) for n in range(6) for word in itertools.product(b"ab", repeat=n)]

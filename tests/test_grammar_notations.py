@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from tokenfst import regex
-from tokenfst.automata import notation
-from tokenfst.automata.ebnf import ebnf
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations import reading as notation
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

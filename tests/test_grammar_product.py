@@ -12,9 +12,7 @@ from reference.expressions import matches
 from reference.random_expressions import random_expression
 from reference.random_grammars import all_words, random_grammar
 from tokenfst import Language, regex
-from tokenfst.automata import leaf_walks
-from tokenfst.automata.bundled import bundled_grammar
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     ANY_BYTE,
     EMPTY,
     EPSILON,
@@ -32,10 +30,12 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.grammar_lint import FindingKind
-from tokenfst.automata.rule_graph import called, inner_nodes
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bundled import bundled_grammar
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.rules import leaf_walks
+from tokenfst.automata.rules.graph import called, inner_nodes
+from tokenfst.automata.rules.lint import FindingKind
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tokenfst import Language, regex
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     EMPTY,
     Expr,
     call,
@@ -19,10 +19,10 @@ from tokenfst.automata.expression import (
     scope,
     union,
 )
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.grammar_lint import FindingKind
-from tokenfst.automata.program import linearize
+from tokenfst.automata.expressions.program import linearize
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.rules.lint import FindingKind
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

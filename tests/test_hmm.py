@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from reference.probability import path_probability
-from tokenfst.decoding.hmm import Hmm
+from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.errors import ArtifactError, ArtifactVersionError, HmmError, TokenIdError
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -15,10 +15,10 @@ from test_hmm import seeded, small, split, tables
 
 from reference.probability import accepted_sequences, path_probability, posterior
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile, regex
-from tokenfst.decoding import hmm_product
-from tokenfst.decoding.gcd_edges import TokenEdges
-from tokenfst.decoding.hmm import Hmm
-from tokenfst.decoding.hmm_product import HmmProduct
+from tokenfst.decoding.particles import hmm_product
+from tokenfst.decoding.particles.hmm import Hmm
+from tokenfst.decoding.particles.hmm_product import HmmProduct
+from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.errors import (
     BudgetExceeded,
     MatcherError,

@@ -12,9 +12,9 @@ from test_hmm import seeded, small, tables
 
 from reference.probability import path_counts
 from tokenfst import Vocabulary
-from tokenfst.decoding.hmm import Hmm
-from tokenfst.decoding.hmm_training import distil_hmm, draw_samples, first_hmm, train_hmm
-from tokenfst.decoding.language_model import CallbackModel
+from tokenfst.decoding.models.language_model import CallbackModel
+from tokenfst.decoding.particles.hmm import Hmm
+from tokenfst.decoding.particles.hmm_training import distil_hmm, draw_samples, first_hmm, train_hmm
 from tokenfst.errors import HmmError, LogitsError, VocabularyMismatchError
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

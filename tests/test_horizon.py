@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reference.small_automata import small_automaton
 from tokenfst import TokenAutomaton, Vocabulary
-from tokenfst.decoding.horizon import Horizon
+from tokenfst.decoding.particles.horizon import Horizon
 from tokenfst.errors import EmptyLanguageError, MatcherError, TokenBudgetError
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reference import json_numbers as slow
 from reference.json_numbers import Pair, both, either, interval, multiples, no, values
-from tokenfst.automata.json_numbers import NumberSet, conflict, number_language
+from tokenfst.automata.json_values.numbers import NumberSet, conflict, number_language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reference.json_schema_worlds import INSTANCES, schemas
-from tokenfst.automata.json_schema import json_object, json_schema, json_value
+from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

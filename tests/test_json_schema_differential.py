@@ -22,7 +22,7 @@ from support.json_tokens import END, TOKENS, VOCABULARY
 from reference.json_schema_documents import documents, instances, near
 from reference.json_schema_order import ordered
 from tokenfst import allocate_token_bitmask, compile
-from tokenfst.automata.json_schema import json_schema
+from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError, SchemaError, UnsupportedSchemaError
 
 CORPUS = tomllib.loads((Path(__file__).parent / "corpus" / "json_schema.toml").read_text())["case"]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenfst.automata.formats import FORMATS
-from tokenfst.automata.json_schema import json_schema
-from tokenfst.automata.schema_keywords import KEYWORDS
+from tokenfst.automata.formats.registry import FORMATS
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.errors import UnsupportedSchemaError
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "json-schema.md"

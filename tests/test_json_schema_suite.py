@@ -17,7 +17,7 @@ import jsonschema_specifications
 import pytest
 
 from reference.json_schema_order import ordered
-from tokenfst.automata.json_schema import json_schema
+from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 SUITE = Path(__file__).resolve().parents[2] / "shared" / "json-schema-test-suite"

@@ -9,9 +9,10 @@ import pytest
 
 import tokenfst
 from tokenfst import Budget, errors
-from tokenfst.automata import schema_leaves, schema_strings
-from tokenfst.automata.recent import Recent
-from tokenfst.automata.schema_work import Work
+from tokenfst.automata.json_schema.reading import leaves as schema_leaves
+from tokenfst.automata.json_schema.sets import strings as schema_strings
+from tokenfst.automata.json_schema.sets.recent import Recent
+from tokenfst.automata.json_schema.sets.work import Work
 
 _PATTERNS = [
     {"anyOf": [{"pattern": f"{chr(97 + i)}{j}.*{chr(97 + i * 7 % 26)}"} for j in range(4)]} for i in range(5)

@@ -17,23 +17,23 @@ from reference.expressions import matches
 from reference.json_strings import escape, is_minimal, spellings, value_of
 from reference.random_expressions_wide import Generator
 from tokenfst import Budget, Language, Vocabulary, compile, regex
-from tokenfst.automata import expression as ex
-from tokenfst.automata.expression import Expr
-from tokenfst.automata.json_strings import (
-    json_content,
-    json_literal,
-    json_literals,
-    json_string,
-    json_string_of_length,
-)
-from tokenfst.automata.text_lengths import MAX_LENGTH, of_length
-from tokenfst.automata.utf8 import (
+from tokenfst.automata.characters.utf8 import (
     MAX_CODE_POINT,
     characters,
     normalize,
     single_characters,
     utf8_dfa,
     without_surrogates,
+)
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
+from tokenfst.automata.json_values.strings import (
+    json_content,
+    json_literal,
+    json_literals,
+    json_string,
+    json_string_of_length,
 )
 from tokenfst.errors import BudgetExceeded, ConstraintError
 

@@ -15,9 +15,9 @@ import tokenfst
 from reference.byte_pairs import train
 from reference.masked_sampling import sequence_probabilities
 from tokenfst import Vocabulary, compile, regex
-from tokenfst.decoding.jump_forward import Generation, generate
-from tokenfst.decoding.language_model import CallbackModel
-from tokenfst.decoding.sampling import Sampling
+from tokenfst.decoding.models.language_model import CallbackModel
+from tokenfst.decoding.models.sampling import Sampling
+from tokenfst.decoding.search.jump_forward import Generation, generate
 from tokenfst.errors import (
     DecodingError,
     LogitsError,
@@ -26,7 +26,7 @@ from tokenfst.errors import (
     TokenizationError,
     VocabularyMismatchError,
 )
-from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 
 SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 SCHEMA = {

@@ -13,12 +13,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import tokenfst
 from reference.byte_pairs import train
 from tokenfst import Budget, Vocabulary, choices, compile, multi_choice
-from tokenfst.decoding import label_pass
-from tokenfst.decoding.jump_forward import generate
-from tokenfst.decoding.label_lists import label_lists, multi_label
-from tokenfst.decoding.label_scoring import LabelScores, classify, label_probabilities
-from tokenfst.decoding.label_search import top_labels
-from tokenfst.decoding.language_model import CallbackModel, Prompts, Session, as_language_model
+from tokenfst.decoding.labels import trie_pass as label_pass
+from tokenfst.decoding.labels.lists import label_lists, multi_label
+from tokenfst.decoding.labels.scoring import LabelScores, classify, label_probabilities
+from tokenfst.decoding.labels.search import top_labels
+from tokenfst.decoding.models.language_model import CallbackModel, Prompts, Session, as_language_model
+from tokenfst.decoding.search.jump_forward import generate
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
@@ -29,7 +29,7 @@ from tokenfst.errors import (
     TokenizationError,
     VocabularyMismatchError,
 )
-from tokenfst.tokenizers.byte_pair_tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 
 LABELS = ["happy", "happy-go-lucky", "sad", "sadness", "sa", "apple pie", "apple tart", "日本"]
 PROMPTS = [[1, 2, 3], [4], [5, 6]]
@@ -142,7 +142,7 @@ def test_models_that_see_no_trees(llama: LlamaForCausalLM, vocabulary: Vocabular
         width, device = len(vocabulary), torch.device("cpu")
 
         def start(self, prompts: object) -> object:
-            inner = tokenfst.decoding.language_model.as_language_model(llama).start(prompts)
+            inner = tokenfst.decoding.models.language_model.as_language_model(llama).start(prompts)
             return type(
                 "Session",
                 (),

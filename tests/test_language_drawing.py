@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tokenfst.automata.drawing import Edge, bytes_label, check_size, draw_graph
-from tokenfst.automata.expression import ALL_BYTES
-from tokenfst.automata.language import Language
-from tokenfst.automata.regex import regex
+from tokenfst.automata.expressions.expression import ALL_BYTES
+from tokenfst.automata.languages.drawing import Edge, bytes_label, check_size, draw_graph
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
 from tokenfst.errors import DrawingError, MissingDependencyError
 
 needs_dot = pytest.mark.skipif(

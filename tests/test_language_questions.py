@@ -10,12 +10,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tokenfst.automata import expression
-from tokenfst.automata.answer import Answer, Side
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.language import Language, Size
-from tokenfst.automata.regex import regex
-from tokenfst.automata.tables import trim
+from tokenfst.automata.expressions import expression
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.expressions.tables import trim
+from tokenfst.automata.languages.answer import Answer, Side
+from tokenfst.automata.languages.language import Language, Size
+from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, MissingDependencyError
 

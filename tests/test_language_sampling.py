@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from tokenfst.automata.language import Language
-from tokenfst.automata.regex import regex
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 

@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from tokenfst.automata import leftmost
-from tokenfst.automata.language import Language
-from tokenfst.automata.lark_terminals import has_outer_bar
-from tokenfst.automata.pattern import Pattern
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.notations.lark_terminals import has_outer_bar
+from tokenfst.automata.regex import leftmost
+from tokenfst.automata.regex.parse import Pattern
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from tokenfst.automata.regex import regex
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import LogitsError, MaskBufferError, TokenBudgetError, VocabularyMismatchError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-logits_processor = pytest.importorskip("tokenfst.decoding.logits_processor")
+logits_processor = pytest.importorskip("tokenfst.decoding.search.logits_processor")
 
 WORDS = [
     "ab",

@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.regex import regex
-from tokenfst.decoding.token_automaton import compile
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata.token_automaton import compile
 from tokenfst.errors import LogitsError, MaskBufferError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-logits_processor = pytest.importorskip("tokenfst.decoding.logits_processor")
+logits_processor = pytest.importorskip("tokenfst.decoding.search.logits_processor")
 
 TOKENS = [b"a", b"b", b"c", b"ab", b"bc", b"x", b"", b""]
 PAD, EOS = 6, 7
@@ -180,7 +180,7 @@ def test_rows_without_a_constraint(model, vocabulary, mode):
     first, last = (compile(regex(pattern), vocabulary) for pattern in ("ab+c", "c?ab{1,3}"))
     new, options = logits_processor.ConstraintLogitsProcessor, MODES[mode]
     prompts = [[0, 1], [1, 2], [2, 5], [5, 0]]
-    shared = new([None, first, None, last], max_new_tokens=8)
+    shared = new(["free", first, "free", last], max_new_tokens=8)
     many = options.get("num_return_sequences", 1)
     for _ in range(2):
         found = run(model, prompts, shared, **options)
@@ -193,11 +193,15 @@ def test_rows_without_a_constraint(model, vocabulary, mode):
             ]
             assert found == [text for each in alone for text in each]
     scores = torch.randn(2, len(TOKENS) + 2)
-    free, held = new([None, first])(torch.tensor([[1], [1]]), scores)
+    free, held = new(["free", first])(torch.tensor([[1], [1]]), scores)
     assert torch.equal(free, scores[0])
     assert held.isfinite().nonzero().flatten().tolist() == [0, 3]
     with pytest.raises(ValueError, match="automata is empty"):
-        new([None, None])
+        new(["free", "free"])
+    with pytest.raises(TypeError, match=r"automata\[1\] must be"):
+        new([first, None])
+    with pytest.raises(TypeError, match=r"automata\[1\] must be"):
+        new([first, "fre"])
 
 
 @pytest.mark.parametrize("mode", ["greedy", "sample", "samples"])
@@ -249,7 +253,7 @@ def test_all_minus_infinity_is_found_wherever_it_is(dtype, width):
 
 def test_empty_rows_on_other_devices():
     """The same question by torch's operations alone."""
-    bitmask_torch = pytest.importorskip("tokenfst.decoding.bitmask_torch")
+    bitmask_torch = pytest.importorskip("tokenfst.decoding.masks.on_device")
     scores = torch.tensor([[0.0, -torch.inf], [-torch.inf] * 2, [torch.inf] * 2, [-torch.inf] * 2])
     assert bitmask_torch.first_empty(scores, None) == 1
     assert bitmask_torch.first_empty(scores, [0, 2, 3]) == 3

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.matcher import FiniteMatcher
-from tokenfst.decoding.prefixes import PrefixStates
+from tokenfst.decoding.matchers.prefixes import PrefixStates
 from tokenfst.errors import MaskBufferError, MatcherError
 
 EOS = 3

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reference import clothes
 from reference.traces import Formula, holds, random_formula, traces, written
 from tokenfst import Budget, SymbolAutomaton, ltlf
-from tokenfst.automata.declare import PATTERNS
+from tokenfst.automata.symbols.declare import PATTERNS
 from tokenfst.errors import (
     BudgetExceeded,
     ConflictError,

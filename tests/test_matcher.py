@@ -20,7 +20,7 @@ from tokenfst import (
     fill_bitmasks,
     regex,
 )
-from tokenfst.decoding.token_automaton import UNREACHABLE
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 from tokenfst.errors import (
     ArtifactCorruptError,
     EmptyLanguageError,

@@ -24,7 +24,7 @@ from reference.named_groups import (
     is_until,
 )
 from tokenfst import Grammar, Language, lark_grammar, regex
-from tokenfst.automata.groups import (
+from tokenfst.automata.grammars.lists import (
     delimited_list,
     delimited_subsequence_of,
     quoted_text,
@@ -32,7 +32,7 @@ from tokenfst.automata.groups import (
     text_until,
     unquoted_text,
 )
-from tokenfst.automata.substrings import SparseDfa
+from tokenfst.automata.pieces.substrings import SparseDfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternSyntaxError, UnsupportedPatternError
 

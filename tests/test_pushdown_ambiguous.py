@@ -18,9 +18,9 @@ from test_engine_tokens import allowed
 from reference.pushdown import START, TokenModel
 from reference.random_grammars_wide import Patience
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
-from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.expressions.expression import EPSILON, Expr, call, concat, literal, union
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import BudgetExceeded
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]

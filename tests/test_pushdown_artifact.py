@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tokenfst import Budget, Grammar, TokenAutomaton, Vocabulary, bundled_grammar, compile, gbnf
-from tokenfst.decoding import artifact
-from tokenfst.decoding.artifact_format import STACK_TENSORS
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.artifact_format import STACK_TENSORS
 from tokenfst.errors import ArtifactCorruptError, NondeterministicError, TokenfstError
 
 TOKENS = [bytes([b]) for b in range(256)] + [

@@ -18,10 +18,10 @@ from test_pushdown_masks import CROSSING, compose, crossing
 from reference.pushdown import INFINITE, START, TokenModel
 from reference.random_grammars_wide import GrammarGenerator, Patience
 from tokenfst import Matcher, Vocabulary, _native, compile
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.decoding.token_automaton import UNREACHABLE
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 from tokenfst.errors import TokenBudgetError, UnspellableWarning
 
 LETTERS = [b"a", b"b"]

@@ -12,8 +12,8 @@ import pytest
 from test_engine_tokens import allowed
 
 from tokenfst import Budget, Vocabulary, compile
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.gbnf import gbnf
 
 VOCABULARY = Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
 CYCLIC = {

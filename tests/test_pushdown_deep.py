@@ -14,10 +14,10 @@ import pytest
 from reference.pushdown import Recognizer
 from reference.random_grammars_wide import GrammarGenerator, Patience
 from tokenfst import Budget, Matcher, Vocabulary, compile
-from tokenfst.automata.bundled import bundled_grammar
-from tokenfst.automata.expression import Expr, call, concat, intersect, literal, optional, union
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.expressions.expression import Expr, call, concat, intersect, literal, optional, union
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bundled import bundled_grammar
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError
 
 BRACKETS = gbnf('root ::= "[" root? "]" | "{" root? "}" | "x"')

@@ -14,8 +14,8 @@ from test_pushdown_masks import crossing
 from reference.pushdown import TokenModel
 from reference.random_grammars_wide import GrammarGenerator
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary, compile
-from tokenfst.automata.bundled import bundled_grammar
-from tokenfst.automata.gbnf import gbnf
+from tokenfst.automata.notations.bundled import bundled_grammar
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 VOCABULARY = Vocabulary([bytes([byte]) for byte in range(256)] + [b"((", b"))", b"()", b")+(", b""], 260)

@@ -14,7 +14,7 @@ from test_grammar_bundled import is_json, mutated_documents, random_value
 
 from reference.pushdown import Chart, Recognizer
 from tokenfst import Matcher, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 
 SAMPLES = Path(__file__).parent / "corpus" / "grammars"
 STRUCTURE = [

@@ -11,8 +11,8 @@ from test_engine_tokens import allowed, random_vocabulary
 from reference.pushdown import INFINITE, START, TokenModel
 from reference.random_grammars_wide import GrammarGenerator, Patience
 from tokenfst import Matcher, Vocabulary, _native, compile
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import ConstraintError, EmptyLanguageError, UnspellableWarning
 
 BUDGET = (100_000, 1 << 30, 5.0)

@@ -16,7 +16,7 @@ from test_pushdown_masks import compose
 
 from reference.random_expressions import random_expression
 from tokenfst import Matcher, Vocabulary
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     Expr,
     Op,
     call,
@@ -27,9 +27,9 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.language import Language
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import TokenBudgetError
 
 PROGRAM = Path(__file__).parent / "reference" / "openfst_pdt.py"

@@ -14,7 +14,7 @@ import pytest
 
 import tokenfst
 from tokenfst import Budget, Language, Vocabulary, regex
-from tokenfst.automata.metering import Deadline
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded, ConstraintError, DecodingError
 
 SECONDS = 0.2

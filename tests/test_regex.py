@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import tokenfst.automata.regex as module
+import tokenfst.automata.regex.translate as module
 from reference.expressions import matches
-from tokenfst.automata.expression import Expr, Op
-from tokenfst.automata.program import linearize
-from tokenfst.automata.regex import expression, regex
+from tokenfst.automata.expressions.expression import Expr, Op
+from tokenfst.automata.expressions.program import linearize
+from tokenfst.automata.regex.translate import expression, regex
 
 
 def operators(expr: Expr) -> set[Op]:

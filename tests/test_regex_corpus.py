@@ -12,7 +12,7 @@ import pytest
 
 from reference.expressions import matches
 from reference.near_texts import near
-from tokenfst.automata.regex import expression, regex
+from tokenfst.automata.regex.translate import expression, regex
 
 CORPUS: list[dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("corpus").joinpath("regex.toml").read_text()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tokenfst.automata.regex import expression, regex
+from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.budget import Budget
 from tokenfst.errors import (
     BudgetExceeded,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reference.expressions import matches
 from reference.near_texts import near
-from tokenfst.automata.regex import expression, regex
+from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.errors import UnsupportedPatternError
 
 ATOMS = [

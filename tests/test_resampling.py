@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenfst.decoding.resampling import SCHEMES, draw_one, resample
+from tokenfst.decoding.particles.resampling import SCHEMES, draw_one, resample
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

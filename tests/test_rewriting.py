@@ -27,8 +27,9 @@ from tokenfst import (
     rewrite,
     within_edits,
 )
-from tokenfst.automata import folding, fst
-from tokenfst.automata.fst_labels import with_byte_symbols
+from tokenfst.automata.images import folding
+from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst.label_kinds import with_byte_symbols
 from tokenfst.errors import BudgetExceeded, ConstraintError, FstError
 
 

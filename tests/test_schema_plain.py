@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from support.json_tokens import END, TOKENS, VOCABULARY
 
 from tokenfst import allocate_token_bitmask, compile
-from tokenfst.automata.json_schema import SchemaGrammar, json_schema
-from tokenfst.automata.schema_objects import Object
-from tokenfst.automata.schema_plain import PlainSchemas
+from tokenfst.automata.json_schema.door import SchemaGrammar, json_schema
+from tokenfst.automata.json_schema.sets.objects import Object
+from tokenfst.automata.json_schema.writing.plain import PlainSchemas
 from tokenfst.errors import TokenfstError
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokenfst.automata import expression as ex
-from tokenfst.automata import known_words
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.json_schema import SchemaGrammar, json_schema
-from tokenfst.automata.known_words import has_a_word, has_empty_word, has_word, is_known_to_have_word
-from tokenfst.automata.language import Language
-from tokenfst.automata.schema_text import START
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.door import SchemaGrammar, json_schema
+from tokenfst.automata.json_schema.writing.writer import START
+from tokenfst.automata.languages import emptiness as known_words
+from tokenfst.automata.languages.emptiness import has_a_word, has_empty_word, has_word, is_known_to_have_word
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 
@@ -90,7 +90,7 @@ TEXTS = [
 @pytest.mark.parametrize("large", [4_000, 1])
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_same_words_as_the_grammar(name: str, large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokenfst.automata.schema_program._LARGE", large)
+    monkeypatch.setattr("tokenfst.automata.json_schema.writing.program._LARGE", large)
     made = json_schema(SCHEMAS[name])
     assert isinstance(made, SchemaGrammar)
     plain = Grammar(dict(made.rules), START)

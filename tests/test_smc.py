@@ -13,11 +13,11 @@ from test_hmm import seeded, small, tables
 
 from reference.probability import accepted_sequences, path_probability, posterior, total_variation
 from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex
-from tokenfst.decoding.hmm import Hmm
-from tokenfst.decoding.hmm_product import HmmProduct
-from tokenfst.decoding.language_model import CallbackModel, as_language_model
-from tokenfst.decoding.resampling import SCHEMES
-from tokenfst.decoding.smc import PROPOSALS, Particles, smc
+from tokenfst.decoding.models.language_model import CallbackModel, as_language_model
+from tokenfst.decoding.particles.hmm import Hmm
+from tokenfst.decoding.particles.hmm_product import HmmProduct
+from tokenfst.decoding.particles.resampling import SCHEMES
+from tokenfst.decoding.particles.smc import PROPOSALS, Particles, smc
 from tokenfst.errors import (
     ConstraintError,
     HmmError,

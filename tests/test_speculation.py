@@ -12,12 +12,12 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 import tokenfst
 from reference.masked_sampling import sequence_probabilities
 from tokenfst import Vocabulary, compile, regex
-from tokenfst.decoding import drafts
-from tokenfst.decoding.drafts import PromptLookup
-from tokenfst.decoding.jump_forward import generate
-from tokenfst.decoding.language_model import CallbackModel
-from tokenfst.decoding.sampling import Sampling
-from tokenfst.decoding.speculation import Speculation, _judge, speculative_generate
+from tokenfst.decoding.models.language_model import CallbackModel
+from tokenfst.decoding.models.sampling import Sampling
+from tokenfst.decoding.search import drafts
+from tokenfst.decoding.search.drafts import PromptLookup
+from tokenfst.decoding.search.jump_forward import generate
+from tokenfst.decoding.search.speculation import Speculation, _judge, speculative_generate
 from tokenfst.errors import (
     DecodingError,
     LogitsError,

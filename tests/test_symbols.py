@@ -17,7 +17,7 @@ from support.command_line import tokenfst as run
 import tokenfst
 from reference import clothes
 from tokenfst import SymbolAutomaton, TokenAutomaton, Vocabulary, compile, load_vocabulary, ltlf
-from tokenfst.automata.symbols import UNREACHABLE, symbol_codes
+from tokenfst.automata.symbols.automaton import UNREACHABLE, symbol_codes
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,

@@ -28,9 +28,9 @@ from tokenfst import (
     verify_labels,
 )
 from tokenfst._native import Lexicon
-from tokenfst.automata import expression as ex
-from tokenfst.automata.answer import Side
-from tokenfst.automata.json_strings import json_string
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.json_values.strings import json_string
+from tokenfst.automata.languages.answer import Side
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError, UnspellableWarning
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tokenfst import Budget, Grammar, Language, lark_grammar, python_object, regex, template
-from tokenfst.automata.templates import TemplateGrammar, TemplateLanguage
+from tokenfst.automata.grammars.templates import TemplateGrammar, TemplateLanguage
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternSyntaxError, TemplateError
 
 TEMPLATES = [

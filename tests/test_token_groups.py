@@ -29,12 +29,12 @@ from tokenfst import (
     special_token,
     token_class,
 )
-from tokenfst.automata import expression as ex
-from tokenfst.automata.expression import Expr, TokenName
-from tokenfst.automata.program import linearize
-from tokenfst.automata.token_groups import PARAGRAPH_TOKEN, TEXT_TOKEN
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.expression import Expr, TokenName
+from tokenfst.automata.expressions.program import linearize
+from tokenfst.automata.pieces.tokens import PARAGRAPH_TOKEN, TEXT_TOKEN
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_classes import find_classes
+from tokenfst.decoding.token_automata.classes import find_classes
 from tokenfst.errors import (
     ConstraintError,
     PatternSyntaxError,

@@ -15,9 +15,9 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from tokenfst.decoding.language_model import CallbackModel, Session, TreeSession, as_language_model
-from tokenfst.decoding.token_tree import TokenTree
-from tokenfst.decoding.tree_session import Branches, tree_session
+from tokenfst.decoding.models.language_model import CallbackModel, Session, TreeSession, as_language_model
+from tokenfst.decoding.models.token_tree import TokenTree
+from tokenfst.decoding.models.tree_session import Branches, tree_session
 from tokenfst.errors import ModelError
 
 WIDTH = 23

@@ -14,11 +14,20 @@ from reference.expressions import matches
 from reference.pushdown import TokenModel
 from reference.unordered import without_unordered
 from tokenfst import Budget, Grammar, Language, Vocabulary, compile, regex, unordered
-from tokenfst.automata import expression
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, call, concat, literal, repeat, union
-from tokenfst.automata.json_strings import json_string
-from tokenfst.automata.permutations import written_out
-from tokenfst.automata.readable import readable
+from tokenfst.automata.expressions import expression
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    call,
+    concat,
+    literal,
+    repeat,
+    union,
+)
+from tokenfst.automata.json_values.strings import json_string
+from tokenfst.automata.languages.readable import readable
+from tokenfst.automata.rules.permutations import written_out
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 A, B, COMMA = literal(b"a"), literal(b"b"), literal(b",")

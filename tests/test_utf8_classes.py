@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tokenfst.automata.charclass import TEXT, character_set, is_cased, leaf, members
-from tokenfst.automata.expression import Dfa, Expr, Op
-from tokenfst.automata.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, overlap, utf8_dfa
+from tokenfst.automata.characters.classes import TEXT, character_set, is_cased, leaf, members
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, overlap, utf8_dfa
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op
 
 EVERYTHING = "".join(map(chr, range(MAX_CODE_POINT + 1)))
 TEXTS = EVERYTHING[:0xD800] + EVERYTHING[0xE000:]

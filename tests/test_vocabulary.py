@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from reference.detokenize import slow_decode
 from tokenfst.errors import TokenIdError, VocabularyError
-from tokenfst.tokenizers.census import Census, census
-from tokenfst.tokenizers.token_file import read_token_file
-from tokenfst.tokenizers.token_tables import MAX_TOKEN_BYTES
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.token_file import read_token_file
+from tokenfst.tokenizers.vocabulary.census import Census, census
+from tokenfst.tokenizers.vocabulary.tables import MAX_TOKEN_BYTES
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 TOKENS = [b"a", b"b", b"ab", b"\xc3", b"\xa9", b"", b"<end>", b"a"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tokenfst.errors import MissingDependencyError, VocabularyError
-from tokenfst.tokenizers.from_mistral import _locate, from_mistral
-from tokenfst.tokenizers.sources import load_vocabulary
-from tokenfst.tokenizers.token_file import read_token_file
+from tokenfst.tokenizers.adapters.mistral import _locate, from_mistral
+from tokenfst.tokenizers.adapters.sources import load_vocabulary
+from tokenfst.tokenizers.adapters.token_file import read_token_file
 
 DOCUMENT: dict[str, Any] = {
     "tokens": ["a", "é", {"hex": "ff"}, {"bytes": [226, 129]}, "", "</s>"],

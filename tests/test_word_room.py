@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tokenfst._native import word_room
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.regex import regex
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.regex.translate import regex
 
 MANY = 40
 """So many words are plenty here."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tokenfst.automata.assembly import Assembly, Constraint
-from tokenfst.automata.charclass import character_set
-from tokenfst.automata.ebnf import ebnf
-from tokenfst.automata.ecma_regex import ecma_pattern
-from tokenfst.automata.expression import Expr, concat, intersect, optional, repeat, union
+from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.characters.classes import character_set
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.regex.ecma import ecma_pattern
+from tokenfst.automata.expressions.expression import Expr, concat, intersect, optional, repeat, union
 from tokenfst.automata.structural_tags.closing import OPEN, Closing, read_closing
 from tokenfst.automata.structural_tags.formats import (
     AnyText,
@@ -43,8 +43,8 @@ from tokenfst.automata.structural_tags.free_text import FreeText
 from tokenfst.automata.structural_tags.marks import Marks, Spelled, spelled_expr, token_expr
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.token_text import TokenText
-from tokenfst.automata.token_groups import TEXT_TOKEN
-from tokenfst.automata.utf8 import MAX_CODE_POINT
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, StructuralTagError
 

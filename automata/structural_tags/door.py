@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from tokenfst.arguments import checked
-from tokenfst.automata.assembly import Constraint
+from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.marks import Marks, Reading, TokenTable
 from tokenfst.automata.structural_tags.reading import read_document

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     ANY_BYTE,
     EMPTY,
     EPSILON,
@@ -29,8 +29,8 @@ from tokenfst.automata.expression import (
     machine,
     union,
 )
-from tokenfst.automata.language import Language
-from tokenfst.automata.lazy import make_automaton, make_tables
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.engine import make_automaton, make_tables
 from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr
 from tokenfst.budget import Budget
 

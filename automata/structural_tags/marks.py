@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Literal, Protocol
 
-from tokenfst.automata.expression import Expr, TokenName, concat, literal, one_token, tokens, union
+from tokenfst.automata.expressions.expression import Expr, TokenName, concat, literal, one_token, tokens, union
 from tokenfst.automata.structural_tags.formats import TokenRef
 from tokenfst.errors import StructuralTagError
 

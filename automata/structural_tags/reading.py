@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from tokenfst.arguments import shown
-from tokenfst.automata.schema_source import escape
+from tokenfst.automata.json_schema.reading.source import escape
 from tokenfst.automata.structural_tags.formats import (
     AnyText,
     AnyTokens,

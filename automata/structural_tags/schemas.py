@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tokenfst.automata.assembly import Constraint
-from tokenfst.automata.json_schema import json_schema
-from tokenfst.automata.language import Language
+from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.formats import JsonSchema
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, SchemaError

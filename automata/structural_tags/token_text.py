@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tokenfst._native import Lexicon
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     ANY_BYTE,
     Expr,
     TokenName,
@@ -23,11 +23,11 @@ from tokenfst.automata.expression import (
     union,
     words,
 )
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.closing import Closing
 from tokenfst.automata.structural_tags.formats import AnyTokens
 from tokenfst.automata.structural_tags.marks import Marks
-from tokenfst.automata.token_groups import TEXT_TOKEN
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 
 
 class TokenText:

@@ -14,20 +14,15 @@ from __future__ import annotations
 
 import importlib
 
+import tokenfst.moved  # noqa: F401  # modules by their old names
+
 TYPE_CHECKING = False  # typing itself takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 
     from tokenfst._native import Matcher
-    from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
-    from tokenfst.automata.concepts import Concepts, avoids, concepts, contains_all, contains_in_order
-    from tokenfst.automata.ebnf import ebnf
-    from tokenfst.automata.edits import within_edits
-    from tokenfst.automata.equivalence import normalization_insensitive
-    from tokenfst.automata.folding import case_insensitive
-    from tokenfst.automata.gbnf import gbnf
-    from tokenfst.automata.grammar import Grammar
-    from tokenfst.automata.groups import (
+    from tokenfst.automata.grammars.grammar import Grammar
+    from tokenfst.automata.grammars.lists import (
         delimited_list,
         delimited_subsequence_of,
         quoted_text,
@@ -35,49 +30,61 @@ if TYPE_CHECKING:
         text_until,
         unquoted_text,
     )
-    from tokenfst.automata.json_schema import json_object, json_schema, json_value
-    from tokenfst.automata.language import Language
-    from tokenfst.automata.lark_syntax import lark_grammar
-    from tokenfst.automata.ltlf import ltlf
-    from tokenfst.automata.python_objects import python_calls, python_object
-    from tokenfst.automata.regex import regex
-    from tokenfst.automata.rewriting import rewrite
-    from tokenfst.automata.symbols import SymbolAutomaton
-    from tokenfst.automata.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
-    from tokenfst.automata.templates import template
-    from tokenfst.automata.token_groups import one_token, special_token, token_class
-    from tokenfst.automata.unordered import unordered
+    from tokenfst.automata.grammars.templates import template
+    from tokenfst.automata.images.edits import within_edits
+    from tokenfst.automata.images.equivalence import normalization_insensitive
+    from tokenfst.automata.images.folding import case_insensitive
+    from tokenfst.automata.images.rewriting import rewrite
+    from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+    from tokenfst.automata.languages.language import Language
+    from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+    from tokenfst.automata.notations.ebnf import ebnf
+    from tokenfst.automata.notations.gbnf import gbnf
+    from tokenfst.automata.notations.lark_syntax import lark_grammar
+    from tokenfst.automata.pieces.concepts import Concepts, avoids, concepts, contains_all, contains_in_order
+    from tokenfst.automata.pieces.taxonomy import choices, hierarchy, hierarchy_labels, multi_choice
+    from tokenfst.automata.pieces.tokens import one_token, special_token, token_class
+    from tokenfst.automata.pieces.unordered import unordered
+    from tokenfst.automata.python_text.objects import python_calls, python_object
+    from tokenfst.automata.regex.translate import regex
+    from tokenfst.automata.structural_tags.door import structural_tag
+    from tokenfst.automata.symbols.automaton import SymbolAutomaton
+    from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.budget import Budget
-    from tokenfst.decoding.abs import abs_beam_search
-    from tokenfst.decoding.abs_generate import abs_generate
-    from tokenfst.decoding.bitmask import allocate_token_bitmask, apply_token_bitmask_inplace, fill_bitmasks
-    from tokenfst.decoding.canonical import CanonicalAutomaton
-    from tokenfst.decoding.device_automaton import DeviceAutomaton
-    from tokenfst.decoding.device_composing import ComposingDeviceAutomaton
-    from tokenfst.decoding.device_generate import DeviceGenerate
-    from tokenfst.decoding.device_graphs import GraphedStep
-    from tokenfst.decoding.device_matchers import DeviceMatchers
-    from tokenfst.decoding.device_stacks import PushDownDeviceAutomaton
-    from tokenfst.decoding.drafts import PromptLookup
-    from tokenfst.decoding.gcd_edges import TokenEdges
-    from tokenfst.decoding.gcd_rows import start_rows
-    from tokenfst.decoding.gcd_sample import gcd_sample
-    from tokenfst.decoding.gcd_tensor import TensorRows
-    from tokenfst.decoding.hmm import Hmm
-    from tokenfst.decoding.hmm_product import HmmProduct
-    from tokenfst.decoding.hmm_training import distil_hmm, train_hmm
-    from tokenfst.decoding.jump_forward import generate
-    from tokenfst.decoding.label_check import verify_labels
-    from tokenfst.decoding.label_lists import label_lists, multi_label
-    from tokenfst.decoding.label_scoring import classify, label_probabilities
-    from tokenfst.decoding.label_search import top_labels
-    from tokenfst.decoding.logits_processor import ConstraintLogitsProcessor
-    from tokenfst.decoding.smc import smc
-    from tokenfst.decoding.speculation import speculative_generate
-    from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+    from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+    from tokenfst.decoding.device.automaton import DeviceAutomaton
+    from tokenfst.decoding.device.composing import ComposingDeviceAutomaton
+    from tokenfst.decoding.device.generate import DeviceGenerate
+    from tokenfst.decoding.device.graphs import GraphedStep
+    from tokenfst.decoding.device.matchers import DeviceMatchers
+    from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.labels.check import verify_labels
+    from tokenfst.decoding.labels.lists import label_lists, multi_label
+    from tokenfst.decoding.labels.scoring import classify, label_probabilities
+    from tokenfst.decoding.labels.search import top_labels
+    from tokenfst.decoding.masks.bitmask import (
+        allocate_token_bitmask,
+        apply_token_bitmask_inplace,
+        fill_bitmasks,
+    )
+    from tokenfst.decoding.particles.hmm import Hmm
+    from tokenfst.decoding.particles.hmm_product import HmmProduct
+    from tokenfst.decoding.particles.hmm_training import distil_hmm, train_hmm
+    from tokenfst.decoding.particles.smc import smc
+    from tokenfst.decoding.rows.edges import TokenEdges
+    from tokenfst.decoding.rows.reach_rows import start_rows
+    from tokenfst.decoding.rows.tensor_rows import TensorRows
+    from tokenfst.decoding.search.beam_search import abs_beam_search
+    from tokenfst.decoding.search.beam_search_generate import abs_generate
+    from tokenfst.decoding.search.drafts import PromptLookup
+    from tokenfst.decoding.search.exact_length_sampling import gcd_sample
+    from tokenfst.decoding.search.jump_forward import generate
+    from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
+    from tokenfst.decoding.search.speculation import speculative_generate
+    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
     from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
-    from tokenfst.tokenizers.sources import load_vocabulary
-    from tokenfst.tokenizers.vocabulary import Vocabulary
+    from tokenfst.tokenizers.adapters.sources import load_vocabulary
+    from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
     load = TokenAutomaton.load
 
@@ -170,86 +177,86 @@ __all__ = [
 
 _PLACES = {
     "Budget": "budget",
-    "CanonicalAutomaton": "decoding.canonical",
-    "ComposingDeviceAutomaton": "decoding.device_composing",
-    "Concepts": "automata.concepts",
-    "ConstraintLogitsProcessor": "decoding.logits_processor",
-    "DeviceAutomaton": "decoding.device_automaton",
-    "DeviceGenerate": "decoding.device_generate",
-    "DeviceMatchers": "decoding.device_matchers",
+    "CanonicalAutomaton": "decoding.canonical.automaton",
+    "ComposingDeviceAutomaton": "decoding.device.composing",
+    "Concepts": "automata.pieces.concepts",
+    "ConstraintLogitsProcessor": "decoding.search.logits_processor",
+    "DeviceAutomaton": "decoding.device.automaton",
+    "DeviceGenerate": "decoding.device.generate",
+    "DeviceMatchers": "decoding.device.matchers",
     "EmptyLanguageError": "errors",
-    "Grammar": "automata.grammar",
-    "GraphedStep": "decoding.device_graphs",
-    "Hmm": "decoding.hmm",
-    "HmmProduct": "decoding.hmm_product",
-    "Language": "automata.language",
+    "Grammar": "automata.grammars.grammar",
+    "GraphedStep": "decoding.device.graphs",
+    "Hmm": "decoding.particles.hmm",
+    "HmmProduct": "decoding.particles.hmm_product",
+    "Language": "automata.languages.language",
     "Matcher": "_native",
-    "PromptLookup": "decoding.drafts",
-    "PushDownDeviceAutomaton": "decoding.device_stacks",
+    "PromptLookup": "decoding.search.drafts",
+    "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
-    "SymbolAutomaton": "automata.symbols",
-    "TensorRows": "decoding.gcd_tensor",
-    "TokenAutomaton": "decoding.token_automaton",
-    "TokenEdges": "decoding.gcd_edges",
+    "SymbolAutomaton": "automata.symbols.automaton",
+    "TensorRows": "decoding.rows.tensor_rows",
+    "TokenAutomaton": "decoding.token_automata.token_automaton",
+    "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
     "UnsupportedSchemaError": "errors",
-    "Vocabulary": "tokenizers.vocabulary",
-    "abs_beam_search": "decoding.abs",
-    "abs_generate": "decoding.abs_generate",
-    "allocate_token_bitmask": "decoding.bitmask",
-    "apply_token_bitmask_inplace": "decoding.bitmask",
-    "avoids": "automata.concepts",
-    "bundled_grammar": "automata.bundled",
-    "bundled_grammars": "automata.bundled",
-    "case_insensitive": "automata.folding",
-    "choices": "automata.taxonomy",
-    "classify": "decoding.label_scoring",
-    "compile": "decoding.token_automaton",
-    "concepts": "automata.concepts",
-    "contains_all": "automata.concepts",
-    "contains_in_order": "automata.concepts",
-    "delimited_list": "automata.groups",
-    "delimited_subsequence_of": "automata.groups",
-    "distil_hmm": "decoding.hmm_training",
-    "ebnf": "automata.ebnf",
-    "fill_bitmasks": "decoding.bitmask",
-    "gbnf": "automata.gbnf",
-    "gcd_sample": "decoding.gcd_sample",
-    "generate": "decoding.jump_forward",
-    "hierarchy": "automata.taxonomy",
-    "hierarchy_labels": "automata.taxonomy",
-    "json_object": "automata.json_schema",
-    "json_schema": "automata.json_schema",
-    "json_value": "automata.json_schema",
-    "label_lists": "decoding.label_lists",
-    "label_probabilities": "decoding.label_scoring",
-    "lark_grammar": "automata.lark_syntax",
-    "load_vocabulary": "tokenizers.sources",
-    "ltlf": "automata.ltlf",
-    "multi_choice": "automata.taxonomy",
-    "multi_label": "decoding.label_lists",
-    "normalization_insensitive": "automata.equivalence",
-    "one_token": "automata.token_groups",
-    "python_calls": "automata.python_objects",
-    "python_object": "automata.python_objects",
-    "quoted_text": "automata.groups",
-    "regex": "automata.regex",
-    "rewrite": "automata.rewriting",
-    "smc": "decoding.smc",
-    "special_token": "automata.token_groups",
-    "speculative_generate": "decoding.speculation",
-    "start_rows": "decoding.gcd_rows",
+    "Vocabulary": "tokenizers.vocabulary.vocabulary",
+    "abs_beam_search": "decoding.search.beam_search",
+    "abs_generate": "decoding.search.beam_search_generate",
+    "allocate_token_bitmask": "decoding.masks.bitmask",
+    "apply_token_bitmask_inplace": "decoding.masks.bitmask",
+    "avoids": "automata.pieces.concepts",
+    "bundled_grammar": "automata.notations.bundled",
+    "bundled_grammars": "automata.notations.bundled",
+    "case_insensitive": "automata.images.folding",
+    "choices": "automata.pieces.taxonomy",
+    "classify": "decoding.labels.scoring",
+    "compile": "decoding.token_automata.token_automaton",
+    "concepts": "automata.pieces.concepts",
+    "contains_all": "automata.pieces.concepts",
+    "contains_in_order": "automata.pieces.concepts",
+    "delimited_list": "automata.grammars.lists",
+    "delimited_subsequence_of": "automata.grammars.lists",
+    "distil_hmm": "decoding.particles.hmm_training",
+    "ebnf": "automata.notations.ebnf",
+    "fill_bitmasks": "decoding.masks.bitmask",
+    "gbnf": "automata.notations.gbnf",
+    "gcd_sample": "decoding.search.exact_length_sampling",
+    "generate": "decoding.search.jump_forward",
+    "hierarchy": "automata.pieces.taxonomy",
+    "hierarchy_labels": "automata.pieces.taxonomy",
+    "json_object": "automata.json_schema.door",
+    "json_schema": "automata.json_schema.door",
+    "json_value": "automata.json_schema.door",
+    "label_lists": "decoding.labels.lists",
+    "label_probabilities": "decoding.labels.scoring",
+    "lark_grammar": "automata.notations.lark_syntax",
+    "load_vocabulary": "tokenizers.adapters.sources",
+    "ltlf": "automata.symbols.ltlf",
+    "multi_choice": "automata.pieces.taxonomy",
+    "multi_label": "decoding.labels.lists",
+    "normalization_insensitive": "automata.images.equivalence",
+    "one_token": "automata.pieces.tokens",
+    "python_calls": "automata.python_text.objects",
+    "python_object": "automata.python_text.objects",
+    "quoted_text": "automata.grammars.lists",
+    "regex": "automata.regex.translate",
+    "rewrite": "automata.images.rewriting",
+    "smc": "decoding.particles.smc",
+    "special_token": "automata.pieces.tokens",
+    "speculative_generate": "decoding.search.speculation",
+    "start_rows": "decoding.rows.reach_rows",
     "structural_tag": "automata.structural_tags.door",
-    "substring_of": "automata.groups",
-    "template": "automata.templates",
-    "text_until": "automata.groups",
-    "token_class": "automata.token_groups",
-    "top_labels": "decoding.label_search",
-    "train_hmm": "decoding.hmm_training",
-    "unordered": "automata.unordered",
-    "unquoted_text": "automata.groups",
-    "verify_labels": "decoding.label_check",
-    "within_edits": "automata.edits",
+    "substring_of": "automata.grammars.lists",
+    "template": "automata.grammars.templates",
+    "text_until": "automata.grammars.lists",
+    "token_class": "automata.pieces.tokens",
+    "top_labels": "decoding.labels.search",
+    "train_hmm": "decoding.particles.hmm_training",
+    "unordered": "automata.pieces.unordered",
+    "unquoted_text": "automata.grammars.lists",
+    "verify_labels": "decoding.labels.check",
+    "within_edits": "automata.images.edits",
 }
 """The module of each name."""
 _FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget"})

@@ -1,4 +1,4 @@
-"""Types of the native core (native/bindings.cpp). Semantics stand with the Python faces that use it."""
+"""Types of the native core (native/bindings/bindings.cpp). Semantics stand with the Python faces that use it."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.automata.expression import Dfa, Differing, Expr, Op, TokenName, Unordered
+from tokenfst.automata.expressions.expression import Dfa, Differing, Expr, Op, TokenName, Unordered
 
 class Machine:
     def __init__(

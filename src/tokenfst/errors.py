@@ -340,3 +340,8 @@ def _some(names: tuple[str, ...]) -> str:
     """Up to ten of the names."""
     shown = ", ".join(map(repr, names[:10]))
     return f"{shown}, … ({len(names):,} in all)" if len(names) > 10 else shown or "none"
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Line and column of a position of ``text``, both from 1, as errors say them."""
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)

@@ -3,7 +3,7 @@
 A process that is forked has one thread, and a copy of everything as it was at that moment: a lock that another thread
 held stays locked in the copy, and what it was changing stays half changed. So ``fork_safe_lock()`` counts the locks
 that it makes, and whoever forks by ``os.fork`` (as ``multiprocessing`` does) first waits until it has all of them. The
-locks of the native core are told the same way (native/fork_gate.hpp).
+locks of the native core are told the same way (native/threads/fork_gate.hpp).
 
 Locks made later are taken first: what uses another object is made after it. A thread that takes them in another order
 makes the fork wait for ``LONGEST`` seconds; then it goes on, and locks that were held are new in the child.

@@ -12,8 +12,8 @@ from reference import grammars as definitions
 from reference.pushdown import INFINITE, BackusNaur, Recognizer, least_tokens
 from reference.random_grammars import all_words
 from reference.random_grammars_wide import GrammarGenerator, Patience
-from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, union
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.expressions.expression import EPSILON, Expr, call, concat, literal, union
+from tokenfst.automata.grammars.grammar import Grammar
 
 WORDS = all_words(7)
 OUTSIDE = b"c\x00\xff"

@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from reference.expressions import matches
-from tokenfst.automata.regex import expression, regex
+from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
 
 QUANTIFIERS = ("*", "?", "{2}", "{1,}")

@@ -30,8 +30,8 @@ from tokenfst import (
     load_vocabulary,
     regex,
 )
-from tokenfst.automata.fst_files import read_fst
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.automata.openfst.files import read_fst
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import TokenfstError
 
 Target = Callable[[bytes], None]

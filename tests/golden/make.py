@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tokenfst.automata.regex import regex
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 FOLDER = Path(__file__).parent
 SYLLABLES = [a + b for a in "bcdfghjklmnpqrstvwxz" for b in "aeiou"]

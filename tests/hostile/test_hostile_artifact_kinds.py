@@ -33,7 +33,7 @@ from tokenfst import (
     regex,
     special_token,
 )
-from tokenfst.decoding import artifact, token_automaton
+from tokenfst.decoding.token_automata import artifact, token_automaton
 from tokenfst.errors import ArtifactCorruptError, ConstraintError, TokenfstError
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -13,9 +13,9 @@ from reference import artifact as slow
 from reference.small_automata import small_vocabulary
 from tokenfst import _native
 from tokenfst.budget import Budget
-from tokenfst.decoding import artifact
-from tokenfst.decoding.artifact_format import TENSORS
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.artifact_format import TENSORS
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,

@@ -16,17 +16,17 @@ from support.artifact_files import GOOD, VOCABULARY, Header, put_together, take_
 from reference import artifact as slow
 from reference.small_automata import EVERY_BYTE
 from tokenfst import _native
-from tokenfst.automata.regex import regex
-from tokenfst.decoding import artifact
-from tokenfst.decoding.artifact_format import MAX_HEADER
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.artifact_format import MAX_HEADER
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
     ArtifactVersionError,
     VocabularyError,
 )
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
-from tokenfst.automata.ebnf import ebnf
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, TokenfstError
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.terms import ALL_WORDS, LIMIT, Term, acceptor, language, same, words
-from tokenfst.automata.answer import Side
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.answer import Side
+from tokenfst.automata.languages.language import Language
 
 atoms = st.one_of(
     st.just(("empty",)),

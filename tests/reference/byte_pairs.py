@@ -1,4 +1,4 @@
-"""Slow twin of ``tokenizers/byte_pairs.py``: the encoding itself, merge by merge."""
+"""Slow twin of ``tokenizers/segmentation/byte_pairs.py``: the encoding itself, merge by merge."""
 
 from __future__ import annotations
 

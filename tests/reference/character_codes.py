@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.spelling import Form, Steps
-from tokenfst.automata.tables import frozen_dfa
-from tokenfst.automata.utf8 import ASCII, MULTIBYTE, Characters, overlap, without_surrogates
+from tokenfst.automata.characters.codes import Form, Steps
+from tokenfst.automata.characters.utf8 import ASCII, MULTIBYTE, Characters, overlap, without_surrogates
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.expressions.tables import frozen_dfa
 from tokenfst.errors import BudgetExceeded
 
 _Item = tuple[int, int, Steps]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pynini
 
-from tokenfst.automata.fst import Arcs, from_arcs
-from tokenfst.tokenizers.detokenizer import detokenizer_arcs
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.automata.openfst.fst import Arcs, from_arcs
+from tokenfst.tokenizers.vocabulary.detokenizer import detokenizer_arcs
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 CORPUS = [
     "The quick brown fox jumps over the lazy dog. It doesn't stop, and it won't; why?",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 
 from tokenfst._native import Lexicon
-from tokenfst.automata.expression import Dfa, Expr, Op, Unordered
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, Unordered
 
 Relation = tuple[int, ...]
 

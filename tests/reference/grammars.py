@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reference.expressions import Relation, _Reader
-from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.expressions.expression import Expr, Op
 
 
 def accepts(rules: Mapping[str, Expr], start: str, word: bytes) -> bool:

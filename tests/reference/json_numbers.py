@@ -10,8 +10,8 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 
-from tokenfst.automata.json_numbers import NumberSet
-from tokenfst.automata.language import Language
+from tokenfst.automata.json_values.numbers import NumberSet
+from tokenfst.automata.languages.language import Language
 
 ALPHABET = "-+.019eE"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

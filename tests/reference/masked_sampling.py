@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 import tokenfst
-from tokenfst.decoding.language_model import CallbackModel
+from tokenfst.decoding.models.language_model import CallbackModel
 
 
 def sequence_probabilities(

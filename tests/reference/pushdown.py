@@ -23,10 +23,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.automata.expression import Expr, Op
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.language import Language
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.automata.expressions.expression import Expr, Op
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 INFINITE = 1 << 20
 """More tokens than any test counts; twice of it is as much."""

@@ -1,12 +1,12 @@
-"""Random expressions over the bytes a and b, with every operator of ``tokenfst.automata.expression``."""
+"""Random expressions over the bytes a and b, with every operator of ``tokenfst.automata.expressions.expression``."""
 
 from __future__ import annotations
 
 import random
 
 from tokenfst._native import Lexicon
-from tokenfst.automata import expression as ex
-from tokenfst.automata.expression import Expr
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.expression import Expr
 
 LETTERS = b"ab"
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenfst.automata import expression as ex
-from tokenfst.automata.expression import Dfa, Expr
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.expressions.expression import Dfa, Expr
 
 BORDERS = bytes([0, 1, 62, 63, 64, 65, 127, 128, 129, 191, 192, 254, 255])
 

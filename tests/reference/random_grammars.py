@@ -5,8 +5,17 @@ from __future__ import annotations
 import itertools
 import random
 
-from tokenfst.automata.expression import EPSILON, Expr, call, concat, literal, optional, repeat, union
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.expressions.expression import (
+    EPSILON,
+    Expr,
+    call,
+    concat,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+from tokenfst.automata.grammars.grammar import Grammar
 
 
 def all_words(longest: int) -> list[bytes]:

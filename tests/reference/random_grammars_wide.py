@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from reference.random_expressions import LETTERS, random_expression, random_word
 from reference.random_grammars import random_body
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,
     Expr,
@@ -22,7 +22,7 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.errors import BudgetExceeded
 
 

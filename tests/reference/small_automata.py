@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 from reference.random_expressions import random_expression, random_word
-from tokenfst.automata import expression as ex
-from tokenfst.automata.language import Language
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.languages.language import Language
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import EmptyLanguageError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 NEITHER = ex.byte_set(~(1 << 97 | 1 << 98) & ex.ALL_BYTES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.expressions.expression import Expr, Op
 
 Pairs = frozenset[tuple[bytes, bytes]]
 """States before and after; a state is the rest of a token, and b"" is where the next one begins."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import pynini
 
-from tokenfst.automata import fst
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.openfst import fst
 
 Term = tuple[Any, ...]
 LIMIT = 5

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from tokenfst.decoding.gcd_edges import TokenEdges
+from tokenfst.decoding.rows.edges import TokenEdges
 
 Arc = tuple[int, int, int]
 

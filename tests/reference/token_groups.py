@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from tokenfst.automata.expression import Expr, Op
+from tokenfst.automata.expressions.expression import Expr, Op
 
 SPECIAL = 1_000
 """Item of special token t: this plus t."""

@@ -1,4 +1,4 @@
-"""Temporal logic on finite traces, read off its definition: the slow twin of ``tokenfst.automata.ltlf``.
+"""Temporal logic on finite traces, read off its definition: the slow twin of ``tokenfst.automata.symbols.ltlf``.
 
 A formula is a nested tuple: ``("letter", {"a", ...})``, ``("true",)``, ``("not", f)`` and likewise X, WX, F and G,
 ``("and", f, g)`` and likewise or, implies, iff, U, W, R and M. It is asked of a trace at a place; the place behind

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tokenfst.automata.expression import EMPTY, EPSILON, Expr, Op, Unordered, concat, union
-from tokenfst.automata.rule_graph import inner_nodes, rebuilt
+from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, Op, Unordered, concat, union
+from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.rules.graph import inner_nodes
 
 
 def all_orders(node: Expr, longest: int) -> Expr:

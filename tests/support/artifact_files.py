@@ -8,8 +8,8 @@ import random
 from typing import Any
 
 from reference.small_automata import small_automaton
-from tokenfst.decoding import artifact
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Header = dict[str, Any]
 

@@ -9,8 +9,8 @@ from test_engine_tokens import BUDGET, compose
 
 from reference.random_expressions import random_expression
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary
-from tokenfst.automata.program import linearize
-from tokenfst.decoding.token_automaton import UNREACHABLE
+from tokenfst.automata.expressions.program import linearize
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE
 
 
 def random_automata(

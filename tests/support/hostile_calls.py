@@ -28,7 +28,7 @@ import torch
 
 import tokenfst as t
 from tokenfst import _native
-from tokenfst.automata.expression import literal
+from tokenfst.automata.expressions.expression import literal
 
 CPU_SECONDS = 10
 """Of one call. The machine may be slow; the budgets of the calls are of a second."""

@@ -14,8 +14,8 @@ import numpy as np
 import typer
 
 from tokenfst._native import Matcher
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.language import Language
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.following import Following, following
@@ -33,13 +33,13 @@ from tokenfst.cli.terminal import (
     say_json,
 )
 from tokenfst.cli.tokens import VocabularyOptions
-from tokenfst.decoding.bitmask import allocate_token_bitmask
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.canonical_matcher import CanonicalMatcher
-from tokenfst.decoding.prefixes import AnyMatcher
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.canonical.matcher import CanonicalMatcher
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _SHOWN_TEXT = 60
 _SHOWN_RULES = 8

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions

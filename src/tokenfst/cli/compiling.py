@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
@@ -36,9 +36,9 @@ from tokenfst.cli.terminal import (
     writing,
 )
 from tokenfst.cli.tokens import VocabularyOptions
-from tokenfst.decoding import artifact
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.token_automaton import UNREACHABLE, Stats, TokenAutomaton
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE, Stats, TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,
     ArtifactVersionError,
@@ -47,7 +47,7 @@ from tokenfst.errors import (
     EmptyLanguageError,
     NondeterministicError,
 )
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
 """What the estimate may cost."""

@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from tokenfst.automata.concepts import avoids, concepts, contains_all, contains_in_order
-from tokenfst.automata.language import Language
-from tokenfst.automata.ltlf import ltlf
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pieces.concepts import avoids, concepts, contains_all, contains_in_order
+from tokenfst.automata.symbols.ltlf import ltlf
 from tokenfst.budget import Budget
 from tokenfst.cli.json_files import read_json
 from tokenfst.cli.terminal import UsageError

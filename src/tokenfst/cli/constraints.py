@@ -12,21 +12,21 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.language import Language
-from tokenfst.automata.regex import regex
-from tokenfst.automata.symbols import SymbolAutomaton
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import read_text
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.cli.tokens import Tokenization, VocabularyOptions
-from tokenfst.decoding import artifact
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
 from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
-from tokenfst.tokenizers.from_symbols import from_symbols
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.symbols import from_symbols
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 SUFFIX = ".safetensors"
 """How the name of an artifact ends; this is what tells it from a pattern."""

@@ -10,17 +10,17 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tokenfst.automata.drawing import FORMATS, Drawing, Edge, draw_graph
+from tokenfst.automata.languages.drawing import FORMATS, Drawing, Edge, draw_graph
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.constraints import Constraint, of_words
 from tokenfst.cli.terminal import Exit, UsageError, counted, quoted, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import DrawingError
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _SHOWN_TOKENS = 5
 _MACHINE_STATES, _RULE_STATES = 100, 400

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tokenfst.automata.drawing import bytes_label
-from tokenfst.automata.expression import Dfa
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.language import Language
-from tokenfst.automata.readable import character_class
-from tokenfst.automata.utf8 import Ranges, normalize
+from tokenfst.automata.characters.utf8 import Ranges, normalize
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.drawing import bytes_label
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.readable import character_class
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 

@@ -13,11 +13,11 @@ import os
 import re
 from pathlib import Path
 
-from tokenfst.automata.bundled import bundled_grammar, bundled_grammars
-from tokenfst.automata.ebnf import ebnf
-from tokenfst.automata.gbnf import gbnf
-from tokenfst.automata.grammar import Grammar, refuse_empty
-from tokenfst.automata.lark_syntax import lark_grammar
+from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
+from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.budget import Budget
 from tokenfst.cli.terminal import UsageError
 from tokenfst.errors import ConstraintError, EmptyLanguageError, PatternError

@@ -11,8 +11,8 @@ import typer
 
 from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, byte_size, counted, json_bytes, quoted, say, say_json, say_pairs
-from tokenfst.decoding import artifact
-from tokenfst.decoding.token_automaton import ASK, UNREACHABLE
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import ASK, UNREACHABLE
 from tokenfst.errors import ArtifactCorruptError
 
 Ints = npt.NDArray[np.int64]

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from tokenfst.automata import taxonomy
-from tokenfst.automata.language import Language
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pieces import taxonomy
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import read_text
 from tokenfst.cli.json_files import read_json

@@ -12,8 +12,7 @@ from typing import Any
 
 import typer
 
-from tokenfst.automata import product
-from tokenfst.automata.expression import (
+from tokenfst.automata.expressions.expression import (
     ALL_BYTES,
     Expr,
     Op,
@@ -24,17 +23,17 @@ from tokenfst.automata.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.grammar_lint import FindingKind
-from tokenfst.automata.language import Language
-from tokenfst.automata.notation import place
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.rules import product
+from tokenfst.automata.rules.lint import FindingKind
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.rules import GrammarOptions
 from tokenfst.cli.terminal import Exit, UsageError, counted, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
-from tokenfst.errors import BudgetExceeded
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.errors import BudgetExceeded, line_and_column
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _CONFLICT = "conflict"
 _INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT}
@@ -176,7 +175,7 @@ def unspelled(grammar: Grammar, vocabulary: Vocabulary, known: set[str]) -> list
     for name in grammar.rules:
         if name in missing:
             at = grammar.positions.get(name)
-            line, column = (0, 0) if at is None else place(grammar.text, at)
+            line, column = (0, 0) if at is None else line_and_column(grammar.text, at)
             remarks.append(Remark(_UNSPELLED, name, message.format(name), (), line, column))
     return remarks
 

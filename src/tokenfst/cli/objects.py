@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.automata.grammar import Grammar
-from tokenfst.automata.language import Language
-from tokenfst.automata.python_objects import Arguments, Defaults, python_calls, python_object
-from tokenfst.automata.regex import regex
-from tokenfst.automata.templates import template
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.grammars.templates import template
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.python_text.objects import Arguments, Defaults, python_calls, python_object
+from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget
 from tokenfst.cli.terminal import UsageError
 

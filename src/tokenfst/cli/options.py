@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.budget import Budget
 from tokenfst.cli.concepts import ConceptOptions
 from tokenfst.cli.constraints import (

@@ -14,13 +14,13 @@ from typing import Annotated
 
 import typer
 
-from tokenfst.automata.edits import within_edits
-from tokenfst.automata.equivalence import Form, normalization_insensitive
-from tokenfst.automata.folding import case_insensitive
-from tokenfst.automata.fst_files import read_fst
-from tokenfst.automata.language import Language
-from tokenfst.automata.letter_automata import Unit
-from tokenfst.automata.rewriting import rewrite
+from tokenfst.automata.images.edits import within_edits
+from tokenfst.automata.images.equivalence import Form, normalization_insensitive
+from tokenfst.automata.images.folding import case_insensitive
+from tokenfst.automata.images.letters import Unit
+from tokenfst.automata.images.rewriting import rewrite
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.openfst.files import read_fst
 from tokenfst.budget import Budget
 from tokenfst.cli.constraints import Constraint, of_words
 from tokenfst.cli.terminal import UsageError

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tokenfst.automata.grammar import Grammar
+from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.budget import Budget
 from tokenfst.cli.grammars import Syntax, read_grammar
 from tokenfst.cli.schemas import SchemaOptions

@@ -12,9 +12,9 @@ from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.checking import allowed_tokens
 from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
-from tokenfst.decoding.canonical import CanonicalAutomaton
-from tokenfst.decoding.gcd_matcher import start_matcher
-from tokenfst.decoding.token_automaton import TokenAutomaton
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 
 _STOP = 0.15
 """How probable it is to end a token sequence where it may end."""

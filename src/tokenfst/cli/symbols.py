@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.automata.ltlf import ltlf
-from tokenfst.automata.symbols import SymbolAutomaton
+from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.automata.symbols.ltlf import ltlf
 from tokenfst.budget import Budget
 from tokenfst.cli.constraints import Constraint
 from tokenfst.cli.terminal import UsageError, say
-from tokenfst.tokenizers.from_symbols import listed_symbols
+from tokenfst.tokenizers.adapters.symbols import listed_symbols
 
 _PANEL = "Symbols"
 _SHOWN = 12

@@ -106,7 +106,7 @@ def cells(data: bytes) -> list[tuple[int, str]]:
     What cannot be printed is shown as an escape (``\n``, ``\x1b``, ``\u200b``), and so is each byte that is
     no UTF-8.
     """
-    from tokenfst.automata.readable import shown_character
+    from tokenfst.automata.languages.readable import shown_character
 
     found: list[tuple[int, str]] = []
     place = 0

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from tokenfst.cli.terminal import UsageError
-from tokenfst.tokenizers.sources import load_vocabulary
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.adapters.sources import load_vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class Tokenization(enum.StrEnum):

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tokenfst.automata.drawing import bytes_label
+from tokenfst.automata.languages.drawing import bytes_label
 from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, counted, json_bytes, quoted, say, say_json, say_pairs
 from tokenfst.cli.tokens import WidthOptions
 from tokenfst.errors import VocabularyError
-from tokenfst.tokenizers.census import Census, census
-from tokenfst.tokenizers.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.census import Census, census
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _TEXTS = (
     "Hello, world!",

@@ -1,0 +1,134 @@
+"""Unicode properties by name, as sets of code points, out of what the running Python knows.
+
+``unicodedata`` has the general category of every character; ``str`` tells upper and lower case and the characters of
+identifiers; some properties are fixed for ever. Scripts, emoji and the other properties are in no table that comes
+with Python: they are not guessed at.
+
+Cost: about 0.2 s for all general categories, once, when the first is asked for; 0.1 s for each of the properties that
+``str`` tells.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import groupby
+from typing import Final
+
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
+
+GENERAL_CATEGORIES: Final[dict[str, str]] = {
+    name: category
+    for category, names in {
+        "C": "Other",
+        "Cc": "Control cntrl",
+        "Cf": "Format",
+        "Cn": "Unassigned",
+        "Co": "Private_Use",
+        "Cs": "Surrogate",
+        "L": "Letter",
+        "LC": "Cased_Letter",
+        "Ll": "Lowercase_Letter",
+        "Lm": "Modifier_Letter",
+        "Lo": "Other_Letter",
+        "Lt": "Titlecase_Letter",
+        "Lu": "Uppercase_Letter",
+        "M": "Mark Combining_Mark",
+        "Mc": "Spacing_Mark",
+        "Me": "Enclosing_Mark",
+        "Mn": "Nonspacing_Mark",
+        "N": "Number",
+        "Nd": "Decimal_Number digit",
+        "Nl": "Letter_Number",
+        "No": "Other_Number",
+        "P": "Punctuation punct",
+        "Pc": "Connector_Punctuation",
+        "Pd": "Dash_Punctuation",
+        "Pe": "Close_Punctuation",
+        "Pf": "Final_Punctuation",
+        "Pi": "Initial_Punctuation",
+        "Po": "Other_Punctuation",
+        "Ps": "Open_Punctuation",
+        "S": "Symbol",
+        "Sc": "Currency_Symbol",
+        "Sk": "Modifier_Symbol",
+        "Sm": "Math_Symbol",
+        "So": "Other_Symbol",
+        "Z": "Separator",
+        "Zl": "Line_Separator",
+        "Zp": "Paragraph_Separator",
+        "Zs": "Space_Separator",
+    }.items()
+    for name in (category, *names.split())
+}
+"""The category of each of its names (Unicode's PropertyValueAliases.txt)."""
+
+_FIXED: dict[str, Ranges] = {
+    "Any": ((0, MAX_CODE_POINT),),
+    "ASCII": ((0, 0x7F),),
+    "ASCII_Hex_Digit AHex": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
+    "Hex_Digit Hex": (
+        *((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
+        *((0xFF10, 0xFF19), (0xFF21, 0xFF26), (0xFF41, 0xFF46)),
+    ),
+    "Join_Control Join_C": ((0x200C, 0x200D),),
+    "Noncharacter_Code_Point NChar": (
+        (0xFDD0, 0xFDEF),
+        *((plane + 0xFFFE, plane + 0xFFFF) for plane in range(0, MAX_CODE_POINT, 0x10000)),
+    ),
+    "Pattern_White_Space Pat_WS": (
+        *((0x09, 0x0D), (0x20, 0x20), (0x85, 0x85), (0x200E, 0x200F), (0x2028, 0x2029)),
+    ),
+    "Regional_Indicator RI": ((0x1F1E6, 0x1F1FF),),
+    "White_Space space": (
+        *((0x09, 0x0D), (0x20, 0x20), (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
+        *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)),
+    ),
+}
+_TOLD: dict[str, Callable[[str], bool]] = {
+    "Bidi_Mirrored Bidi_M": lambda character: bool(unicodedata.mirrored(character)),
+    "Cased": lambda character: character.islower() or character.isupper() or character.istitle(),
+    "Lowercase Lower": str.islower,
+    "Uppercase Upper": str.isupper,
+    "XID_Continue XIDC": lambda character: ("a" + character).isidentifier(),
+    "XID_Start XIDS": lambda character: character.isidentifier() and character != "_",
+}
+_NAMED = {name: names for names in (*_FIXED, *_TOLD) for name in names.split()}
+
+
+@lru_cache(maxsize=1)
+def _by_category() -> dict[str, Ranges]:
+    runs: dict[str, list[tuple[int, int]]] = {}
+    at = 0
+    for category, run in groupby(map(unicodedata.category, map(chr, range(MAX_CODE_POINT + 1)))):
+        end = at + sum(1 for _ in run)
+        runs.setdefault(category, []).append((at, end - 1))
+        at = end
+    return {category: tuple(ranges) for category, ranges in runs.items()}
+
+
+@lru_cache(maxsize=64)
+def general_category(name: str) -> Ranges | None:
+    """The characters of a general category or a group of some; None if there is none of this name."""
+    category = GENERAL_CATEGORIES.get(name)
+    if category is None:
+        return None
+    wanted = ("Ll", "Lt", "Lu") if category == "LC" else (category,)
+    parts = (ranges for each, ranges in _by_category().items() if each.startswith(wanted))
+    return without_surrogates(normalize(pair for ranges in parts for pair in ranges))
+
+
+@lru_cache(maxsize=64)
+def binary_property(name: str) -> Ranges | None:
+    """The characters of a binary property; None if Python does not know it."""
+    if name == "Assigned":
+        unassigned = general_category("Cn")
+        return without_surrogates(negate(unassigned or ()))
+    names = _NAMED.get(name)
+    if names is None:
+        return None
+    if names in _FIXED:
+        return without_surrogates(_FIXED[names])
+    has = _TOLD[names]
+    return without_surrogates(normalize((code, code) for code in range(MAX_CODE_POINT + 1) if has(chr(code))))

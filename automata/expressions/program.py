@@ -1,0 +1,158 @@
+"""Programs: expression graphs in the form that the native core reads.
+
+``linearize`` writes a graph instruction by instruction, operands first; the core's ``ProgramCode`` is what it, and
+front ends that make programs without an expression in between, write with. A program that speaks of tokens needs a
+vocabulary to be run: ``native_args`` takes what the names in it stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst._native import Lexicon, Machine, ProgramCode
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, TokenName, below
+from tokenfst.errors import ConstraintError
+
+_CALL = Op.CALL
+_machines: WeakKeyDictionary[Dfa, Machine] = WeakKeyDictionary()
+"""Of each automaton, how the native core holds it: front ends share theirs among many programs."""
+
+
+def _native_machine(dfa: Dfa) -> Machine:
+    found = _machines.get(dfa)
+    if found is None:
+        found = _machines[dfa] = Machine(*dfa.native_tables())
+    return found
+
+
+NativeArgs = tuple[
+    npt.NDArray[np.int32],
+    npt.NDArray[np.uint8],
+    bytes,
+    list[Machine],
+    list[tuple[int, str]],
+    list[tuple[int, bool]],
+    npt.NDArray[np.int32],
+    bool,
+    list[Lexicon],
+    list[tuple[int, int]],
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """An expression graph in the form that the native core reads.
+
+    ``code``: int32, one instruction after another: opcode, operand count n, n operands. Instruction k makes node
+    k, and operands that are nodes are such numbers. Operands come before their users, except that a VARIABLE comes
+    after its body, which names it. Other operands index the side tables. The last instruction is the root.
+    ``sets``: uint8 (n, 32), bit b of a row is byte b. ``blob``: all literal bytes. ``labels``
+    pairs a node's number with the text its author wrote. ``rules``: for each rule that a CALL can name by its number,
+    the instruction that is its body, and whether it has the empty word; ``assured``: int32, instructions whose nodes
+    surely have a word, so that none is searched for; ``labelled`` keeps on the stack which rule a frame belongs to.
+    ``lexicons``: the finite sets of words. ``token_names``: the classes of tokens that TOKENS name by number;
+    ``speaks_of_tokens``: whether the words are sequences of tokens, not only of bytes.
+    """
+
+    code: npt.NDArray[np.int32]
+    sets: npt.NDArray[np.uint8]
+    blob: bytes
+    machines: tuple[Dfa, ...]
+    labels: tuple[tuple[int, str], ...]
+    rules: tuple[tuple[int, bool], ...] = ()
+    rule_names: tuple[str, ...] = ()
+    assured: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    labelled: bool = False
+    lexicons: tuple[Lexicon, ...] = ()
+    token_names: tuple[TokenName, ...] = ()
+    speaks_of_tokens: bool = False
+
+    def refuse_tokens(self) -> None:
+        """``ConstraintError`` if the program speaks of tokens."""
+        if self.speaks_of_tokens:
+            named = f" ({', '.join(map(str, self.token_names))})" if self.token_names else ""
+            raise ConstraintError(
+                f"this language speaks of tokens{named}, not of bytes alone, and only a vocabulary knows which those "
+                f"are: compile it, and ask the TokenAutomaton; or ask the parts that are text"
+            )
+
+    def native_args(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> NativeArgs:
+        """The leading arguments of the native constructors. ``classes``: for each of ``token_names`` the symbols (as
+        bits) and the words that its tokens are. Without, ``ConstraintError`` if the program speaks of tokens."""
+        if classes is None:
+            self.refuse_tokens()
+        machines = [_native_machine(dfa) for dfa in self.machines]
+        labels, rules = list(self.labels), list(self.rules)
+        lexicons = list(self.lexicons)
+        rows = []
+        for symbols, lexicon in classes or ():
+            rows.append((symbols, -1 if lexicon is None else len(lexicons)))
+            if lexicon is not None:
+                lexicons.append(lexicon)
+        return (
+            *(self.code, self.sets, self.blob, machines, labels, rules),
+            *(self.assured, self.labelled, lexicons, rows),
+        )
+
+
+def linearize(
+    root: Expr,
+    rules: Mapping[str, tuple[Expr, bool]] | None = None,
+    *,
+    assured: Container[int] = (),
+    labelled: bool = False,
+) -> Program:
+    """Write the graph below ``root`` as a program. Linear in the number of nodes and operands.
+
+    ``rules``: what calls name: a body, and whether it has the empty word. No rule may lead to itself before a byte is
+    read, and ``root`` must be no part of one. ``assured``: ids of nodes known to have a word, plain ones apart.
+    """
+    roots = [body for body, _ in (rules or {}).values()]
+    nodes = below(*roots, root)
+    order = {id(node): number for number, node in enumerate(nodes)}
+    rule_numbers = {name: number for number, name in enumerate(rules or {})}
+    code = ProgramCode()
+    for node in nodes:
+        operands = [order[id(arg)] for arg in node.args]
+        if node.op is _CALL:
+            value = node.value
+            if value not in rule_numbers:
+                raise ConstraintError(
+                    f"the rule {value!r} is called outside of a Grammar: compile the grammar, or its truncate(depth)"
+                )
+            operands.append(rule_numbers[value])
+        code.add(node, operands)
+    bodies = tuple((order[id(body)], empty) for body, empty in (rules or {}).values())
+    found = [number for number, node in enumerate(nodes) if node.size or id(node) in assured]
+    return program_of(code, bodies, tuple(rule_numbers), found, labelled=labelled)
+
+
+def program_of(
+    code: ProgramCode,
+    rules: tuple[tuple[int, bool], ...] = (),
+    rule_names: tuple[str, ...] = (),
+    assured: Sequence[int] = (),
+    *,
+    labelled: bool = False,
+) -> Program:
+    """The program of these instructions; the last is its root."""
+    rows = b"".join([bits.to_bytes(32, "little") for bits in code.sets])
+    return Program(
+        code=code.code,
+        sets=np.frombuffer(rows, np.uint8).reshape(-1, 32),
+        blob=code.blob,
+        machines=tuple(code.machines),
+        labels=tuple(code.labels),
+        rules=rules,
+        rule_names=rule_names,
+        assured=np.array(assured, np.int32),
+        labelled=labelled,
+        lexicons=tuple(code.lexicons),
+        token_names=tuple(code.token_names),
+        speaks_of_tokens=code.speaks_of_tokens,
+    )

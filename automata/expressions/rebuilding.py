@@ -1,0 +1,47 @@
+"""A node of the same kind with other operands: what every rewriting of expressions is made of."""
+
+from __future__ import annotations
+
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    Op,
+    Unordered,
+    concat,
+    repeat,
+    union,
+    unordered,
+)
+
+
+def rebuilt(node: Expr, args: list[Expr]) -> Expr:
+    """A node of the same kind with other operands."""
+    if node.op is Op.CONCAT:
+        return concat(*args)
+    if node.op is Op.UNION:
+        return union(*args)
+    if isinstance(node.value, Unordered):
+        return _unordered(node.value, args, node.source)
+    assert isinstance(node.value, tuple)
+    low, high = node.value
+    if args[0] is EMPTY:
+        return EMPTY if low else EPSILON
+    return repeat(args[0], low, None if high < 0 else high, node.source)
+
+
+def _unordered(value: Unordered, args: list[Expr], source: str | None) -> Expr:
+    separator, *options = args
+    other = options.pop() if value.repeats else EMPTY
+    counts = value.repeats != 2
+    high = None if value.high < 0 else value.high
+    return unordered(
+        options,
+        separator,
+        required=value.required,
+        other=other,
+        counts=counts,
+        low=value.low,
+        high=high,
+        source=source,
+    )

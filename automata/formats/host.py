@@ -1,0 +1,66 @@
+"""IP addresses and host names as languages; e-mail addresses and URIs are built on them.
+
+The idea: the forms of IPv6 are counted out (how many groups stand before ``::``, how many may follow), sharing
+one node for a group and one for the dotted tail. A host name is a list of labels intersected with a bound on
+its length: two counters, whose product is walked lazily.
+
+A-labels: a label that begins with ``xn--`` is valid when the rest decodes (Punycode, RFC 3492) to a valid label of
+characters. Punycode inserts code points in ascending order at places counted from the left, so an automaton that
+reads it would have to hold the label decoded so far; there is no automaton of usable size. ``hostname`` is
+therefore *every host name without A-labels*: it holds no invalid word, and misses those. Rejected: letting any
+LDH label through that begins with ``xn--``, which would accept host names that do not exist.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
+
+_OCTET = r"(?:[0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
+_LABEL = r"[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?"
+_MAX_NAME = 253
+_GROUPS = 8
+
+
+@cache
+def ipv4() -> Language:
+    """Four decimal octets without leading zeros (RFC 3986 ``IPv4address``)."""
+    return regex(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
+
+
+@cache
+def ipv6() -> Language:
+    """The three text forms of RFC 4291, section 2.2: full, with one ``::``, with a dotted tail; no zone."""
+    return ipv6_forms(ipv4(), _GROUPS - 1)
+
+
+def ipv6_forms(dotted: Language, most: int) -> Language:
+    """Eight groups, the last two also as ``dotted``; or at most ``most`` of them around one ``::``."""
+    group, colon, gap = regex("[0-9A-Fa-f]{1,4}"), Language.literal(":"), Language.literal("::")
+    led = group + colon
+    forms = [led.repeat(_GROUPS - 1, _GROUPS - 1) + group, led.repeat(_GROUPS - 2, _GROUPS - 2) + dotted]
+    for before in range(most + 1):
+        head = led.repeat(before - 1, before - 1) + group + gap if before else gap
+        room = most - before
+        tails = [Language.epsilon()]
+        if room >= 1:
+            tails.append(led.repeat(0, room - 1) + group)
+        if room >= 2:
+            tails.append(led.repeat(0, room - 2) + dotted)
+        forms.append(head + Language.union_of(tails))
+    return Language.union_of(forms)
+
+
+@cache
+def label() -> Language:
+    """One LDH label of 1 to 63 characters (RFC 1123, section 2.1; RFC 1035) that is no A-label."""
+    return regex(_LABEL) - (regex("[Xx][Nn]--") + Language.any_bytes())
+
+
+@cache
+def hostname() -> Language:
+    """RFC 1123 host names of at most 253 characters, without A-labels and without a trailing dot."""
+    names = label() + (Language.literal(".") + label()).star()
+    return names & regex(f"[0-9A-Za-z.-]{{1,{_MAX_NAME}}}")

@@ -1,0 +1,142 @@
+r"""ECMAScript patterns as a language: the part of ECMA-262's ``Pattern`` that an automaton can read.
+
+A pattern is a context-free text, and more: parentheses balance, names of groups are unique and referred to,
+ranges and counted repetitions ascend. So this is an approximation from below: every word is a valid pattern, with the
+``u`` flag and without (section 22.2.1; what only Annex B allows is left out). These are missing:
+
+- groups and look-around nested more than three deep;
+- more than one named group, and a named group inside of another one;
+- references, other than ``\k<x>`` behind a group of that one-letter name, with nothing nested in a nested part
+  from there on;
+- ranges that end in escapes (but ``\uXXXX-\uYYYY`` with different first digits), and those beyond ASCII whose ends
+  begin with the same byte of UTF-8;
+- ``{m,n}`` with more than four digits a number, or numbers of the same length that begin with the same digit
+  (but equal ones of one digit);
+- ``\0``, property escapes but general categories, a few binary ones and scripts, inline flags ``(?i:...)``.
+
+A disjunction is any sequence of terms and bars, because alternatives may be empty: so each level of nesting is one
+star, and the expression grows linearly with the depth (the automaton doubles: a group may be repeated, look-around may
+not). Rejected: refusing the format, which would leave the schemas that describe schemas without an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from string import ascii_letters
+
+from tokenfst.automata.expressions.expression import (
+    Expr,
+    byte_range,
+    byte_set,
+    concat,
+    intersect,
+    literal,
+    repeat,
+    union,
+)
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import expression, regex
+
+_DEPTH = 3
+_BINARY = "Alphabetic ASCII Any Emoji ID_Continue ID_Start Lowercase Uppercase White_Space"
+_CATEGORIES = "L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"
+_SCRIPTS = "Arabic Cyrillic Devanagari Greek Han Hangul Hebrew Hiragana Katakana Latin Thai"
+_PROPERTY = "|".join(
+    (*_BINARY.split(), *_CATEGORIES.split(), rf"(?:Script|sc)=(?:{'|'.join(_SCRIPTS.split())})")
+)
+_CODE_POINT = r"u(?:[0-9A-Fa-f]{4}|\{(?:[0-9A-Fa-f]{1,5}|10[0-9A-Fa-f]{4})\})"
+_SYNTAX = r"\^$.*+?()\[\]{}|\\"
+_ESCAPED = rf"[dDsSwWfnrtv/{_SYNTAX}]|c[A-Za-z]|x[0-9A-Fa-f]{{2}}|{_CODE_POINT}|[pP]\{{(?:{_PROPERTY})\}}"
+_ANY = Language.any_bytes()
+
+
+def ecma_regex() -> Language:
+    """Patterns that are valid by ECMA-262; the module's first lines say which are missing."""
+    plain = _disjunction(_DEPTH)
+    close = Language.literal(")") + regex(_QUANTIFIED)
+    named = regex(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
+    shallow, referring = _disjunction(1), _disjunction(1, r"|\\k<[A-Za-z]>")
+    referred = plain + regex(r"\(\?<[A-Za-z]>") + shallow + close + referring
+    return plain + (named + plain + close + plain).optional() | referred & _same_name()
+
+
+_COUNT = r"[0-9]|[1-9][0-9]{1,3}"
+_ASCENDING = "|".join(
+    (
+        *(rf"{low},{low}" for low in range(10)),
+        *(rf"{low}[0-9]{{{more}}},[{low + 1}-9][0-9]{{{more}}}" for low in range(9) for more in range(4)),
+        r"[0-9],[1-9][0-9]{1,3}|[1-9][0-9],[1-9][0-9]{2,3}|[1-9][0-9]{2},[1-9][0-9]{3}",
+    )
+)
+_QUANTIFIED = rf"(?:(?:[*+?]|\{{(?:(?:{_COUNT}),?|{_ASCENDING})\}})\??)?"
+
+
+def _disjunction(depth: int, reference: str = "") -> Language:
+    """``Disjunction`` with groups nested to ``depth``; ``reference``: further atoms, with a bar before."""
+    atom = regex(rf"[^{_SYNTAX}]|\.|\\(?:{_ESCAPED}){reference}") | _character_class()
+    quantified = regex(_QUANTIFIED)
+    simple = atom + quantified | regex(r"[\^$|]|\\[bB]")
+    inner = simple.star()
+    for _ in range(depth):
+        inside = inner + Language.literal(")")
+        group = regex(r"\((?:\?:)?") + inside + quantified
+        assertion = regex(r"\(\?<?[=!]") + inside
+        inner = (simple | group | assertion).star()
+    return inner
+
+
+def _character_class() -> Language:
+    """``CharacterClass``: single members and ascending ranges; a hyphen by itself first or last."""
+    single = expression(rf"[^\\\]\-]|\\(?:[\-b]|{_ESCAPED})")
+    item = union(single, *_ascii_ranges(), *_wide_ranges(), *_hexadecimal_ranges())
+    return Language(concat(expression(r"\[\^?-?"), repeat(item), expression(r"-?\]")))
+
+
+_HYPHEN = literal(b"-")
+_BEYOND_ASCII = r"[\x80-\U0010ffff]"
+
+
+def _one_of(codes: Iterable[int]) -> Expr:
+    return byte_set(sum(1 << code for code in codes))
+
+
+def _ascii_ranges() -> Iterator[Expr]:
+    """From a printable character that stands for itself to one not before it, or to any beyond ASCII."""
+    ends = [code for code in range(0x20, 0x7F) if chr(code) not in "\\]-"]
+    yield concat(_one_of(ends), _HYPHEN, expression(_BEYOND_ASCII))
+    for place, low in enumerate(ends):
+        yield concat(_one_of((low,)), _HYPHEN, _one_of(ends[place:]))
+
+
+def _wide_ranges() -> Iterator[Expr]:
+    """Beyond ASCII, where the first bytes of UTF-8 ascend, which makes the code points ascend."""
+    rest = repeat(byte_range(0x80, 0xBF), 1, 3)
+    characters = expression(f"{_BEYOND_ASCII}-{_BEYOND_ASCII}")
+    ascending = [
+        concat(_one_of((lead,)), rest, _HYPHEN, byte_range(lead + 1, 0xF4), rest)
+        for lead in range(0xC2, 0xF4)
+    ]
+    yield intersect(characters, union(*ascending))
+
+
+def _hexadecimal_ranges() -> Iterator[Expr]:
+    r"""``\uXXXX-\uYYYY``, where the first digits ascend. Surrogates are left out: two of them may be one."""
+    digits = "0123456789abcef"
+    escape, rest = literal(b"\\u"), expression("[0-9A-Fa-f]{3}")
+    for place, low in enumerate(digits[:-1], 1):
+        first, last = (_one_of(map(ord, each + each.upper())) for each in (low, digits[place:]))
+        yield concat(escape, first, rest, _HYPHEN, escape, last, rest)
+
+
+def _same_name() -> Language:
+    r"""Texts with one opening ``(?<x>``, whose every ``k<`` goes on with ``x>``.
+
+    It looks at characters and not at what they mean, so it also refuses some patterns with such text in escapes.
+    """
+    single = ~(_ANY + regex(r"\(\?<[A-Za-z_$]") + _ANY)
+    return Language.union_of(
+        single
+        + Language.literal(f"(?<{name}>")
+        + (single - (_ANY + regex("k<") + ~(regex(f"{name}>") + _ANY)))
+        for name in ascii_letters
+    )

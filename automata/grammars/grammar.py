@@ -1,0 +1,434 @@
+"""Context-free grammars over bytes as immutable values.
+
+The idea: a grammar is a table of rules, and a rule's body is an expression whose leaves may be calls of rules
+(``expression.call``). Whatever a ``Language`` can be is a terminal; nothing tells terminals from other rules,
+and there is no lexer: the words of a rule are byte strings, and a token of a vocabulary may cross any border.
+
+Invariants, checked once: every called rule exists; calls stand under concatenation, union and repetition
+only, which is what context-free means; counted repetitions fit into ``Budget.positions``. Rules may be
+recursive in any way, have no word, or derive themselves: ``lint`` says so.
+
+Cost: making one is linear. Rejected: Backus-Naur form, in which every ``*`` is a rule: it hides what is
+regular, and ``x~1..1000`` would be a thousand alternatives.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import tokenfst._native as _native
+from tokenfst.arguments import checked, checked_but
+from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
+from tokenfst.automata.expressions.program import Program, linearize
+from tokenfst.automata.grammars.conflict import Conflict, make_conflict
+from tokenfst.automata.grammars.network import draw_rules
+from tokenfst.automata.languages.drawing import Drawing
+from tokenfst.automata.languages.engine import run_program
+from tokenfst.automata.languages.language import Language, encode, widest
+from tokenfst.automata.languages.readable import shorten
+from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
+from tokenfst.automata.rules.inlining import rebuild
+from tokenfst.automata.rules.left_recursion import Rewritten, rewrite_left_recursion
+from tokenfst.automata.rules.lint import Finding, lint, nullable, productive
+from tokenfst.automata.rules.product import intersect
+from tokenfst.automata.rules.pushdown import pushdown_rules
+from tokenfst.automata.rules.shortest_word import shortest_words
+from tokenfst.automata.rules.truncation import hard_cycle, inline
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, caret, line_and_column
+
+_SOURCE_LENGTH = 110
+"""Characters of each operand's description in that of a combination."""
+
+
+class Grammar:
+    """A context-free set of byte strings. Make one with ``lark_grammar``, ``gbnf``, ``ebnf``,
+    ``bundled_grammar``, or ``from_rules``.
+
+    A value of this class never changes. ``==`` and ``hash`` are identity: whether two grammars have the same
+    words is undecidable.
+    """
+
+    __slots__ = ("_automaton", "_budget", "_positions", "_rules", "_source", "_start", "_text", "_usable")
+
+    @checked
+    def __init__(
+        self,
+        rules: Mapping[str, Expr],
+        start: str,
+        *,
+        source: str = "",
+        text: str = "",
+        positions: Mapping[str, int] | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        """``text`` is what the rules were read from, and ``positions`` where in it each is defined; both are
+        for messages only.
+
+        Raises ConstraintError if a rule is called and not there, or called where no context-free grammar can
+        call it; BudgetExceeded("positions").
+        """
+        self._rules = Rules.of(rules)
+        self._start, self._source, self._text = start, source or f"Grammar(start={start!r})", text
+        self._positions = MappingProxyType(dict(positions or {}))
+        self._budget = budget
+        self._usable: Rules | None = None
+        self._automaton: _native.ByteAutomaton | None = None
+        if start not in self._rules:
+            raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
+        for name, body in self._rules.items():
+            self._check(name, body)
+
+    @classmethod
+    @checked
+    def from_rules(
+        cls, rules: Mapping[str, Expr | Language], start: str, budget: Budget | None = None
+    ) -> Grammar:
+        """A grammar of expressions (calls by ``expression.call``) and languages, by their names."""
+        bodies = {name: rule.expr if isinstance(rule, Language) else rule for name, rule in rules.items()}
+        return cls(bodies, start, budget=budget)
+
+    @property
+    def rules(self) -> Mapping[str, Expr]:
+        """The bodies by name, in the order of the source; read-only."""
+        return MappingProxyType(self._rules)
+
+    @property
+    def start(self) -> str:
+        """The rule whose words are the grammar's."""
+        return self._start
+
+    @property
+    def source(self) -> str:
+        """What the grammar was made from, for people."""
+        return self._source
+
+    @property
+    def text(self) -> str:
+        """The text the rules were read from; empty where there was none."""
+        return self._text
+
+    @property
+    def positions(self) -> Mapping[str, int]:
+        """Where in ``text`` each rule is defined (an index of characters), or imported."""
+        return self._positions
+
+    @property
+    def budget(self) -> Budget:
+        """What bounds every question; languages made from this grammar inherit it."""
+        return self._budget or Budget()
+
+    @checked
+    def with_budget(self, budget: Budget) -> Grammar:
+        """The same grammar, bounded by ``budget``."""
+        return Grammar(
+            self._rules,
+            self._start,
+            source=self._source,
+            text=self._text,
+            positions=self._positions,
+            budget=budget,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Grammar {self._source}: {len(self._rules)} rules>"
+
+    # --- questions ------------------------------------------------------------------------------------
+
+    def lint(self) -> list[Finding]:
+        """What is suspicious: unreachable and unproductive rules, left recursion, rules that derive
+        themselves."""
+        return [self._placed(finding) for finding in lint(self._rules, self._start, self._budget)]
+
+    def is_empty(self) -> bool:
+        """Whether the grammar has no word at all."""
+        return self._start not in self._productive()
+
+    def accepts(self, word: str | bytes) -> bool:
+        """Whether ``word`` (text in UTF-8) is a word of the grammar. Text with a lone surrogate never is.
+
+        Linear in the word where the grammar is deterministic; at worst cubic, on a graph-structured stack.
+        """
+        data = encode(word)
+        return data is not None and self.automaton.accepts(data)
+
+    def viable_prefix(self, data: bytes) -> int:
+        """How many bytes of ``data`` some word of the grammar begins with; -1 if there is no word."""
+        return self.automaton.viable_prefix(data)
+
+    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
+        """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a
+        word."""
+        return self.automaton.next_bytes(prefix)
+
+    def witness(self) -> bytes | None:
+        """A shortest word, the least of them in byte order; ``None`` if there is none. Where strings must differ
+        (``distinct.fresh``), a short one."""
+        if any(node.op is Op.FRESH for name in self._rules for node in self._rules.nodes(name)):
+            return self.automaton.shortest()
+        return shortest_words(self._rules, self._budget).get(self._start)
+
+    @checked
+    def rule_stack(self, prefix: bytes) -> tuple[str, ...]:
+        """The rules that ``prefix`` is inside of where it ends, or where it first leaves the grammar: the start
+        first, the innermost last.
+
+        Of several ways to read the text, one. A rule that calls itself last (``list: item list``) stands there
+        once, and rules that call themselves first may stand under names made from theirs.
+        """
+        return self._rule_stacks(prefix)[0]
+
+    def is_deterministic(self) -> bool:
+        """Whether one stack is enough for every text: see ``conflict``."""
+        return self.conflict() is None
+
+    def conflict(self) -> Conflict | None:
+        """A shortest text after which one stack is not enough, and why; ``None`` for deterministic grammars.
+
+        Exact for the push-down automaton that is walked, in which calls that need no stack are inlined: it may be
+        deterministic where other automata for the same rules are not. Goes through all states that can be
+        reached, so BudgetExceeded("states" or "seconds") for grammars whose terminals combine in very many ways.
+        """
+        prefix = self.automaton.conflict()
+        return None if prefix is None else make_conflict(prefix, self._rule_stacks(prefix), self._place)
+
+    def is_recursive(self) -> bool:
+        """Whether a rule that the start reaches calls itself, at once or through others."""
+        graph = self._rules.graph
+        reached = set(reachable(graph, self._start))
+        return any(not reached.isdisjoint(part) for part in cycles(graph))
+
+    def is_regular(self) -> bool:
+        """Whether calls can be inlined exactly: there is no recursion but in the first or in the last place
+        of an alternative (``list: list item | item``, ``unary: "-" unary | atom``).
+
+        Sufficient, not necessary: whether a grammar has a regular language is undecidable.
+        """
+        return self.is_empty() or hard_cycle(self._productive(), self._start, self.budget) is None
+
+    def to_language(self) -> Language:
+        """The same words as a Language. ConstraintError, naming the rules, unless ``is_regular()``."""
+        if self.is_empty():
+            return self.truncate(0)
+        cycle = hard_cycle(self._productive(), self._start, self.budget)
+        if cycle is not None:
+            graph = self._rules.graph
+            names = [name for name in cycle if name in graph]
+            path = " → ".join(shortest_cycle(graph, names[0], graph))
+            raise ConstraintError(
+                f"{self._source} is not regular: {path} needs a stack. "
+                f"Use truncate(depth) for the part of it nested at most so deeply"
+            )
+        return self.truncate(0)
+
+    @checked_but("depth")
+    def truncate(self, depth: int) -> Language:
+        """The regular approximation from below: the language of some of the grammar's words, among them every
+        word with a derivation in which no rule is nested inside itself more than ``depth`` times.
+
+        A rule is nested k times inside itself where a path down the derivation tree goes through it k + 1
+        times. ``depth`` 0 already has all that needs no recursion; ``is_regular()`` grammars are exact at any
+        depth. What is kept may be more than was promised: recursion in first or last place (``sum: sum "+"
+        term | term``) never uses up depth, and of several rules that call each other round in a circle only
+        one is counted. ``truncate(n)`` is a subset of ``truncate(n + 1)``, and every word of the grammar is in
+        one of them.
+
+        Linear in rules × ``depth``, or rules × ``depth``^k where k recursions that use up depth lie inside of
+        each other. Raises BudgetExceeded("positions" or "seconds") naming the rule.
+        """
+        if not isinstance(depth, int) or depth < 0:
+            raise ConstraintError(f"truncate takes a depth of at least 0, a whole number, not {depth!r}")
+        source = f"truncate({self._source}, {depth})"
+        if self.is_empty():
+            return Language(EMPTY, source, self._budget)
+        return Language(inline(self._productive(), self._start, depth, self.budget), source, self._budget)
+
+    # --- algebra --------------------------------------------------------------------------------------
+
+    def __and__(self, other: Language) -> Grammar:
+        """Words of this grammar that are also in a language, as a grammar again.
+
+        Its rules are named after rules of this one and states of ``other.determinize()``: ``value[2→5]`` has
+        the words of ``value`` that lead from state 2 to state 5, and ``value#1[2→5]`` is a part of it. Only
+        what has a word and is used is made: at worst rules × states² of them, of states alternatives each. (So
+        a bound on the length, a state for each byte, costs much; a token budget is cheaper.)
+
+        Raises ConstraintError for two grammars, BudgetExceeded naming the rule that grew.
+        """
+        if isinstance(other, Grammar):
+            raise ConstraintError(
+                "the words that two grammars share need not be context-free, and whether there are any is "
+                "undecidable: intersect one grammar with the other's truncate(depth)"
+            )
+        if not isinstance(other, Language):
+            return NotImplemented
+        source = f"({shorten(self._source, _SOURCE_LENGTH)}) & ({shorten(other.source, _SOURCE_LENGTH)})"
+        budget = widest(self._budget, other._budget)
+        bounded = other if budget in (None, other.budget) else other.with_budget(budget)
+        made = intersect(self._productive(), self._start, bounded.determinize(), budget or Budget())
+        positions = {
+            name: self._positions[rule] for name, rule in made.origins.items() if rule in self._positions
+        }
+        return Grammar(
+            made.rules, self._start, source=source, text=self._text, positions=positions, budget=budget
+        )
+
+    def __rand__(self, other: Language) -> Grammar:
+        """The same: ``language & grammar``."""
+        return self & other
+
+    # --- out ------------------------------------------------------------------------------------------
+
+    @checked
+    def draw(
+        self, path: str | os.PathLike[str] | None = None, format: str | None = None, max_states: int = 200
+    ) -> Drawing:
+        """A picture of the rules as a recursive transition network, one frame for each; with ``path`` also
+        written there. Arguments and errors as in ``Language.draw``."""
+        picture = draw_rules(
+            self._rules, self._start, self._source, max_states, text=self._text, positions=self._positions
+        )
+        if path is not None:
+            picture.save(path, format)
+        return picture
+
+    # --- the push-down automaton ----------------------------------------------------------------------
+
+    @property
+    def automaton(self) -> _native.ByteAutomaton:
+        """The push-down automaton in the native core, whose states are made when they are first met; made
+        once, shared by threads. Without recursion that needs a stack it is finite."""
+        automaton = self._automaton
+        if automaton is None:
+            automaton = self._automaton = run_program(self.program(), self.budget)
+        return automaton
+
+    def program(self) -> Program:
+        """The rules as the native core reads them; without any that need a stack, the expression they are."""
+        if self.is_empty():
+            return linearize(EMPTY)
+        plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
+        rules = pushdown_rules(plain, self._start, self.budget)
+        if any(node.op is Op.CALL for node in below(*rules.values(), inner=lambda node: not node.size)):
+            return self._program(plain, rules)
+        return linearize(rules[self._start])
+
+    # --- details --------------------------------------------------------------------------------------
+
+    def _rule_stacks(self, prefix: bytes) -> list[tuple[str, ...]]:
+        """The rules around the end of ``prefix``, outermost first: for each of some ways to read it."""
+        if self.is_empty():
+            return [()]
+        plain = rewrite_left_recursion(self._productive(), self._start, self.budget)
+        program = self._program(plain, plain.rules, labelled=True)
+        found: dict[tuple[str, ...], None] = {}
+        for around in run_program(program, self.budget).rules_around(prefix):
+            names = [program.rule_names[number] for number in reversed(around)]
+            path = [self._start, *(plain.origins.get(name, name) for name in names)]
+            found[tuple(name for name, before in zip(path, ["", *path], strict=False) if name != before)] = (
+                None
+            )
+        return list(found) or [(self._start,)]
+
+    def _place(self, rule: str) -> tuple[int, int]:
+        position = self._positions.get(rule)
+        return (0, 0) if position is None else line_and_column(self._text, position)
+
+    def _program(self, plain: Rewritten, rules: Mapping[str, Expr], *, labelled: bool = False) -> Program:
+        """``rules``, inlined from ``plain``, as a program."""
+        empty = nullable(plain.rules, self._budget)
+        bodies = {name: (body, id(plain.rules[name]) in empty) for name, body in rules.items()}
+        assured = _with_words(plain.rules, rules, productive(plain.rules, self._budget))
+        return linearize(call(self._start), bodies, assured=assured, labelled=labelled)
+
+    def _productive(self) -> Rules:
+        """The rules that have a word, without the alternatives that have none; all of them if that is all."""
+        if self._usable is None:
+            self._check_members()
+            rules = self._rules
+            alive = productive(rules, self._budget)
+            if all(id(node) in alive for name in rules for node in rules.nodes(name)):
+                self._usable = rules
+            else:
+                kept = {name: rules.nodes(name) for name, body in rules.items() if id(body) in alive}
+                self._usable = Rules(
+                    {
+                        name: rebuild(nodes, lambda node: node if id(node) in alive else EMPTY)
+                        for name, nodes in kept.items()
+                    },
+                    like=rules,
+                )
+        return self._usable
+
+    def _check(self, name: str, body: Expr) -> None:
+        if not isinstance(body, Expr):
+            raise ConstraintError(
+                f"the rule {name!r} is a {type(body).__name__}, not an expression or Language"
+            )
+        nodes = self._rules.nodes(name)
+        for node in nodes:
+            if node.op is Op.CALL and node.value not in self._rules:
+                raise ConstraintError(f"the rule {name!r} calls {node.value!r}, and there is no such rule")
+            beyond = node.args and not node.size and node.op not in COMPOSED
+            if beyond and any(each.op is Op.CALL for each in node.walk()):
+                raise ConstraintError(
+                    f"the rule {name!r} calls a rule under {node.op.name.lower()}: only concatenation, union "
+                    f"and repetition of calls are context-free"
+                )
+        if self._rules.size(name) > self.budget.positions:
+            raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
+
+    def _check_members(self) -> None:
+        """What comes in any order may have no empty word: nothing would tell that it was there."""
+        for name in self._rules:
+            for node in self._rules.nodes(name):
+                if node.op is not Op.UNORDERED:
+                    continue
+                empty = nullable(self._rules, self._budget)
+                if any(id(arg) in empty for arg in node.args[1:]):
+                    raise ConstraintError(
+                        f"in the rule {name!r} a member that may come in any order has the empty word: leave the empty "
+                        f"word out, the member need not be required"
+                    )
+
+    def _placed(self, finding: Finding) -> Finding:
+        position = self._positions.get(finding.rule)
+        if position is None:
+            return finding
+        line, column = line_and_column(self._text, position)
+        return replace(finding, line=line, column=column)
+
+
+def _with_words(plain: Rules, rules: Mapping[str, Expr], alive: Container[int]) -> set[int]:
+    """The ids of nodes of ``rules``, inlined from ``plain``, that have a word because their rules have: leaves
+    among ``alive``, and the variables that rules became. Plain nodes have one anyway."""
+    leaves = [
+        node for name in plain for node in plain.nodes(name) if not node.size and node.op not in COMPOSED
+    ]
+    inside = {id(node) for leaf in leaves if leaf.args for node in leaf.walk()}
+    made = below(*rules.values(), inner=lambda node: not node.size and id(node) not in inside)
+    return {id(leaf) for leaf in leaves if id(leaf) in alive} | {
+        id(node) for node in made if node.op is Op.VARIABLE and id(node) not in inside
+    }
+
+
+def refuse_empty(grammar: Grammar) -> Grammar:
+    """``grammar``, or EmptyLanguageError with the place of its start if it has no word."""
+    if not grammar.is_empty():
+        return grammar
+    message = (
+        f"the rule {grammar.start!r} has no word: each of its alternatives needs itself, or a rule that does"
+    )
+    position = grammar.positions.get(grammar.start)
+    if position is None:
+        raise EmptyLanguageError(message)
+    line, column = line_and_column(grammar.text, position)
+    raise EmptyLanguageError(f"line {line}, column {column}: {message}\n{caret(grammar.text, position)}")
+
+
+def _some(names: Mapping[str, object]) -> str:
+    shown = ", ".join(repr(name) for name in list(names)[:8])
+    return shown + (", ..." if len(names) > 8 else "") if names else "none"

@@ -1,0 +1,230 @@
+"""Templates: fixed text with typed holes, for infilling.
+
+The idea: ``template("My day on {word} went {rest}", word=..., rest=...)`` is the concatenation of its pieces, so
+it is a language if every hole is one, and else a grammar. Braces are written as in ``str.format``: ``{{`` and ``}}``.
+
+``parse`` finds the holes' texts again. Places between pieces are found from left to right, for each hole only where the
+fixed text behind it stands; then readings are enumerated from the end, where no way is a dead end, until there are two.
+
+Cost: linear in the template; ``parse`` asks each hole once for each of its possible beginnings and ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.expressions.expression import Expr, concat
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language, encode
+from tokenfst.automata.languages.readable import shorten
+from tokenfst.automata.regex.translate import regex
+from tokenfst.budget import Budget
+from tokenfst.errors import ConstraintError, PatternError, TemplateError
+
+_SHOWN = 80
+_TOKEN = re.compile(r"\{\{|\}\}|\{(?P<hole>[^{}]*)\}|[{}]|[^{}]+")
+_Text = TypeVar("_Text", str, bytes)
+
+
+class Piece(NamedTuple):
+    """A part of a template: fixed text, or a hole with a name."""
+
+    name: str
+    text: bytes
+    constraint: Constraint | None = None
+
+
+class TemplateLanguage(Language):
+    """A template all of whose holes are languages."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self, expr: Expr, source: str, budget: Budget | None, pieces: Sequence[Piece]) -> None:
+        super().__init__(expr, source, budget)
+        self._pieces = pieces
+
+    def parse(self, text: _Text) -> dict[str, _Text]:
+        """What stands in each hole of ``text``, by name.
+
+        Raises ConstraintError for a text that is no word, and for one that can be read in two ways, naming a hole that
+        differs; BudgetExceeded("seconds").
+        """
+        return _parse(text, self._pieces, self)
+
+
+class TemplateGrammar(Grammar):
+    """A template with a grammar in a hole."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(
+        self,
+        rules: Mapping[str, Expr],
+        start: str,
+        source: str,
+        budget: Budget | None,
+        pieces: Sequence[Piece],
+    ) -> None:
+        super().__init__(rules, start, source=source, budget=budget)
+        self._pieces = pieces
+
+    def parse(self, text: _Text) -> dict[str, _Text]:
+        """As ``TemplateLanguage.parse``."""
+        return _parse(text, self._pieces, self)
+
+
+@checked_but("text")
+def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | TemplateGrammar:
+    """Fixed text with typed holes: ``{name}`` stands for a word of ``holes[name]``, ``{{`` and ``}}`` for braces.
+
+    A hole is a ``Language``, a ``Grammar``, or a str: a regular expression. The result is a grammar if a hole is, else
+    a language; its budget is the widest of the holes'.
+
+    Raises TemplateError, with the place, for braces that do not match, holes without a name or with a format, holes
+    that stand twice (that both have equal text is no context-free condition), and holes that are not given;
+    ConstraintError for one that is given and not in the text, and what ``regex`` raises.
+    """
+    if not isinstance(text, str):
+        raise ConstraintError(f"a template is a str, not {type(text).__name__}")
+    constraints = {name: _constraint(name, hole) for name, hole in holes.items()}
+    pieces = list(_pieces(text, constraints))
+    named = [piece.name for piece in pieces if piece.name]
+    for name in holes:
+        if name not in named:
+            shown = ", ".join(f"{{{each}}}" for each in named) or "none"
+            raise ConstraintError(f"the template has no hole {{{name}}}; its holes: {shown}")
+    assembly = Assembly()
+    parts = [assembly.expr(piece.constraint or Language.literal(piece.text)) for piece in pieces]
+    source = f"template({shorten(repr(text), _SHOWN)})"
+    made = assembly.finish(concat(*parts), source)
+    if isinstance(made, Grammar):
+        return TemplateGrammar(made.rules, made.start, source, assembly.budget, pieces)
+    return TemplateLanguage(made.expr, source, assembly.budget, pieces)
+
+
+def _constraint(name: str, hole: str | Constraint) -> Constraint:
+    if isinstance(hole, (Language, Grammar)):
+        return hole
+    if not isinstance(hole, str):
+        raise ConstraintError(
+            f"the hole {{{name}}} is a {type(hole).__name__}: give a Language, a Grammar or a pattern (str)"
+        )
+    try:
+        return regex(hole)
+    except PatternError as error:
+        error.add_note(f"in the hole {{{name}}} of a template")
+        raise
+
+
+def _pieces(text: str, constraints: Mapping[str, Constraint]) -> Iterator[Piece]:
+    """The pieces in order; fixed text between two holes is one."""
+    fixed: list[str] = []
+    seen: set[str] = set()
+    for token in _TOKEN.finditer(text):
+        name = token["hole"]
+        if name is None:
+            if token[0] in ("{", "}"):
+                raise TemplateError(
+                    f"this {token[0]} has no partner; write {token[0] * 2} for a brace", text, token.start()
+                )
+            fixed.append(token[0][0] if token[0] in ("{{", "}}") else token[0])
+            continue
+        if not name.isidentifier():
+            wanted = "a hole is a name only, without conversion or format" if name else "a hole needs a name"
+            raise TemplateError(wanted, text, token.start())
+        if name in seen:
+            message = (
+                f"the hole {{{name}}} stands twice, and nothing could hold both to one text; use two names"
+            )
+            raise TemplateError(message, text, token.start())
+        if name not in constraints:
+            raise TemplateError(f"nothing is given for the hole {{{name}}}", text, token.start())
+        seen.add(name)
+        if fixed:
+            yield Piece("", _encoded("".join(fixed)))
+            fixed = []
+        yield Piece(name, b"", constraints[name])
+    if fixed:
+        yield Piece("", _encoded("".join(fixed)))
+
+
+def _encoded(text: str) -> bytes:
+    data = encode(text)
+    if data is None:
+        raise ConstraintError(f"{text!r} holds a lone surrogate, which has no UTF-8 encoding")
+    return data
+
+
+# --- back ---------------------------------------------------------------------------------------------
+
+
+def _parse(text: _Text, pieces: Sequence[Piece], whole: Constraint) -> dict[str, _Text]:
+    data = encode(text)
+    if data is None or not whole.accepts(data):
+        raise ConstraintError(f"{shorten(repr(text), _SHOWN)} is not a word of {whole.source}")
+    readings = list(islice(_readings(data, pieces, whole.budget), 2))
+    if len(readings) > 1:
+        one, other = readings
+        name = next(name for name in one if one[name] != other[name])
+        raise ConstraintError(
+            f"{shorten(repr(text), _SHOWN)} can be read in two ways: the hole {{{name}}} is {one[name]!r} or "
+            f"{other[name]!r}"
+        )
+    if isinstance(text, bytes):
+        return readings[0]
+    try:
+        return {name: part.decode() for name, part in readings[0].items()}
+    except UnicodeDecodeError as error:
+        raise ConstraintError(
+            f"a hole holds a part of a character; parse the text as bytes: {error}"
+        ) from None
+
+
+def _readings(data: bytes, pieces: Sequence[Piece], budget: Budget) -> Iterator[dict[str, bytes]]:
+    """All ways to cut a word into the pieces: what each hole holds."""
+    deadline = Deadline(budget, "a template")
+    before: list[dict[int, list[int]]] = []  # for each piece: where it can end, and where it then begins
+    begins = [0]
+    for number, piece in enumerate(pieces):
+        ways: dict[int, list[int]] = {}
+        for begin in begins:
+            deadline.where = f"the hole {{{piece.name}}}"
+            for end in _ends(data, begin, piece, pieces[number + 1 :], deadline):
+                deadline.check()
+                if piece.constraint is None or piece.constraint.accepts(data[begin:end]):
+                    ways.setdefault(end, []).append(begin)
+        before.append(ways)
+        begins = sorted(ways)
+    open_: list[tuple[int, int, dict[str, bytes]]] = [(len(pieces), len(data), {})]
+    while open_:
+        number, end, found = open_.pop()
+        if number == 0:
+            yield {piece.name: found[piece.name] for piece in pieces if piece.name}
+            continue
+        name = pieces[number - 1].name
+        open_ += (
+            (number - 1, begin, {**found, name: data[begin:end]} if name else found)
+            for begin in before[number - 1].get(end, ())
+        )
+
+
+def _ends(
+    data: bytes, begin: int, piece: Piece, following: Sequence[Piece], deadline: Deadline
+) -> Iterator[int]:
+    """Where a piece that begins at a place can end, as far as what is fixed tells."""
+    if piece.constraint is None:
+        if data.startswith(piece.text, begin):
+            yield begin + len(piece.text)
+        return
+    last = begin + piece.constraint.viable_prefix(data[begin:])
+    for end in range(begin, last + 1) if following else (len(data),):
+        deadline.tick()
+        behind = following[0].text if following else b""
+        if data.startswith(behind, end):
+            yield end

@@ -1,0 +1,132 @@
+"""The texts that differ from some text of a language in case alone.
+
+The idea: two characters are equal but for case if Unicode's simple case folding maps both to one; a class of such
+characters takes the place of each of them. This relation works character by character, so the image of a language
+under it commutes with union, concatenation and repetition, and the expression stays as it is, by the code of
+``inverse_image`` with classes for characters: counted repetitions stay counted, nothing is determinized. It does not
+commute with intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``): those, and
+look-around, are made automata first.
+
+Where the mapping comes from: ``str.casefold`` is full folding (Unicode Standard, section 3.13, D145). Where it gives
+one character it is the simple folding too (status C of CaseFolding.txt); where it gives several, the simple folding
+(status S) is the lower case if that is one character, and otherwise the character itself. (Unicode 15.1 adds three
+pairs to status S that this rule does not have: U+FB05, U+1FD3 and U+1FE3 are folded to themselves here.)
+
+Cost: linear in the expression; an automaton for each determinized part.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+
+import numpy as np
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.characters.utf8 import ASCII, MULTIBYTE, Characters, Ranges, normalize
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.images.equivalence import equivalent_texts, full_case_folding
+from tokenfst.automata.images.letters import Ints, by_characters, crawl, require_language, write_letters
+from tokenfst.automata.images.spellings import Code, inverse_image
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+
+
+@checked_but("language")
+def case_insensitive(language: Language, *, full: bool = False, budget: Budget | None = None) -> Language:
+    """The texts that Unicode's simple case folding makes equal to some text of ``language``.
+
+    Simple folding maps a character to one character, whose UTF-8 may have another length: ``k`` stands for ``K`` and
+    the Kelvin sign U+212A, ``ß`` for ``ẞ``, but not for ``ss``; ``full`` folding, ``str.casefold``, makes those equal
+    too. Mappings are those of the running Python's Unicode version. Words that are not valid UTF-8 are no texts, and
+    count for nothing.
+
+    Linear in the expression; intersections, complements and look-around in it are determinized, and with ``full`` all
+    of it, within ``budget`` (that of the language, if none is given: ``BudgetExceeded``). ``ConstraintError`` for a
+    grammar.
+    """
+    source = require_language(language, "case_insensitive")
+    limits = budget or source.budget
+    if full:
+        name = f"case_insensitive({source.source}, full=True)"
+        return equivalent_texts(source, full_case_folding(), name, limits)
+    expr = inverse_image(source.expr, _folding_code(), limits)
+    return Language(expr, f"case_insensitive({source.source})", limits)
+
+
+def simple_fold(character: str) -> str:
+    """The simple case folding of one character."""
+    for folded in (character.casefold(), character.lower()):
+        if len(folded) == 1:
+            return folded
+    return character
+
+
+@lru_cache(maxsize=1)
+def _cased() -> tuple[Ints, Ints]:
+    """The characters that are not alone in their class, ascending, and what they are folded to."""
+    folded = {
+        code: ord(simple_fold(chr(code)))
+        for code in range(sys.maxunicode + 1)
+        if (text := chr(code)).casefold() != text
+    }
+    changed = {code: to for code, to in folded.items() if code != to}
+    pairs = sorted((changed | {to: to for to in changed.values()}).items())
+    return np.array([code for code, _ in pairs]), np.array([to for _, to in pairs])
+
+
+class _FoldingCode(Code):
+    """UTF-8, where each character stands for its class."""
+
+    functional = False
+
+    def character(self, ranges: Ranges) -> Expr:
+        cased, folded = _cased()
+        low, high = np.array(ranges, np.int64).reshape(-1, 2).T
+        bounds = np.stack([np.searchsorted(cased, low), np.searchsorted(cased, high, side="right")]).T
+        inside = [place for begin, end in bounds.tolist() for place in range(begin, end)]
+        equal = cased[np.isin(folded, folded[inside])].tolist()
+        return super().character(normalize((*ranges, *((code, code) for code in equal))))
+
+    def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
+        cased, folded = _cased()
+        letters = by_characters(read, cased.tolist(), deadline)
+        # Of each interval, the columns that its characters stand for; intervals with the same are one class.
+        columns = {place: {group} for place, group in enumerate(letters.group.tolist())}
+        orbits: dict[int, set[int]] = {}
+        places = np.searchsorted(letters.begins, cased).tolist()
+        for place, to in zip(places, folded.tolist(), strict=True):
+            columns[place] = orbits.setdefault(to, set())
+            columns[place].add(int(letters.group[place]))
+        classes: dict[frozenset[int], int] = {}
+        group = np.array(
+            [
+                -1 if -1 in found else classes.setdefault(frozenset(found), len(classes))
+                for found in columns.values()
+            ]
+        )
+        rows: list[list[int]] = letters.table.tolist()
+
+        def follow(states: frozenset[int]) -> tuple[None, dict[int, frozenset[int]]]:
+            steps: dict[int, frozenset[int]] = {}
+            deadline.tick(len(classes) * (1 + len(states) // 4))
+            for found, number in classes.items():
+                reached = frozenset(rows[state][column] for state in states for column in found) - {0}
+                if reached:
+                    steps[number] = reached
+            return None, steps
+
+        table, accepting = crawl(
+            frozenset((letters.start,)),
+            follow,
+            lambda states: bool(letters.accepting[list(states)].any()),
+            len(classes),
+            deadline,
+        )
+        return write_letters(letters.begins, group, table, accepting, "characters", deadline, source)
+
+
+@lru_cache(maxsize=1)
+def _folding_code() -> _FoldingCode:
+    return _FoldingCode((ASCII, *MULTIBYTE))

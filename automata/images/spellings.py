@@ -1,0 +1,468 @@
+"""The inverse image of a language under a code: all spellings of its texts, in any code of ``spelling``.
+
+The idea: replace each character by its spellings and leave the expression as it is, so that repetitions stay
+counted, boolean operations lazy and nothing is determinized. Decoding is a function on the valid spellings J* (J: the
+spellings of one character, a prefix code), and inverse images under a function commute with union, intersection and
+complement; with concatenation and repetition, where every cut of a text falls between two characters. It does if all
+parts but one are *whole*: all their words are valid UTF-8. All that ``regex`` makes is of this kind: its leaves are
+whole characters, and "any bytes" in it stands for "the rest of the text" or "the text so far".
+
+Two ways to write a part down. *Strict*: its words are in J*. *Loose*: it need be right on J* only, because what
+surrounds it is in J*; that is enough for the last part of a concatenation, beside a strict operand of an
+intersection, and for what a look-behind looks at. So complements and look-ahead cost no further intersection.
+(J is no suffix code: ``\\\\n`` ends in ``\\n``. "Any bytes, then a newline" must therefore become J*, then a newline.)
+
+What is not whole (parts of characters, written out byte by byte, under concatenation) is determinized, read
+character by character, and spelled anew; so is every automaton that is more than a set of characters.
+
+Cost: linear in the expression, plus one small automaton for each set of characters, once for the life of the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import takewhile
+from operator import eq
+from typing import Final
+
+import numpy as np
+
+from tokenfst._native import Lexicon
+from tokenfst.automata.characters.codes import Form, spell
+from tokenfst.automata.characters.utf8 import (
+    MAX_CODE_POINT,
+    Characters,
+    Ranges,
+    characters,
+    normalize,
+    single_characters,
+    without_surrogates,
+)
+from tokenfst.automata.expressions.expression import (
+    ALL_BYTES,
+    EMPTY,
+    EPSILON,
+    Dfa,
+    Expr,
+    Op,
+    Unordered,
+    behind,
+    byte_set,
+    complement,
+    concat,
+    intersect,
+    literal,
+    machine,
+    repeat,
+    scope,
+    union,
+)
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.expressions.tables import trim
+from tokenfst.automata.languages.engine import make_automaton, make_tables
+from tokenfst.budget import Budget
+from tokenfst.errors import ConstraintError
+
+_ASCII = (1 << 0x80) - 1
+_MOST_LETTERS = 4096
+_BETWEEN_LOOKS = 0xFF
+"""Nodes between two looks at the clock, as a mask."""
+
+
+class Code:
+    """A code for all characters; ``forms`` must spell every one, and all spellings must be a prefix code.
+
+    Compared by identity: make each code once.
+    """
+
+    functional = True
+    """Whether a spelling is that of one text only. If not, images do not commute with intersection and complement."""
+
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self.forms = tuple(forms)
+        self._letters: dict[str, Expr] = {}
+        """Of characters that stood in words; those beyond ``_MOST_LETTERS`` are not kept."""
+        self._spelled_once = False
+        """Whether some letter is a LITERAL."""
+
+    @cached_property
+    def any_character(self) -> Expr:
+        """One character."""
+        return self.character(((0, MAX_CODE_POINT),))
+
+    @cached_property
+    def any_text(self) -> Expr:
+        """Any number of characters."""
+        return repeat(self.any_character)
+
+    def character(self, ranges: Ranges) -> Expr:
+        """One character out of ``ranges``. Surrogates are none. The same object for equal ranges."""
+        return _character(self, without_surrogates(ranges))
+
+    def word(self, text: str) -> Expr:
+        """All spellings of ``text``."""
+        known = self._letters.get
+        letters = [known(each) or self._letter(each) for each in text]
+        if not self._spelled_once:
+            return concat(*letters)
+        parts: list[Expr] = []
+        for part in letters:
+            if part.op is Op.MACHINE:
+                parts.append(part)
+                continue
+            last = parts[-1].value if parts else None
+            if isinstance(last, bytes) and isinstance(part.value, bytes):
+                parts[-1] = literal(last + part.value)
+            else:
+                parts.append(part)
+        return concat(*parts)
+
+    def _letter(self, character: str) -> Expr:
+        found = self.character(((ord(character), ord(character)),))
+        if found.op is Op.LITERAL:
+            self._spelled_once = True
+        if len(self._letters) < _MOST_LETTERS:
+            self._letters[character] = found
+        return found
+
+    def words(self, texts: Iterable[str], deadline: Deadline | None = None) -> Expr:
+        """All spellings of all of ``texts``, as a prefix tree: a step looks at the branches of one place only."""
+        open_nodes: list[tuple[int, list[Expr]]] = [(0, [])]
+        previous: str | None = None
+        for text in (*sorted(set(texts)), None):
+            if previous is not None:
+                if deadline is not None:
+                    deadline.tick(10 + len(previous))
+                shared = sum(takewhile(bool, map(eq, previous, text or "")))
+                branch, end = EPSILON, len(previous)
+                while open_nodes[-1][0] > shared:
+                    depth, branches = open_nodes.pop()
+                    branch, end = union(*branches, concat(self.word(previous[depth:end]), branch)), depth
+                if open_nodes[-1][0] < shared:
+                    open_nodes.append((shared, []))
+                open_nodes[-1][1].append(concat(self.word(previous[shared:end]), branch))
+            previous = text
+        return union(*open_nodes[0][1])
+
+    def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
+        """All spellings of what an automaton over characters accepts."""
+        with deadline.part() as budget:
+            dfa = spell(read.steps, read.accepting, self.forms, budget.states, budget.seconds)
+        dfa = dfa if read.whole else trim(dfa, deadline)
+        return machine(dfa, source) if dfa.start else EMPTY
+
+
+@lru_cache(maxsize=4096)
+def _character(code: Code, ranges: Ranges) -> Expr:
+    if not ranges:
+        return EMPTY
+    steps = tuple((low, high, 2) for low, high in ranges)
+    dfa = spell((steps, ()), (False, True), code.forms)
+    following = dfa.table[:, dfa.classes]
+    if np.count_nonzero(following) == dfa.num_states - 2:
+        return literal(_only_word(dfa))
+    if dfa.num_states == 3:
+        return byte_set(sum(1 << int(byte) for byte in np.flatnonzero(following[dfa.start])))
+    return machine(dfa)
+
+
+def _only_word(dfa: Dfa) -> bytes:
+    """The word of an automaton that has no other."""
+    word, state = bytearray(), dfa.start
+    while not dfa.accepting[state]:
+        following = dfa.table[state, dfa.classes]
+        word.append(int(np.flatnonzero(following)[0]))
+        state = int(following[word[-1]])
+    return bytes(word)
+
+
+def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
+    """The spellings of those words of ``expr`` that are valid UTF-8.
+
+    ``budget`` bounds the automata of parts that have to be determinized, and the seconds of all.
+    """
+    return _Mapper(expr, code, Deadline(budget, "the spellings of a language")).mapped()
+
+
+@dataclass(slots=True, eq=False)
+class _Facts:
+    """What is known of a node. All of it errs on the safe side."""
+
+    whole: Final[bool]
+    """All words are valid UTF-8."""
+    empty: Final[bool]
+    """The empty word may be among them."""
+    exact: Final[bool]
+    """The inverse image goes through the node's operator, and that of its operands through theirs."""
+    free: Final[frozenset[int]]
+    """Variables (and 0 for look-behind) whose meaning is given further out."""
+
+
+_NONE = frozenset[int]()
+_UNKNOWN = frozenset((0,))
+_UNBOUND = (_NONE, _UNKNOWN)
+_LETTER, _EMPTY_WORD, _BROKEN = (
+    _Facts(True, False, True, _NONE),
+    _Facts(True, True, True, _NONE),
+    _Facts(False, False, True, _NONE),
+)
+# Looked up once: a member of an enumeration costs more than all else that is asked of most nodes.
+_CONCAT, _UNION, _REPEAT, _VARIABLE = Op.CONCAT, Op.UNION, Op.REPEAT, Op.VARIABLE
+_OPEN = frozenset((_CONCAT, _UNION, _REPEAT))
+
+
+def _is_universal(node: Expr) -> bool:
+    """Any bytes, or any but none."""
+    return node.op is _REPEAT and node.args[0].value == ALL_BYTES and node.value in ((0, -1), (1, -1))
+
+
+class _Mapper:
+    def __init__(self, root: Expr, code: Code, deadline: Deadline) -> None:
+        self.root, self.code, self.deadline = root, code, deadline
+        self.read: dict[int, Characters] = {}
+        self.partial: set[int] = set()
+        """Variables found not to be whole."""
+        self.facts = self._find_facts()
+
+    # --- what can be mapped in place ------------------------------------------------------------------
+
+    def _find_facts(self) -> dict[int, _Facts]:
+        """Facts bottom up. Variables count as whole until their bodies say otherwise, as a least fixed point may."""
+        while True:
+            facts: dict[int, _Facts] = {}
+            found = len(self.partial)
+            for number, node in enumerate(self.root.walk()):
+                if not number & _BETWEEN_LOOKS:
+                    self.deadline.check()
+                operands = [facts.get(id(arg)) or self._variable(arg) for arg in node.args]
+                facts[id(node)] = self._facts_of(node, operands) if operands else self._facts_of_leaf(node)
+                if node.op is _VARIABLE and not facts[id(node)].whole:
+                    self.partial.add(id(node))
+            if len(self.partial) == found:
+                return facts
+
+    def _variable(self, node: Expr) -> _Facts:
+        """A variable inside of its own body."""
+        return _Facts(id(node) not in self.partial, True, True, frozenset((id(node),)))
+
+    def _facts_of_leaf(self, node: Expr) -> _Facts:
+        value = node.value
+        match node.op:
+            case Op.LITERAL:
+                return _BROKEN if _decoded(node) is None else _LETTER
+            case Op.MACHINE:
+                assert isinstance(value, Dfa)
+                if single_characters(value) is not None:
+                    return _LETTER
+                read = self._reading(node)
+                return _Facts(read.whole, read.accepting[0], True, _NONE)
+            case Op.BYTES:
+                assert isinstance(value, int)
+                return _LETTER if value <= _ASCII else _BROKEN
+            case Op.EPSILON:
+                return _EMPTY_WORD
+            case Op.EMPTY:
+                return _LETTER
+            case Op.WORDS:
+                assert isinstance(value, Lexicon)
+                return _BROKEN if None in map(_text, value.words()) else _LETTER
+        raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
+
+    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:
+        free = _NONE
+        exact, every, some, empty, any_empty = True, True, False, True, False
+        for each in operands:
+            if each.free:
+                free |= each.free
+                exact = exact and each.exact
+            every, some = every and each.whole, some or each.whole
+            empty, any_empty = empty and each.empty, any_empty or each.empty
+        op, value = node.op, node.value
+        if op is _CONCAT:
+            exact = exact and (every or self._cuts_between_characters(node.args, operands))
+            return _Facts(every, empty, exact, free)
+        if op is _UNION:
+            return _Facts(every, any_empty, exact, free)
+        if op is _REPEAT:
+            assert isinstance(value, tuple)
+            low, high = value
+            exact = exact and (every or high in (0, 1) or _is_universal(node))
+            return _Facts(every, low == 0 or empty, exact, free)
+        match op:
+            case Op.SELECTION:
+                return _Facts(every, False, False, free)
+            case Op.INTERSECT:
+                return _Facts(some, empty, exact and self.code.functional, free)
+            case Op.COMPLEMENT:
+                return _Facts(False, True, exact and self.code.functional, free)
+            case Op.UNORDERED:
+                assert isinstance(value, Unordered)
+                return _Facts(every, value.low == 0, exact and every, free)
+            case Op.VARIABLE:
+                return _Facts(every, empty, exact, free - {id(node)})
+            case Op.BEHIND:
+                return _Facts(True, True, exact and self.code.functional, free | _UNKNOWN)
+            case Op.SCOPE:
+                return _Facts(every, empty, exact, free - _UNKNOWN)
+        raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
+
+    @staticmethod
+    def _cuts_between_characters(parts: Sequence[Expr], facts: Sequence[_Facts]) -> bool:
+        """Whether every text of a concatenation can be cut into its parts between characters.
+
+        A whole part that reads something is found between characters only. Parts that are not whole must be one
+        between two such; or several that take any bytes, of which one at most must take some.
+        """
+        run: list[Expr] = []
+        conditions = False
+        for part, fact in zip(parts, facts, strict=True):
+            if not fact.whole:
+                run.append(part)
+            elif not fact.empty:
+                run, conditions = [], False
+            conditions |= 0 in fact.free
+            if len(run) > 1:
+                taking = [each.value for each in run if _is_universal(each)]
+                if conditions or len(taking) < len(run) or taking.count((1, -1)) > 1:
+                    return False
+        return True
+
+    def _reading(self, node: Expr) -> Characters:
+        if id(node) not in self.read:
+            dfa = node.value
+            if not isinstance(dfa, Dfa):
+                with self.deadline.part() as budget:
+                    dfa = make_tables(make_automaton(node, budget))
+            with self.deadline.part() as budget:
+                self.read[id(node)] = characters(dfa, budget.states, budget.seconds)
+        return self.read[id(node)]
+
+    # --- mapping --------------------------------------------------------------------------------------
+
+    def mapped(self) -> Expr:
+        done: dict[tuple[int, bool], Expr] = {}
+        stack: list[tuple[Expr, bool, bool]] = [(self.root, True, False)]
+        while stack:
+            node, strict, ready = stack.pop()
+            key = id(node), strict
+            if ready:
+                if not len(done) & _BETWEEN_LOOKS:
+                    self.deadline.check()
+                args = [done[id(arg), how] for arg, how in self._operands(node, strict)]
+                if node.op is _VARIABLE:
+                    # As in `expression.recursive`: finished after the nodes that it holds.
+                    done[key].finish(*args)
+                else:
+                    done[key] = self._composed(node, args, strict)
+            elif key not in done:
+                if not self.facts[id(node)].exact:
+                    done[key] = self.code.automaton(self._reading(node), self.deadline, node.source)
+                elif not node.args or _is_universal(node):
+                    done[key] = self._leaf(node, strict)
+                else:
+                    if node.op is _VARIABLE:
+                        done[key] = Expr(Op.VARIABLE, source=node.source)
+                    stack.append((node, strict, True))
+                    stack.extend((arg, how, False) for arg, how in self._operands(node, strict))
+        return done[id(self.root), True]
+
+    def _operands(self, node: Expr, strict: bool) -> list[tuple[Expr, bool]]:
+        """The operands, and which of them must be strict. Those of a recursion all are: each variable has one
+        mapping, inside of which the others around it stand."""
+        op = node.op
+        if strict and op in _OPEN:
+            return [(arg, True) for arg in node.args]
+        last = len(node.args) - 1
+        match op:
+            case Op.CONCAT:
+                modes = [strict or k < last for k in range(last + 1)]
+            case Op.REPEAT | Op.UNORDERED:
+                modes = [True] * (last + 1)
+            case Op.INTERSECT:
+                modes = [strict and self.facts[id(arg)].whole for arg in node.args]
+            case Op.COMPLEMENT | Op.BEHIND:
+                modes = [False]
+            case _:
+                modes = [strict] * (last + 1)
+        return [
+            (arg, mode or arg.op is _VARIABLE or self.facts[id(arg)].free not in _UNBOUND)
+            for arg, mode in zip(node.args, modes, strict=True)
+        ]
+
+    def _composed(self, node: Expr, args: list[Expr], strict: bool) -> Expr:
+        if node.op is _CONCAT:
+            return concat(*args)
+        match node.op:
+            case Op.UNION:
+                return self._united(node, args)
+            case Op.INTERSECT:
+                outside = strict and not self.facts[id(node)].whole
+                return intersect(*([self.code.any_text] if outside else []), *args)
+            case Op.COMPLEMENT:
+                others = complement(args[0])
+                return intersect(self.code.any_text, others) if strict else others
+            case Op.REPEAT:
+                assert isinstance(node.value, tuple)
+                low, high = node.value
+                if args[0] is EMPTY:
+                    return EMPTY if low else EPSILON
+                return repeat(args[0], low, None if high < 0 else high, node.source)
+            case Op.UNORDERED:
+                return rebuilt(node, args)
+            case Op.BEHIND:
+                return EMPTY if args[0] is EMPTY else behind(args[0])
+            case _:
+                return scope(args[0])
+
+    def _united(self, node: Expr, args: list[Expr]) -> Expr:
+        """A union, its words together."""
+        words = [_decoded(arg) for arg in node.args]
+        texts = [word for word in words if word is not None]
+        if len(texts) < 2:
+            return union(*args)
+        others = [arg for arg, word in zip(args, words, strict=True) if word is None]
+        return union(self.code.words(texts, self.deadline), *others)
+
+    def _leaf(self, node: Expr, strict: bool) -> Expr:
+        match node.op:
+            case Op.REPEAT:
+                assert isinstance(node.value, tuple)
+                return repeat(self.code.any_character, node.value[0]) if strict else node
+            case Op.BYTES:
+                assert isinstance(node.value, int)
+                ascii_bytes = ((code, code) for code in range(0x80) if node.value >> code & 1)
+                return self.code.character(normalize(ascii_bytes))
+            case Op.LITERAL:
+                text = _decoded(node)
+                return EMPTY if text is None else self.code.word(text)
+            case Op.WORDS:
+                assert isinstance(node.value, Lexicon)
+                return self.code.words(filter(None, map(_text, node.value.words())), self.deadline)
+            case Op.MACHINE:
+                assert isinstance(node.value, Dfa)
+                ranges = single_characters(node.value)
+                if ranges is not None:
+                    return self.code.character(ranges)
+                return self.code.automaton(self._reading(node), self.deadline, node.source)
+            case _:
+                return node
+
+
+def _decoded(node: Expr) -> str | None:
+    """The text that a node spells, if it is one."""
+    if node.op is Op.EPSILON:
+        return ""
+    if node.op is not Op.LITERAL:
+        return None
+    assert isinstance(node.value, bytes)
+    return _text(node.value)
+
+
+def _text(word: bytes) -> str | None:
+    try:
+        return word.decode()
+    except UnicodeDecodeError:
+        return None

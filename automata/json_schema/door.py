@@ -1,0 +1,279 @@
+"""JSON Schema: the texts of the JSON values that a schema allows.
+
+The idea: a schema is read where it is needed (``schema_source``), becomes a set of values split by type and closed
+under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has parts becomes a rule of a grammar
+(``schema_text``). Nothing is approximated: what no automaton of sensible size says exactly is refused, with the JSON
+pointer of the keyword.
+
+Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
+them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
+No name comes twice: listed ones by the rules, others and unique strings since a sequence remembers them
+(``schema_fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
+towards ``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
+
+A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tokenfst.arguments import checked, checked_but
+from tokenfst.automata.expressions.expression import EMPTY, Expr
+from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.contradiction import contradiction
+from tokenfst.automata.json_schema.python_types import read_type
+from tokenfst.automata.json_schema.reading.forms import Forms
+from tokenfst.automata.json_schema.reading.leaves import Leaves
+from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
+from tokenfst.automata.json_schema.reading.source import Resolver, Source
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.writing.program import schema_program
+from tokenfst.automata.json_schema.writing.whitespace import layout
+from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    SchemaError,
+    UnsupportedSchemaError,
+)
+
+__all__ = [
+    "Relaxed",
+    "Resolver",
+    "SchemaGrammar",
+    "SchemaLanguage",
+    "json_object",
+    "json_schema",
+    "json_value",
+]
+
+
+_LAZY = Budget(positions=1 << 20_000)
+"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
+
+
+_TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
+"""What one part of the question may cost which keywords leave no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a schema's constraint knows beyond its texts."""
+
+    source: str
+    relaxed: tuple[Relaxed, ...] = ()
+    reader: Callable[[str | bytes], Any] = json.loads
+
+
+class SchemaLanguage(Language):
+    """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
+
+    __slots__ = ("_reader", "relaxed")
+
+    def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
+        super().__init__(expr, about.source, budget)
+        self.relaxed, self._reader = about.relaxed, about.reader
+
+    def parse(self, text: str | bytes) -> Any:
+        """The value of a generated text: an instance of the Python type that the schema was made from, the bound
+        arguments of a function, or what ``json.loads`` makes. Raises what pydantic or ``json`` raises."""
+        return self._reader(text)
+
+
+class SchemaGrammar(Grammar):
+    """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
+
+    __slots__ = ("_made", "_reader", "relaxed")
+
+    def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
+        super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
+        self.relaxed, self._reader = about.relaxed, about.reader
+        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, budget or _LAZY)
+
+    def is_empty(self) -> bool:
+        """Whether no value is allowed."""
+        return super().is_empty() if self._made is None else self._made is False
+
+    def program(self) -> Program:
+        """The rules as the native core reads them, made once."""
+        return self._made if isinstance(self._made, Program) else super().program()
+
+    def parse(self, text: str | bytes) -> Any:
+        """As ``SchemaLanguage.parse``."""
+        return self._reader(text)
+
+    def _check(self, name: str, body: Expr) -> None:
+        """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
+
+
+@checked_but("property_order", "additional_properties", "repeated_names", "formats", "on_unsupported")
+def json_schema(
+    schema: Any,
+    *,
+    draft: str | None = None,
+    whitespace: str = "flexible",
+    property_order: Literal["schema", "any"] = "schema",
+    additional_properties: Literal["schema", "forbid"] = "schema",
+    repeated_names: Literal["forbid", "allow"] = "forbid",
+    formats: Literal["assert", "annotate"] = "assert",
+    on_unsupported: Literal["raise", "relax"] = "raise",
+    resolver: Resolver | None = None,
+    source: str = "",
+    budget: Budget | None = None,
+) -> SchemaLanguage | SchemaGrammar:
+    """The JSON texts of the values that ``schema`` allows: a language, or a grammar if the values have parts.
+
+    ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
+    TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
+    of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
+    without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
+    pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
+    memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
+    those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names="allow"``:
+    a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
+    name comes twice. ``formats``: whether ``format``
+    constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
+    names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
+    be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
+
+    Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
+    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
+    ``pointers`` of keywords that contradict each other; BudgetExceeded. Linear in the schema, apart from combinations
+    of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases multiply.
+    """
+    if additional_properties not in ("schema", "forbid"):
+        raise ConstraintError(
+            f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
+        )
+    if repeated_names not in ("forbid", "allow"):
+        raise ConstraintError(f"repeated_names={repeated_names!r} is neither 'forbid' nor 'allow'")
+    if formats not in ("assert", "annotate"):
+        raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
+    if property_order not in ("schema", "any"):
+        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
+    if on_unsupported not in ("raise", "relax"):
+        raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
+    relax, typed = on_unsupported == "relax", None
+    if schema is None:
+        raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
+    if not isinstance(schema, (Mapping, bool, str, list)):  # a list is no annotation
+        typed = read_type(schema)
+        if typed.refused and not relax:
+            raise UnsupportedSchemaError(*typed.refused[0])
+        schema = typed.schema
+
+    def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
+        known = Source(schema, draft, resolver, Forms().check)
+        meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
+        any_order = property_order == "any"
+        writer = Writer(
+            meaning,
+            layout(whitespace),
+            fractions=typed is None,
+            any_order=any_order,
+            distinct=repeated_names == "forbid",
+        )
+        closed = Evaluated() if additional_properties == "forbid" else None
+        with work.placed_errors():
+            rules = writer.write(meaning.formula(known.root.closing(closed)))
+        if typed is None:
+            about = About(source or "json_schema(...)", tuple(meaning.relaxed))
+        else:
+            relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
+            about = About(source or f"json_schema({typed.name})", relaxed, typed.parse)
+        return _constraint(rules, about, budget), known.root.value
+
+    def is_empty(schema: Any) -> bool:
+        try:
+            return _is_empty(make(schema, Work(work.glance(_TRIAL)))[0])
+        except SchemaError:
+            return False
+        except BudgetExceeded as error:
+            if error.resource == "seconds":
+                raise work.exceeded("seconds") from None
+            return False
+
+    work = Work(budget)
+    made, value = make(schema, work)
+    if _is_empty(made):
+        raise _empty(contradiction(value, is_empty))
+    return made
+
+
+@checked_but("max_depth")
+def json_value(
+    max_depth: int | None = None, *, whitespace: str = "flexible"
+) -> SchemaLanguage | SchemaGrammar:
+    """Any JSON value; with ``max_depth``, arrays and objects at most so deep inside of each other (0: none)."""
+    return json_schema(True if max_depth is None else _nested(max_depth), whitespace=whitespace)
+
+
+@checked
+def json_object(
+    max_depth: int | None = None, *, whitespace: str = "flexible"
+) -> SchemaLanguage | SchemaGrammar:
+    """Any JSON object; ``max_depth`` (at least 1) as in ``json_value``, the object itself counted."""
+    if max_depth is None:
+        return json_schema({"type": "object"}, whitespace=whitespace)
+    if max_depth < 1:
+        raise ConstraintError(f"max_depth={max_depth} leaves no room for the object itself")
+    return json_schema({**_nested(max_depth), "type": "object"}, whitespace=whitespace)
+
+
+_LEVEL = 64
+"""Positions that a level of nesting takes at least."""
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    """The schema of any value with arrays and objects nested at most so deep."""
+    if not isinstance(depth, int) or depth < 0:
+        raise ConstraintError(f"max_depth={depth!r} must be a whole number of at least 0")
+    if depth > (most := Budget().positions) // _LEVEL:
+        raise BudgetExceeded("positions", most, f"max_depth={depth}")
+    levels: dict[str, Any] = {"0": {"type": ["null", "boolean", "number", "string"]}}
+    for level in range(1, depth + 1):
+        inner = {"$ref": f"#/$defs/{level - 1}"}
+        levels[str(level)] = {"items": inner, "additionalProperties": inner}
+    return {"$defs": levels, "$ref": f"#/$defs/{depth}"}
+
+
+def _constraint(rules: Rules, about: About, budget: Budget | None) -> SchemaLanguage | SchemaGrammar:
+    """A grammar if anything is called."""
+    return SchemaGrammar(rules, about, budget) if rules.bodies else SchemaLanguage(rules.start, about, budget)
+
+
+def _is_empty(made: SchemaLanguage | SchemaGrammar) -> bool:
+    """Whether there is no text: an expression without calls has a word unless it is EMPTY."""
+    return made.is_empty() if isinstance(made, SchemaGrammar) else made.expr is EMPTY
+
+
+def _empty(pointers: tuple[str, ...]) -> EmptyLanguageError:
+    """The error of a schema without values, given the keywords that leave none: first those that contradict each other,
+    then those that only say of what type the value is, and that it must be there."""
+
+    def without(*names: str) -> list[str]:
+        return [each for each in pointers if each.rpartition("/")[2] not in names]
+
+    kept = (without("type", "required"), without("type"), list(pointers))
+    main = next((each for each in kept if len(each) > 1), list(pointers))
+    rest = [each for each in pointers if each not in main]
+    if not main:
+        why = "its keywords contradict each other"
+    elif len(main) == 1:
+        why = f"{main[0]} alone allows none"
+    else:
+        why = f"{_listed(main)} contradict each other{f', given {_listed(rest)}' if rest else ''}"
+    return EmptyLanguageError(f"no JSON value satisfies the schema: {why}", (*main, *rest))
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,156 @@
+"""Python types as JSON Schemas, and the generated text back as a Python object.
+
+The idea: pydantic's ``TypeAdapter`` knows the schema of models, dataclasses, typed dicts, enums and all annotations,
+and reads JSON text into them. The schema is the one for validation, with aliases and in the order of the fields, made
+by ``python_schema``, which narrows it to what pydantic reads. A function is the model of its parameters.
+
+What is refused: what has no JSON (callables, classes), and what JSON Schema cannot say and pydantic would find out
+later (bounds of dates, formats that are not known here). What nothing shows is left to ``parse``: validators written
+in Python, integers of more than 4,300 digits, patterns where pydantic's dialect (Rust's ``regex``) matches less than
+ECMA-262 (``\\W``, ``\\D``, ``\\S``: there they leave out all of Unicode's letters and digits).
+
+Pydantic is imported when a type is met: ``MissingDependencyError`` without it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.automata.formats.registry import find_format
+from tokenfst.automata.json_schema.reading.source import escape
+from tokenfst.errors import ConstraintError, MissingDependencyError, UnsupportedSchemaError
+
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+_HARMLESS = ("binary", "password", "path", *(f"uuid{version}" for version in range(1, 9)))
+"""Formats of pydantic that any string has, or that ``python_schema`` writes as patterns."""
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_TABLES = ("properties", "patternProperties", "$defs")
+_ONE = ("items", "additionalProperties", "propertyNames", "not")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeReader:
+    """The ``name`` of a type, its ``schema``, ``parse`` from JSON text to its instance; ``refused``: pointers of what
+    the schema does not say, and what that is."""
+
+    name: str
+    schema: dict[str, Any]
+    parse: Callable[[str | bytes], Any]
+    refused: tuple[tuple[str, str], ...]
+
+
+def read_type(kind: Any) -> TypeReader:
+    """The reader of a type, an annotation, a ``TypeAdapter`` or a function, whose instances are
+    ``inspect.BoundArguments``.
+
+    Raises MissingDependencyError, UnsupportedSchemaError with the pointer of what has no JSON, and ConstraintError for
+    what is no type. Linear in the schema.
+    """
+    try:
+        import pydantic
+
+        from tokenfst.automata.json_schema.python_schema import TypeSchema
+    except ImportError as error:
+        raise MissingDependencyError(
+            'Python types are read by pydantic: pip install "tokenfst[pydantic]"'
+        ) from error
+    parse: Callable[[str | bytes], Any]
+    if isinstance(kind, _FUNCTIONS):
+        adapter, parse = _function(kind)
+    else:
+        adapter = kind if isinstance(kind, pydantic.TypeAdapter) else _adapter(kind, "#")
+        parse = adapter.validate_json
+    schema = adapter.json_schema(schema_generator=TypeSchema, mode="validation", by_alias=True)
+    return TypeReader(_shown(kind), schema, parse, tuple(_refusals(schema)))
+
+
+def _adapter(kind: Any, pointer: str) -> Any:
+    """Pydantic's adapter; what it cannot read is looked for among the members' annotations."""
+    import pydantic
+    from pydantic.errors import PydanticUserError
+
+    try:
+        adapter: Any = pydantic.TypeAdapter(kind)
+        adapter.rebuild(raise_errors=True)
+        return adapter
+    except (PydanticUserError, NameError, TypeError, ImportError) as error:
+        for name, hint in _hints(kind).items():
+            if hint is not kind:
+                _adapter(hint, f"{pointer}/properties/{escape(name)}")
+        reason = str(error).splitlines()[0]
+        raise UnsupportedSchemaError(pointer, f"{_shown(kind)} cannot be read: {reason}") from error
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kind, include_extras=True) if isinstance(kind, type) else {}
+    except (NameError, TypeError):
+        return {}
+
+
+def _function(function: Any) -> tuple[Any, Callable[[str | bytes], inspect.BoundArguments]]:
+    """The adapter of the model whose fields are the parameters, and from its text to what they are bound to."""
+    import pydantic
+
+    try:
+        signature = inspect.signature(function)
+        told = function.func if isinstance(function, functools.partial) else function
+        hints = typing.get_type_hints(told, include_extras=True)
+    except (ValueError, TypeError, NameError) as error:
+        raise ConstraintError(f"the parameters of {_shown(function)} cannot be read: {error}") from error
+    fields: dict[str, Any] = {}
+    for number, (name, parameter) in enumerate(signature.parameters.items()):
+        pointer = f"#/properties/{escape(name)}"
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise UnsupportedSchemaError(
+                pointer, f"{parameter} of {_shown(function)} has no name and type for each argument"
+            )
+        hint = hints.get(name, Any)
+        _adapter(hint, pointer)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[f"p{number}"] = (hint, pydantic.Field(default, validation_alias=name, title=name))
+    config = pydantic.ConfigDict(extra="forbid")
+    model: Any = pydantic.create_model("Arguments", __config__=config, **fields)
+
+    def bind(text: str | bytes) -> inspect.BoundArguments:
+        made = model.model_validate_json(text)
+        arguments = {
+            name: getattr(made, field)
+            for field, name in zip(fields, signature.parameters, strict=True)
+            if field in made.model_fields_set
+        }
+        return inspect.BoundArguments(signature, arguments)
+
+    return pydantic.TypeAdapter(model), bind
+
+
+def _refusals(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The places at which pydantic accepts less than the schema says; takes the marks off."""
+    from tokenfst.automata.json_schema.python_schema import REFUSED
+
+    stack: list[tuple[str, Any]] = [("#", schema)]
+    while stack:
+        pointer, value = stack.pop()
+        if not isinstance(value, dict):
+            continue
+        if (reason := value.pop(REFUSED, None)) is not None:
+            yield pointer, reason
+        name = value.get("format")
+        if isinstance(name, str) and name not in _HARMLESS and find_format(name) is None:
+            yield f"{pointer}/format", f"the format {name!r} is not known here"
+        for keyword in _LISTS:
+            stack += [(f"{pointer}/{keyword}/{k}", each) for k, each in enumerate(value.get(keyword, ()))]
+        for keyword in _TABLES:
+            table = value.get(keyword, {})
+            stack += [(f"{pointer}/{keyword}/{escape(each)}", table[each]) for each in table]
+        stack += [(f"{pointer}/{keyword}", value[keyword]) for keyword in _ONE if keyword in value]
+
+
+def _shown(kind: Any) -> str:
+    return getattr(kind, "__qualname__", None) or repr(kind)

@@ -1,0 +1,108 @@
+"""``additional_properties="forbid"``: objects without members that their schema does not name.
+
+The idea: a schema *names* the members in its ``properties`` and ``patternProperties``, and in those of all schemas that
+it applies to the same object. Where a value is entered (the root, a member, an item), everything that is named in place
+is collected, and other names are forbidden. Of alternatives (``anyOf``, ``oneOf``) only the one that holds counts: what
+is named around them is handed on, and each branch forbids the rest for itself. Where several alternatives stand beside
+each other, the names of all of their branches count.
+
+Invariant: forbidding only takes values away. So nothing is forbidden under ``not``, ``if`` and ``contains``, ``oneOf``
+counts the branches as they are written, and schemas that name nothing, or say something of other members themselves
+(``additionalProperties``, ``unevaluatedProperties``), are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tokenfst.automata.json_schema.reading.keywords import known
+from tokenfst.automata.json_schema.reading.source import NESTED, Place
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
+
+_ALTERNATIVES = ("anyOf", "oneOf")
+_LISTS = ("allOf", *_ALTERNATIVES)
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+_Target = Callable[[Place, str, str], Place]
+_Step = tuple[str, int | None]
+"""A keyword, and the place in its list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What to forbid of one schema: names other than ``named`` (``None``: no names), and what the sub-schemas in place
+    have to do: ``step`` goes on with ``limit``, the others look after values below only."""
+
+    named: Evaluated | None
+    limit: object = None
+    step: _Step | None = None
+
+    def of(self, name: str, place: int | None = None) -> object:
+        """The ``Place.closed`` of a sub-schema in place."""
+        if self.step is None:
+            return self.limit
+        alternatives = self.step[0] in _ALTERNATIVES and name == self.step[0]
+        return self.limit if alternatives or self.step == (name, place) else NESTED
+
+
+_NOTHING = Closing(None)
+
+
+def closing(place: Place, target: _Target) -> Closing:
+    """What to forbid at ``place``; ``target`` says where references lead."""
+    outer = place.closed
+    if outer is None:
+        return _NOTHING
+    if not isinstance(outer, Evaluated):
+        return Closing(None, outer)
+    steps = [step for step, _ in zip(_alternatives(place, target, set()), range(2), strict=False)]
+    if len(steps) == 1:
+        return Closing(None, outer | _named(place, target, set(), steps[0]), steps[0])
+    named = outer | _named(place, target, set())
+    return Closing(None if named.everything or named == Evaluated() else named, NESTED)
+
+
+def _alternatives(place: Place, target: _Target, seen: set[int]) -> Iterator[_Step]:
+    """The steps that lead to alternatives; one as often as it leads to some."""
+    if isinstance(place.value, bool) or id(place.value) in seen:
+        return
+    seen.add(id(place.value))
+    for name, value in known(place).items():
+        if name in _ALTERNATIVES:
+            yield name, None
+        elif name == "allOf":
+            for k, each in enumerate(value):
+                for _ in _alternatives(place.below(each, name, k), target, seen):
+                    yield name, k
+        elif name in _REFERENCES:
+            for _ in _alternatives(target(place, value, name), target, seen):
+                yield name, None
+
+
+def _named(place: Place, target: _Target, seen: set[int], but: _Step | None = None) -> Evaluated:
+    """All that a schema names in place, but for one of its steps."""
+    found = Evaluated()
+    if isinstance(place.value, bool) or id(place.value) in seen:
+        return found
+    seen.add(id(place.value))
+    keywords = known(place)
+    if "additionalProperties" in keywords or "unevaluatedProperties" in keywords:
+        return Evaluated(everything=True)
+    found |= Evaluated(
+        names=frozenset(keywords.get("properties", ())), patterns=tuple(keywords.get("patternProperties", ()))
+    )
+    inner: list[Place] = []
+    for name, value in keywords.items():
+        if name in _LISTS and (name, None) != but:
+            inner += [place.below(each, name, k) for k, each in enumerate(value) if (name, k) != but]
+        elif name in ("if", "then", "else"):
+            inner.append(place.below(value, name))
+        elif name in _REFERENCES and (name, None) != but:
+            inner.append(target(place, value, name))
+        elif name in ("dependentSchemas", "dependencies"):
+            schemas = ((key, each) for key, each in value.items() if not isinstance(each, list))
+            inner += [place.below(each, name, key) for key, each in schemas]
+    for each in inner:
+        found |= _named(each, target, seen)
+    return found

@@ -1,0 +1,458 @@
+"""What a schema means: from keywords to shapes, one level of a value at a time.
+
+The idea: ``shape`` of a formula looks at its atoms' keywords only; sub-schemas of parts (``properties``, ``items``)
+become formulas that nobody looks into. In-place applicators (``allOf``, ``$ref``, ``not``, ...) are combined at once.
+So ``$ref`` may recurse through parts as it likes, and one that leads back to itself in place is an error.
+
+Invariant: a shape has exactly the values that the schema allows; where ``relax`` is asked for, keywords that are out
+of reach are left out, reported, and their shapes marked inexact.
+
+Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant tells apart (``schema_rivals``), n² at
+most, and complements only those that it cannot tell apart by what all keywords beside it leave of them.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from tokenfst.automata.json_schema.reading.closing import Closing, closing
+from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scalar_types
+from tokenfst.automata.json_schema.reading.leaves import Leaves
+from tokenfst.automata.json_schema.reading.rivals import suspects
+from tokenfst.automata.json_schema.reading.source import MAPPINGS, Place, Resource, Source, json_type
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated, Follower
+from tokenfst.automata.json_schema.sets import strings as schema_strings
+from tokenfst.automata.json_schema.sets.arrays import Array
+from tokenfst.automata.json_schema.sets.arrays import cell as array_cell
+from tokenfst.automata.json_schema.sets.constants import Constant, constant_shape
+from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas, Kind
+from tokenfst.automata.json_schema.sets.objects import Named, Object
+from tokenfst.automata.json_schema.sets.objects import cell as object_cell
+from tokenfst.automata.json_schema.sets.shape import EVERY, NOTHING, Algebra, Shape
+from tokenfst.automata.json_schema.sets.strings import Part, Strings
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.errors import SchemaError, UnsupportedSchemaError
+
+_DEEPEST = 60
+"""So many applicators may stand inside of each other in one place."""
+_LOOK = 3
+"""So many levels of parts are looked into to see that a cell is empty."""
+_FIRST_ITEMS = 8
+_MOST_RIVALS = 4
+"""So many branches of a ``oneOf`` are taken from each of the others one by one."""
+_APPLICATORS = frozenset(
+    (
+        *("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"),
+        *(
+            "dependentSchemas",
+            "dependentRequired",
+            "dependencies",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+        ),
+    )
+)
+_TYPE = frozenset({"type"})
+_Link = tuple[Resource, str, tuple[str, ...], object]
+"""What the target of a reference depends on."""
+_FAR_DOWN = 1000
+"""Characters of a JSON pointer."""
+
+
+class _Circular(SchemaError):
+    """A schema that needs itself for the same value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """A keyword that was left out: its place, and why."""
+
+    pointer: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer}: {self.reason}"
+
+
+class Meaning:
+    """The shapes of one schema and its parts."""
+
+    def __init__(self, source: Source, leaves: Leaves, work: Work, *, relax: bool) -> None:
+        self.formulas = Formulas(work)
+        own = weakref.ref(self)  # no cycle: all that a schema needs is freed when it is done
+
+        def alive(cell: Array | Object) -> bool:
+            meaning = own()
+            return meaning is None or meaning.alive(cell)
+
+        self.algebra = Algebra(self.formulas, alive)
+        self.relaxed: dict[Relaxed, None] = {}
+        self.relaxes = relax
+        self._source, self._leaves = source, leaves
+        self._shapes: dict[Formula, Shape] = {ANY: EVERY, NONE: NOTHING}
+        self._targets: dict[_Link, Formula] = {}
+        self._active: dict[Formula, None] = {}
+        self._empty: dict[tuple[Formula, int], bool] = {}
+        self._look = _LOOK
+
+    # --- formulas -------------------------------------------------------------------------------------
+
+    def formula(self, place: Place) -> Formula:
+        """The formula of a sub-schema: its target's, where it is nothing but a reference."""
+        passed: dict[int, _Link] = {}
+        made: Formula | None = None
+        while made is None:
+            value = place.value
+            if not isinstance(value, MAPPINGS):
+                if not isinstance(value, bool):
+                    raise SchemaError(
+                        place.where(), f"a schema is an object or a boolean, not {json_type(value)}"
+                    )
+                made = ANY if value else NONE
+                break
+            keywords = KEYWORDS.keys() & value.keys()
+            if not keywords:
+                made = ANY
+            elif "$ref" not in keywords or (place.draft >= 2019 and len(keywords) > 1):
+                made = self._atom(place, keywords)
+            else:
+                if id(value) in passed:
+                    raise SchemaError(
+                        place.where("$ref"), "this reference leads back to itself and to nothing else"
+                    )
+                reference = known(place)["$ref"]
+                link = passed[id(value)] = place.resource, reference, place.scope, place.closed
+                made = self._targets.get(link)
+                if made is None:
+                    place = self._source.resolve(place, reference, "$ref")
+        for link in passed.values():
+            self._targets[link] = made
+        return made
+
+    def known_target(self, place: Place, reference: str) -> Formula | None:
+        """The formula of what a reference right below ``place`` leads to, if it is known."""
+        return self._targets.get((place.resource, reference, place.scope, place.closed))
+
+    def _atom(self, place: Place, keywords: Set[str]) -> Formula:
+        """The atom of a schema with these constraining keywords."""
+        if keywords == _TYPE and place.resource.dialect.vocabularies is None:
+            named = scalar_types(place.value["type"])
+            if named is not None:  # whatever else is said of it
+                return self.formulas.atom((_TYPE, named, place.draft == 4), place)
+        place = self._source.scoped(place)
+        key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
+        return self.formulas.atom(key, place)
+
+    def entered(self, place: Place) -> Formula:
+        """The formula of a sub-schema that speaks of another value than the schema around it."""
+        return self.formula(place if place.closed is None else place.closing(Evaluated()))
+
+    def opened(self, place: Place) -> Formula:
+        """The formula of a sub-schema as it is written, whatever is forbidden around it."""
+        return self.formula(place.closing(None))
+
+    def constant(self, value: Any) -> Formula:
+        """The formula of one JSON value."""
+        self.formulas.work.tick(2)
+        made = Constant(value)
+        return self.formulas.atom(made.key, made)
+
+    # --- shapes ---------------------------------------------------------------------------------------
+
+    def shape(self, formula: Formula) -> Shape:
+        """The values of which a formula holds. SchemaError, UnsupportedSchemaError."""
+        found = self._shapes.get(formula)
+        if found is None:
+            if formula in self._active:
+                raise _Circular(
+                    _where(formula), "this schema needs itself for the same value; no value is ever reached"
+                )
+            if len(self._active) > _DEEPEST:
+                raise UnsupportedSchemaError(
+                    _where(formula), f"more than {_DEEPEST} applicators inside of each other"
+                )
+            self._active[formula] = None
+            work = self.formulas.work
+            before = work.place
+            if isinstance(formula.atom, Place):
+                work.place = formula.atom
+            work.tick()
+            try:
+                found = self._shapes[formula] = self._shape(formula)
+                work.place = before
+            finally:
+                del self._active[formula]
+        return found
+
+    def _shape(self, formula: Formula) -> Shape:
+        if formula.kind is Kind.ATOM:
+            if isinstance(formula.atom, Constant):
+                return constant_shape(formula.atom.value, self.constant)
+            assert isinstance(formula.atom, Place)
+            return self._schema(formula.atom)
+        where = _where(formula)
+        if formula.kind is Kind.NOT:
+            inner = self.shape(formula.parts[0])
+            return self.tried(lambda: self.algebra.invert(inner, where))
+        if formula.kind is Kind.OR:
+            shapes = [self.shape(part) for part in formula.parts]
+            return self.algebra.join(shapes, where)
+        result = EVERY
+        for part in formula.parts:
+            result = self.algebra.meet(result, self.shape(part), where)
+        return result
+
+    def tried(self, make: Callable[[], Shape], otherwise: Shape = EVERY) -> Shape:
+        """A shape; where it is out of reach and may be relaxed, ``otherwise``, marked as inexact."""
+        try:
+            return make()
+        except UnsupportedSchemaError as error:
+            if not self.relaxes:
+                raise
+            self.relaxed[Relaxed(error.pointer, error.reason)] = None
+            return replace(otherwise, exact=False)
+
+    # --- schemas --------------------------------------------------------------------------------------
+
+    def _schema(self, place: Place) -> Shape:
+        keywords = known(place)
+        closed = closing(place, self._target)
+        if closed.named is None and _APPLICATORS.isdisjoint(keywords):
+            return self.tried(partial(self._leaves.shape, place, keywords, self))
+        steps: list[tuple[str, Callable[[], Shape] | None]] = []
+        own = ("", partial(self._leaves.shape, place, keywords, self))
+        for name in keywords:
+            step = self._applicator(place, name, keywords, closed)
+            if name == "properties":
+                steps.append(own)
+            elif name == "oneOf" or step is not None:
+                steps.append((name, step))
+        if "properties" not in keywords:
+            steps.append(own)
+        shapes = {name: self.tried(step) for name, step in steps if step is not None}
+        if "oneOf" in keywords:
+            members = self._members(place, "oneOf", keywords["oneOf"], closed)
+            shapes["oneOf"] = self.tried(lambda: self._one_of(place, members, list(shapes.values())))
+        if closed.named is not None:
+            steps.append(("closed", None))
+            names = self._others(place, closed.named, "properties")
+            shapes["closed"] = Shape(
+                objects=object_cell(Object(demands=(Named(names, NONE),), where=place.where()), self.formulas)
+            )
+        result = EVERY
+        for name, _ in steps:
+            result = self.tried(partial(self.algebra.meet, result, shapes[name], place.where()), result)
+        return result
+
+    def _applicator(
+        self, place: Place, name: str, keywords: Mapping[str, Any], closed: Closing
+    ) -> Callable[[], Shape] | None:
+        """What an in-place applicator says, but for ``oneOf``, which is decided among what all others leave."""
+        value = keywords[name]
+        if name in ("$ref", "$dynamicRef", "$recursiveRef"):
+            return lambda: self.shape(self.formula(self._target(place, value, name).closing(closed.of(name))))
+        if name == "allOf":
+            return lambda: self.shape(self.formulas.all_of(self._members(place, name, value, closed)))
+        if name == "anyOf":
+            return lambda: self.shape(self.formulas.any_of(self._members(place, name, value, closed)))
+        if name == "not":
+            return lambda: self.shape(self.formulas.negate(self.opened(place.below(value, name))))
+        if name == "if" and ("then" in keywords or "else" in keywords):
+            return lambda: self._condition(place, keywords)
+        if name in ("dependentSchemas", "dependentRequired", "dependencies"):
+            return lambda: self._dependencies(place, name, value)
+        if name in ("unevaluatedItems", "unevaluatedProperties"):
+            return lambda: self._unevaluated(place, name, value)
+        return None
+
+    def _members(self, place: Place, name: str, schemas: list[Any], closed: Closing) -> list[Formula]:
+        return [
+            self.formula(place.below(schema, name, k).closing(closed.of(name, k)))
+            for k, schema in enumerate(schemas)
+        ]
+
+    def _target(self, place: Place, reference: str, name: str) -> Place:
+        """Where a reference of any kind leads."""
+        if name == "$ref":
+            return self._source.resolve(place, reference, name)
+        return self._source.resolve_dynamically(place, reference, name)
+
+    def _one_of(self, place: Place, formulas: list[Formula], beside: list[Shape]) -> Shape:
+        """Exactly one of the schemas, and its formula, among the values that are in all shapes ``beside``."""
+        where = self.formulas.work.place = place.where("oneOf")
+        closed = formulas
+        if place.closed is not None:
+            schemas = known(place)["oneOf"]
+            formulas = [self.opened(place.below(each, "oneOf", k)) for k, each in enumerate(schemas)]
+        shapes = [self.shape(formula) for formula in formulas]
+        rivals = self._overlaps(shapes)
+        if any(rivals):
+            for k in range(len(shapes)):
+                for each in beside:
+                    shapes[k] = self.algebra.meet(shapes[k], each, where)
+            rivals = self._overlaps(shapes)
+        found: list[Shape] = []
+        if closed is formulas and sum(map(len, rivals)) > _MOST_RIVALS * len(shapes):
+            found.append(self._one_string(shapes))
+            shapes = [shape.without_strings() for shape in shapes]
+            rivals = self._overlaps(shapes)
+        for shape, others in zip(shapes, rivals, strict=True):
+            for other in others:
+                negation = self.shape(self.formulas.negate(formulas[other]))
+                shape = self.algebra.meet(shape, negation, where)
+            found.append(shape)
+        if closed is not formulas:
+            found = [
+                self.algebra.meet(shape, self.shape(formula), where)
+                for shape, formula in zip(found, closed, strict=True)
+            ]
+        return self.algebra.join(found, where)
+
+    def _one_string(self, shapes: list[Shape]) -> Shape:
+        """The strings in exactly one of the shapes."""
+        for shape in shapes:
+            self.algebra.check_complement(shape, self.formulas.work.where())
+        strings = schema_strings.exactly_one([shape.strings for shape in shapes], self.formulas.work)
+        return replace(NOTHING, strings=strings)
+
+    def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
+        """For each shape the others that may share a value with it."""
+        found: list[list[int]] = [[] for _ in shapes]
+        for k, other in suspects(shapes, self._glance):
+            self.formulas.work.tick()
+            if not self._disjoint(shapes[k], shapes[other]):
+                found[k].append(other)
+                found[other].append(k)
+        return found
+
+    def _disjoint(self, left: Shape, right: Shape) -> bool:
+        try:
+            return self.algebra.are_disjoint(left, right)
+        except UnsupportedSchemaError:
+            return False
+
+    def _condition(self, place: Place, keywords: Mapping[str, Any]) -> Shape:
+        condition = self.opened(place.below(keywords["if"], "if"))
+        then, other = (
+            self.formula(place.below(keywords[name], name)) if name in keywords else ANY
+            for name in ("then", "else")
+        )
+        negation = self.formulas.negate(condition)
+        parts = [self.formulas.all_of((condition, then)), self.formulas.all_of((negation, other))]
+        return self.shape(self.formulas.any_of(parts))
+
+    def _dependencies(self, place: Place, name: str, table: Mapping[str, Any]) -> Shape:
+        result = EVERY
+        for key, value in table.items():
+            absent = Shape(objects=(Object(((key, NONE),), where=place.where()),))
+            names = value if isinstance(value, list) else []
+            low = len({key, *names})
+            member = Object((), frozenset({key, *names}), low=low, where=place.where())
+            present = Shape(False, False, False, NOTHING.numbers, (), (), (member,))
+            if not isinstance(value, list):
+                inner = self.shape(self.formula(place.below(value, name, key)))
+                present = self.algebra.meet(present, inner, place.where(name, key))
+            both = self.algebra.join([absent, present], place.where(name, key))
+            result = self.algebra.meet(result, both, place.where(name))
+        return result
+
+    def _unevaluated(self, place: Place, name: str, value: Any) -> Shape:
+        held = self.entered(place.below(value, name))
+        if held is ANY:
+            return EVERY
+        members = name == "unevaluatedProperties"
+        follower = Follower(members, self.formulas, self.formula, self._target, place.where(name))
+        found = []
+        for formula, evaluated in follower.cases(place.closing(None), top=True):
+            shape = EVERY
+            if members and not evaluated.everything:
+                names = self._others(place, evaluated, name)
+                shape = Shape(
+                    objects=object_cell(
+                        Object(demands=(Named(names, held),), where=place.where()), self.formulas
+                    )
+                )
+            elif not evaluated.everything:
+                rest = self.formulas.any_of((held, *evaluated.matching))
+                shape = Shape(arrays=array_cell(Array((ANY,) * evaluated.prefix, rest)))
+            found.append(self.algebra.meet(self.shape(formula), shape, place.where(name)))
+        return self.algebra.join(found, place.where(name))
+
+    def _others(self, place: Place, evaluated: Evaluated, name: str) -> Strings:
+        """The names of members that were not looked at."""
+        parts = tuple(Part(self._leaves.pattern(place, each, name), False) for each in evaluated.patterns)
+        return Strings(parts=parts, excluded=evaluated.names)
+
+    # --- emptiness ------------------------------------------------------------------------------------
+
+    def alive(self, cell: Array | Object) -> bool:
+        """Whether a cell may have a member, as far as a short look shows."""
+        if self._look == 0:
+            return True
+        if isinstance(cell, Array):
+            needed = [cell.at(place) for place in range(min(cell.low, _FIRST_ITEMS, len(cell.prefix) + 1))]
+        else:
+            listed = dict(cell.listed)
+            needed = []
+            for name in sorted(cell.required):
+                formula = listed.get(name, ANY)
+                for demand in cell.demands:
+                    if demand.names.holds(name):
+                        formula = self.formulas.both(formula, demand.formula)
+                needed.append(formula)
+        return not any(self._surely_empty(formula) for formula in needed)
+
+    def _surely_empty(self, formula: Formula) -> bool:
+        if formula is ANY or formula is NONE:
+            return formula is NONE
+        key = formula, self._look
+        found = self._empty.get(key)
+        if found is None:
+            self._look -= 1
+            shape = self._glance(formula)
+            self._look += 1
+            found = self._empty[key] = shape is not None and shape.is_plainly_empty()
+        return found
+
+    def _glance(self, formula: Formula) -> Shape | None:
+        """The shape of a part, unless it is out of reach."""
+        try:
+            return self.shape(formula)
+        except (UnsupportedSchemaError, _Circular):
+            return None
+
+
+def _where(formula: Formula) -> str:
+    """The place of the first schema in a formula, for messages."""
+    while formula.parts:
+        formula = formula.parts[0]
+    return formula.atom.where() if isinstance(formula.atom, Place) else "#"
+
+
+def _key(place: Place, keywords: Set[str]) -> Hashable:
+    """A key that schemas share whose ``keywords``, all that constrain, are equal; far down in a document the same
+    schema only: texts of all that is inside would cost the square of the depth."""
+    value = place.value
+    if len(place.pointer) > _FAR_DOWN:
+        return id(value)
+    if len(keywords) < len(value):
+        value = {name: each for name, each in value.items() if name in keywords}
+    try:
+        return marshal.dumps(value, 0)  # the version without references, which depend on more than the value
+    except ValueError:  # a Decimal, or nested too deeply
+        pass
+    try:
+        return json.dumps(value, default=_decimal)
+    except RecursionError:
+        return id(place.value)
+
+
+def _decimal(value: Any) -> list[str]:
+    """How a Decimal stands in a key; all else was seen to be JSON (``schema_source.read``)."""
+    return ["decimal", str(value)]

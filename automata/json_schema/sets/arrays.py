@@ -1,0 +1,132 @@
+"""Sets of arrays as unions of cells, closed under and, or, not.
+
+The idea: a cell says what holds of the first items one by one, of every later item, how many items there are, and how
+many of the items from some place on have a property (``contains``). All of that turns into itself under negation: an
+array that is not ``items: A`` contains one item of ``not A``. Only ``uniqueItems`` does not, and is refused there.
+
+Invariants of a cell made by ``cell``: nothing is said of items beyond ``high``; what holds of the last of ``prefix``
+differs from ``rest``; ``low <= high``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas
+from tokenfst.errors import UnsupportedSchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """``low`` to ``high`` (``None``: or more) of the items from ``start`` on satisfy ``formula``; ``where`` is the
+    keyword that says so."""
+
+    formula: Formula
+    low: int
+    high: int | None
+    start: int
+    where: str
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Array:
+    """One cell. ``unique`` is the place of the uniqueItems that asks for it; empty if none does."""
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    prefix: Final[tuple[Formula, ...]] = ()
+    rest: Final[Formula] = ANY
+    low: Final[int] = 0
+    high: Final[int | None] = None
+    contains: Final[tuple[Contains, ...]] = ()
+    unique: Final[str] = ""
+
+    def at(self, place: int) -> Formula:
+        """What must hold of the item at ``place``."""
+        return self.prefix[place] if place < len(self.prefix) else self.rest
+
+
+ArraySet = tuple[Array, ...]
+"""A union of cells."""
+
+EVERY_ARRAY: ArraySet = (Array(),)
+
+
+def cell(array: Array) -> ArraySet:
+    """The cell in normal form; none if it is plainly empty."""
+    prefix, high = list(array.prefix), array.high
+    if array.rest is NONE:
+        high = len(prefix) if high is None else min(high, len(prefix))
+    if NONE in prefix:
+        high = prefix.index(NONE) if high is None else min(high, prefix.index(NONE))
+    if high is not None:
+        prefix = prefix[:high]
+    rest = array.rest if high is None or high > len(prefix) else NONE
+    while prefix and prefix[-1] is rest:
+        prefix.pop()
+    contains = []
+    for each in array.contains:
+        needed = each.low
+        if needed == 0 and each.high is None:
+            continue
+        if each.formula is NONE or (high is not None and max(high - each.start, 0) < needed):
+            if needed:
+                return ()
+            continue
+        contains.append(each)
+    low = max([array.low, *(each.start + each.low for each in contains)])
+    if high is not None and low > high:
+        return ()
+    if high is not None and high <= 1:
+        return (Array(tuple(prefix), rest, low, high, tuple(contains)),)
+    return (Array(tuple(prefix), rest, low, high, tuple(contains), array.unique),)
+
+
+def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
+    """Arrays in both cells."""
+    length = max(len(left.prefix), len(right.prefix))
+    formulas.work.tick(2 + (length + len(left.contains) + len(right.contains)) // 4)
+    highs = [high for high in (left.high, right.high) if high is not None]
+    return cell(
+        Array(
+            tuple(formulas.both(left.at(place), right.at(place)) for place in range(length)),
+            formulas.both(left.rest, right.rest),
+            max(left.low, right.low),
+            min(highs, default=None),
+            tuple(dict.fromkeys((*left.contains, *right.contains))),
+            left.unique or right.unique,
+        )
+    )
+
+
+def invert_cell(array: Array, formulas: Formulas) -> ArraySet:
+    """Arrays that are not in the cell. UnsupportedSchemaError for uniqueItems."""
+    if array.unique:
+        raise UnsupportedSchemaError(
+            array.unique,
+            "the complement of uniqueItems needs memory for all items; take it out of `not` or `oneOf`",
+        )
+    found: list[Array] = []
+    if array.low:
+        found.append(Array(high=array.low - 1))
+    if array.high is not None:
+        found.append(Array(low=array.high + 1))
+    for place, formula in enumerate(array.prefix):
+        if formula is not ANY:
+            found.append(Array((*(ANY,) * place, formulas.negate(formula)), low=place + 1))
+    if array.rest is not ANY and array.rest is not NONE:
+        start = len(array.prefix)
+        found.append(Array(contains=(Contains(formulas.negate(array.rest), 1, None, start, ""),)))
+    for each in array.contains:
+        if each.low:
+            fewer = Contains(each.formula, 0, each.low - 1, each.start, each.where)
+            found.append(Array(contains=(fewer,)))
+        if each.high is not None:
+            more = Contains(each.formula, each.high + 1, None, each.start, each.where)
+            found.append(Array(contains=(more,)))
+    return tuple(one for array in found for one in cell(array))
+
+
+def of_items(formulas: list[Formula]) -> Array:
+    """The arrays of exactly these items."""
+    return Array(tuple(formulas), NONE, len(formulas), len(formulas))

@@ -1,0 +1,117 @@
+"""Single JSON values: what ``const`` and ``enum`` list, compared as JSON Schema compares them.
+
+Numbers are equal if their values are (1, 1.0 and 1e0), booleans are no numbers, objects are equal whatever their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from tokenfst.automata.json_schema.sets import strings as schema_strings
+from tokenfst.automata.json_schema.sets.arrays import of_items
+from tokenfst.automata.json_schema.sets.formula import Formula
+from tokenfst.automata.json_schema.sets.objects import of_members
+from tokenfst.automata.json_schema.sets.shape import INTEGERS, NO_NUMBER, Shape
+from tokenfst.automata.json_values.bounds import exact, is_finite
+from tokenfst.automata.json_values.numbers import NumberSet
+
+_DEEPEST = 200
+_PLAIN = 1 << 53
+
+
+class NotJsonError(ValueError):
+    """A constant is no JSON value."""
+
+
+class Whole(int):
+    """An integer that is written without a fraction and an exponent (``Shape.whole``)."""
+
+
+class Constant:
+    """One JSON value; ``key`` is the same for equal values."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.key = ("constant", freeze(value))
+
+
+def freeze(value: Any, depth: int = 0) -> Hashable:
+    """A hashable form that equal JSON values share. NotJsonError for what is no JSON value, ValueError for a number or
+    a nesting that is out of reach."""
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if value.__class__ is int and -_PLAIN < value < _PLAIN:
+        return value  # equal to the fraction of the same value, and has the same hash
+    if isinstance(value, Whole):
+        return "whole", int(value)
+    if isinstance(value, int | float | Decimal | Fraction):
+        if not is_finite(value):
+            raise NotJsonError(f"{value} is no JSON number")
+        return exact(value)
+    if isinstance(value, str):
+        return ("string", value)
+    if depth > _DEEPEST:
+        raise ValueError(f"a constant is nested more than {_DEEPEST} deep")
+    if isinstance(value, list | tuple):
+        return ("array", tuple(freeze(each, depth + 1) for each in value))
+    if isinstance(value, Mapping):
+        members = ((str(name), freeze(each, depth + 1)) for name, each in value.items())
+        return ("object", frozenset(members))
+    raise NotJsonError(f"{value!r} is no JSON value")
+
+
+def constant_shape(value: Any, constant: Callable[[Any], Formula]) -> Shape:
+    """Exactly this value."""
+    return constants_shape([value], constant)
+
+
+def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula]) -> Shape:
+    """Exactly these values. Errors as of ``freeze``."""
+    known = list(values)
+    numbers = [
+        each
+        for each in known
+        if isinstance(each, int | float | Decimal | Fraction) and not isinstance(each, bool | Whole)
+    ]
+    whole = [each for each in known if isinstance(each, Whole)]
+    for number in numbers:
+        freeze(number)
+    arrays = {freeze(each): each for each in known if isinstance(each, list | tuple)}
+    objects = {freeze(each): each for each in known if isinstance(each, Mapping)}
+    return Shape(
+        null=any(each is None for each in known),
+        true=any(each is True for each in known),
+        false=any(each is False for each in known),
+        numbers=NumberSet.of(numbers) if numbers else NO_NUMBER,
+        strings=schema_strings.words(each for each in known if isinstance(each, str)),
+        arrays=tuple(of_items([constant(item) for item in each]) for each in arrays.values()),
+        objects=tuple(
+            of_members({name: constant(member) for name, member in each.items()}) for each in objects.values()
+        ),
+        whole=NumberSet.of([*whole, *numbers]) & INTEGERS if whole else None,
+    )
+
+
+def listed_values(shape: Shape) -> list[Any] | None:
+    """The values of a shape without arrays and objects, if they are plainly few; ``None`` otherwise."""
+    words = schema_strings.subset_of_words(shape.strings)
+    numbers = [cut for cut, there in zip(shape.numbers.cuts, shape.numbers.at, strict=True) if there]
+    if shape.arrays or shape.objects or words is None or shape.numbers.count() != len(numbers):
+        return None
+    whole: list[Whole] = []
+    if shape.whole is not None:
+        members = [cut for cut, there in zip(shape.whole.cuts, shape.whole.at, strict=True) if there]
+        if shape.whole.count() != len(members):
+            return None
+        if any(number.denominator == 1 and number not in members for number in numbers):
+            return None
+        whole = [Whole(number) for number in members if number not in numbers]
+    found: list[Any] = [
+        value for value, there in ((None, shape.null), (True, shape.true), (False, shape.false)) if there
+    ]
+    return [*found, *numbers, *whole, *sorted(words)]

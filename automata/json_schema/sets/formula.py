@@ -1,0 +1,115 @@
+"""What must hold of one JSON value, as a formula over sub-schemas: hash-consed ``and``, ``or`` and ``not``.
+
+The idea: below the top of a value nothing is computed. ``items: A`` and ``items: B`` together are ``items: A and B``;
+the complement of ``items: A`` has an element of which ``not A`` holds. So a value's parts carry formulas, and what a
+formula allows is found out when a rule for it is written (``schema_meaning``), once: equal formulas are one object.
+Recursion through ``$ref`` ends because the atoms of a schema are finitely many.
+
+Invariants: ``not`` stands at atoms only; operands of ``and`` and ``or`` are flat, distinct, and never contradict each
+other; ``ANY`` and ``NONE`` are no operands. Atoms are whatever the maker keys them by.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from tokenfst.automata.json_schema.sets.work import Work
+
+
+class Kind(enum.Enum):
+    """What a formula is."""
+
+    __hash__ = object.__hash__  # an enumeration's own is a function of Python
+
+    ANY = enum.auto()
+    NONE = enum.auto()
+    ATOM = enum.auto()
+    NOT = enum.auto()
+    AND = enum.auto()
+    OR = enum.auto()
+
+
+@dataclass(slots=True, eq=False)
+class Formula:
+    """One formula; compare with ``is``. ``atom`` is what an ATOM was made for."""
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    kind: Final[Kind]
+    parts: Final[tuple[Formula, ...]] = ()
+    atom: Final[object] = None
+
+
+ANY = Formula(Kind.ANY)
+"""Every value."""
+NONE = Formula(Kind.NONE)
+"""No value."""
+
+
+class Formulas:
+    """The formulas of one schema; ``work`` counts what is done with them."""
+
+    def __init__(self, work: Work | None = None) -> None:
+        self.work = work or Work()
+        self._atoms: dict[Hashable, Formula] = {}
+        self._negations: dict[Formula, Formula] = {ANY: NONE, NONE: ANY}
+        self._combined: dict[Kind, dict[frozenset[Formula], Formula]] = {Kind.AND: {}, Kind.OR: {}}
+        self._both: dict[tuple[Formula, Formula], Formula] = {}
+
+    def atom(self, key: Hashable, content: object) -> Formula:
+        """The atom with this key; ``content`` is kept if it is new."""
+        found = self._atoms.get(key)
+        if found is None:
+            found = self._atoms[key] = Formula(Kind.ATOM, atom=content)
+        return found
+
+    def negate(self, formula: Formula) -> Formula:
+        """Its complement. Linear in a formula that was not negated before."""
+        found = self._negations.get(formula)
+        if found is None:
+            if formula.kind is Kind.ATOM:
+                found = Formula(Kind.NOT, (formula,))
+            else:
+                parts = [self.negate(part) for part in formula.parts]
+                found = self.all_of(parts) if formula.kind is Kind.OR else self.any_of(parts)
+            self._negations[formula], self._negations[found] = found, formula
+        return found
+
+    def all_of(self, formulas: Iterable[Formula]) -> Formula:
+        """All of them at once; of none, ``ANY``."""
+        return self._combine(Kind.AND, formulas, ANY, NONE)
+
+    def both(self, left: Formula, right: Formula) -> Formula:
+        """``all_of`` these two, as it is asked for most often."""
+        if left is right or right is ANY:
+            return left
+        if left is ANY:
+            return right
+        key = left, right
+        found = self._both.get(key)
+        if found is None:
+            found = self._both[key] = self.all_of(key)
+        return found
+
+    def any_of(self, formulas: Iterable[Formula]) -> Formula:
+        """At least one of them; of none, ``NONE``."""
+        return self._combine(Kind.OR, formulas, NONE, ANY)
+
+    def _combine(self, kind: Kind, formulas: Iterable[Formula], neutral: Formula, zero: Formula) -> Formula:
+        parts: dict[Formula, None] = {}
+        for formula in formulas:
+            if formula is zero:
+                return zero
+            if formula is not neutral:
+                parts.update(dict.fromkeys(formula.parts if formula.kind is kind else (formula,)))
+        if len(parts) < 2:
+            return next(iter(parts), neutral)
+        if any(self._negations.get(part) in parts for part in parts):
+            return zero
+        known, key = self._combined[kind], frozenset(parts)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = Formula(kind, tuple(parts))
+        return found

@@ -1,0 +1,259 @@
+"""Sets of JSON values, split by type: the normal form of schemas, closed under and, or, not.
+
+The idea: a value has one of six types, and every keyword speaks of one of them, so a set of values is a set for each
+type, and operations work type by type (Attouche et al., "Witness Generation for JSON Schema", VLDB 2022). Only arrays
+and objects have parts, and what is said of parts stays a formula.
+
+Invariant: ``exact`` is false where something was relaxed; such a shape has too many values and is never complemented.
+
+Cost: unions and complements of single cells are linear; intersections multiply cells. More than ``_MOST`` cells in one
+type are refused: each becomes an automaton that runs beside the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, TypeVar
+
+from tokenfst.automata.json_schema.sets import arrays as schema_arrays
+from tokenfst.automata.json_schema.sets import objects as schema_objects
+from tokenfst.automata.json_schema.sets import strings as schema_strings
+from tokenfst.automata.json_schema.sets.arrays import EVERY_ARRAY, Array, ArraySet
+from tokenfst.automata.json_schema.sets.formula import Formulas
+from tokenfst.automata.json_schema.sets.objects import EVERY_OBJECT, Object, ObjectSet
+from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, NO_STRING, StringSet
+from tokenfst.automata.json_values.numbers import NumberSet
+from tokenfst.errors import UnsupportedSchemaError
+
+_MOST = 600
+_Cell = TypeVar("_Cell", Array, Object)
+
+EVERY_NUMBER = NumberSet.every()
+INTEGERS = NumberSet.integers()
+NO_NUMBER = NumberSet.none()
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Shape:
+    """A set of JSON values. ``whole``: in draft-04, where 1.0 is a number and no integer, the integers that are written
+    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``."""
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    null: Final[bool] = True
+    true: Final[bool] = True
+    false: Final[bool] = True
+    numbers: Final[NumberSet] = EVERY_NUMBER
+    strings: Final[StringSet] = EVERY_STRING
+    arrays: Final[ArraySet] = EVERY_ARRAY
+    objects: Final[ObjectSet] = EVERY_OBJECT
+    exact: Final[bool] = True
+    whole: Final[NumberSet | None] = None
+
+    def written_whole(self) -> NumberSet:
+        """The numbers of which those that are integers may be written as such."""
+        return self.numbers if self.whole is None else self.whole
+
+    def has_numbers(self) -> bool:
+        """Whether there is a number."""
+        return not (self.numbers.is_empty() and self.written_whole().is_empty())
+
+    def is_plainly_empty(self) -> bool:
+        """Whether no type has a cell."""
+        return not (
+            self.null
+            or self.true
+            or self.false
+            or self.strings
+            or self.arrays
+            or self.objects
+            or self.has_numbers()
+        )
+
+    def without_strings(self) -> Shape:
+        """All its other values."""
+        return replace(self, strings=NO_STRING)
+
+
+EVERY = Shape()
+NOTHING = Shape(False, False, False, NO_NUMBER, NO_STRING, (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Algebra:
+    """The operations. ``alive`` says of a cell whether it may have a member; cells that have none are dropped where
+    cells multiply."""
+
+    formulas: Formulas
+    alive: Callable[[Array | Object], bool]
+
+    def meet(self, left: Shape, right: Shape, where: str) -> Shape:
+        """Values in both."""
+        if left is EVERY or left == EVERY:
+            return right
+        if right is EVERY or right == EVERY:
+            return left
+        numbers = _meet_numbers(left.numbers, right.numbers)
+        whole = None
+        if left.whole is not None or right.whole is not None:
+            whole = _whole(numbers, _meet_numbers(left.written_whole(), right.written_whole()))
+        return Shape(
+            left.null and right.null,
+            left.true and right.true,
+            left.false and right.false,
+            numbers,
+            schema_strings.meet(left.strings, right.strings, self.formulas.work),
+            self._meet_arrays(left.arrays, right.arrays, where),
+            self._meet_objects(left.objects, right.objects, where),
+            left.exact and right.exact,
+            whole,
+        )
+
+    def are_disjoint(self, left: Shape, right: Shape) -> bool:
+        """Whether no type has a cell in both. Looks no further than the first that has."""
+        return not (
+            (left.null and right.null)
+            or (left.true and right.true)
+            or (left.false and right.false)
+            or not _meet_numbers(left.numbers, right.numbers).is_empty()
+            or not _meet_numbers(left.written_whole(), right.written_whole()).is_empty()
+            or self._share(left.arrays, right.arrays, EVERY_ARRAY, schema_arrays.meet_cells)
+            or self._share(left.objects, right.objects, EVERY_OBJECT, schema_objects.meet_cells)
+            or schema_strings.meet(left.strings, right.strings, self.formulas.work)  # the last: it may search
+        )
+
+    def _share(
+        self,
+        left: tuple[_Cell, ...],
+        right: tuple[_Cell, ...],
+        every: tuple[_Cell, ...],
+        meet_cells: Callable[[_Cell, _Cell, Formulas], tuple[_Cell, ...]],
+    ) -> bool:
+        """Whether a cell of one and a cell of the other may share a member."""
+        if not left or not right or every in (left, right):
+            return bool(left and right)
+        for one, other in product(left, right):
+            if any(self.alive(cell) for cell in meet_cells(one, other, self.formulas)):
+                return True
+        return False
+
+    def join(self, shapes: list[Shape], where: str) -> Shape:
+        """Values in any of them."""
+        if len(shapes) == 1:
+            return shapes[0]
+        numbers = self._join_numbers([shape.numbers for shape in shapes])
+        whole = None
+        if any(shape.whole is not None for shape in shapes):
+            whole = _whole(numbers, self._join_numbers([shape.written_whole() for shape in shapes]))
+        return Shape(
+            any(shape.null for shape in shapes),
+            any(shape.true for shape in shapes),
+            any(shape.false for shape in shapes),
+            numbers,
+            schema_strings.join([shape.strings for shape in shapes], self.formulas.work),
+            _union([shape.arrays for shape in shapes], EVERY_ARRAY, where),
+            _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
+            all(shape.exact for shape in shapes),
+            whole,
+        )
+
+    def _join_numbers(self, sets: list[NumberSet]) -> NumberSet:
+        numbers = NO_NUMBER
+        for each in sets:
+            if not each.is_empty():
+                self.formulas.work.tick(1 + len(numbers.cuts) // 8)
+                numbers = each if numbers.is_empty() else numbers | each
+        return numbers
+
+    def check_complement(self, shape: Shape, where: str) -> None:
+        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings."""
+        if not shape.exact:
+            raise UnsupportedSchemaError(
+                where, "the complement of what was relaxed would leave valid values out"
+            )
+        partial = schema_strings.partial_reason(shape.strings)
+        if partial:
+            raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
+
+    def invert(self, shape: Shape, where: str) -> Shape:
+        """All other values. UnsupportedSchemaError where that is out of reach."""
+        self.check_complement(shape, where)
+        arrays, objects = EVERY_ARRAY, EVERY_OBJECT
+        for array in shape.arrays:
+            arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
+        for made in shape.objects:
+            objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
+        numbers = ~shape.numbers
+        return Shape(
+            not shape.null,
+            not shape.true,
+            not shape.false,
+            numbers,
+            schema_strings.invert(shape.strings, self.formulas.work),
+            arrays,
+            objects,
+            whole=None if shape.whole is None else _whole(numbers, ~shape.whole),
+        )
+
+    def _meet_arrays(self, left: ArraySet, right: ArraySet, where: str) -> ArraySet:
+        if left is EVERY_ARRAY or left == EVERY_ARRAY or not right:
+            return right
+        if right is EVERY_ARRAY or right == EVERY_ARRAY or not left:
+            return left
+        return self._met(left, right, schema_arrays.meet_cells, where)
+
+    def _meet_objects(self, left: ObjectSet, right: ObjectSet, where: str) -> ObjectSet:
+        if left is EVERY_OBJECT or left == EVERY_OBJECT or not right:
+            return right
+        if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
+            return left
+        return self._met(left, right, schema_objects.meet_cells, where)
+
+    def _met(
+        self,
+        left: tuple[_Cell, ...],
+        right: tuple[_Cell, ...],
+        meet_cells: Callable[[_Cell, _Cell, Formulas], tuple[_Cell, ...]],
+        where: str,
+    ) -> tuple[_Cell, ...]:
+        """The cells of all pairs that may have a member, each once. Refused as soon as there are too many."""
+        found: dict[_Cell, None] = {}
+        for one in left:
+            for other in right:
+                for cell in meet_cells(one, other, self.formulas):
+                    if cell not in found and self.alive(cell):
+                        found[cell] = None
+            _refuse_many(len(found), type(one), where)
+        return tuple(found)
+
+
+def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
+    if left is right or left is EVERY_NUMBER or right.is_empty():
+        return right
+    if right is EVERY_NUMBER or left.is_empty():
+        return left
+    return left & right
+
+
+def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:
+    """``Shape.whole`` in normal form: integers only, and ``None`` where they are those among ``numbers``."""
+    integers = whole & INTEGERS
+    return None if integers == numbers & INTEGERS else integers
+
+
+def _union(sets: list[tuple[_Cell, ...]], every: tuple[_Cell, ...], where: str) -> tuple[_Cell, ...]:
+    cells = tuple(dict.fromkeys(cell for cells in sets for cell in cells))
+    if every[0] in cells:
+        return every
+    if cells:
+        _refuse_many(len(cells), type(cells[0]), where)
+    return cells
+
+
+def _refuse_many(count: int, kind: type, where: str) -> None:
+    """UnsupportedSchemaError if so many cells are too many."""
+    if count > _MOST:
+        raise UnsupportedSchemaError(
+            where, f"its combinations split {kind.__name__.lower()}s into more than {_MOST} kinds"
+        )

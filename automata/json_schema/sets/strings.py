@@ -1,0 +1,299 @@
+"""Sets of strings as unions of cells, closed under and, or, not; what schemas say of strings and of property names.
+
+The idea: a cell is a conjunction of languages, each as given or complemented, with bounds on the number of code points
+and some excluded words; or it is a list of words. Lengths stay numbers and words stay words, so that they are lowered
+as one counter and one prefix tree, and questions about constants are answered without an automaton.
+
+Cost: operations are linear in the cells of both sides multiplied; the complement of n cells multiplies what they hold.
+Lone surrogates in words are dropped: no UTF-8 text holds one (``json_strings``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, union
+from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
+from tokenfst.automata.json_schema.sets.recent import Recent
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_values.strings import (
+    json_literal,
+    json_literals,
+    json_string,
+    json_string_of_length,
+)
+from tokenfst.automata.languages.emptiness import has_a_word, has_word
+from tokenfst.automata.languages.language import Language
+
+_MOST_PAIRS = 16
+"""So many pairs of cells are met one by one; cells that would make more are one language first."""
+_MOST_SINGLE = 256
+"""The same where one side is a single cell, so that nothing multiplies."""
+_HOLDS = 8
+"""So many words are looked up in a step."""
+_FEW = 64
+"""Excluded words that are written one by one, as the names that they mostly are; more share their beginnings."""
+
+
+class TextPattern(str):
+    """The value of ``pattern`` for a language that is no pattern's. As a text it says which language that is: equal
+    texts must have equal languages."""
+
+    __slots__ = ("language",)
+    language: Language
+
+    @classmethod
+    def of(cls, name: str, language: Language) -> TextPattern:
+        """The texts of a language, under a name."""
+        made = cls(f"({name})")
+        made.language = language
+        return made
+
+    def __deepcopy__(self, memo: object) -> TextPattern:
+        return self
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Part:
+    """A language, or all other texts. ``partial`` says what the language leaves out (``Format.missing``), if anything:
+    such a part must not be complemented."""
+
+    # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
+    language: Final[Language]
+    positive: Final[bool] = True
+    partial: Final[str] = ""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Strings:
+    """One cell. ``values``: exactly these; otherwise the texts in all ``parts``, of ``low`` to ``high`` code points,
+    without ``excluded``."""
+
+    parts: Final[tuple[Part, ...]] = ()
+    low: Final[int] = 0
+    high: Final[int | None] = None
+    excluded: Final[frozenset[str]] = frozenset()
+    values: Final[frozenset[str] | None] = None
+
+    def holds(self, text: str) -> bool:
+        """Whether a text (without lone surrogates) is in the cell."""
+        if self.values is not None:
+            return text in self.values
+        return (
+            text not in self.excluded
+            and self.low <= len(text)
+            and (self.high is None or len(text) <= self.high)
+            and all(part.language.accepts(text) is part.positive for part in self.parts)
+        )
+
+    def is_universal(self) -> bool:
+        """Whether the cell plainly has every text."""
+        return self == _EVERY
+
+    def is_empty(self, work: Work) -> bool:
+        """Whether the cell surely has no text; decided by a search that may leave it open."""
+        if self.values is not None:
+            return not self.values
+        if self.high is not None and self.high < self.low:
+            return True
+        return len(self.parts) > 1 and work.is_plainly_empty(self.content, len(self.parts))
+
+    def content(self) -> Language:
+        """The texts themselves, in UTF-8."""
+        if self.values is not None:
+            return Language.union_of(Language.literal(word) for word in sorted(self.values))
+        language = _conjunction(self.parts)
+        if self.low or self.high is not None:
+            language = of_length(language, self.low, self.high)
+        if self.excluded:
+            language = language - Language.union_of(Language.literal(word) for word in sorted(self.excluded))
+        return language
+
+    def json(self, work: Work) -> Expr:
+        """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
+        expression. BudgetExceeded."""
+        return _texts.get(self, lambda: self._json(work))
+
+    def _json(self, work: Work) -> Expr:
+        if self.values is not None:
+            return json_literals(sorted(self.values))
+        if not self.parts:
+            text = json_string_of_length(self.low, self.high).expr if self._bounded else any_string()
+            if self.excluded:
+                words = sorted(self.excluded)
+                few = len(words) <= _FEW
+                text = intersect(
+                    text, complement(union(*map(spelled, words)) if few else json_literals(words))
+                )
+                if self.high == 0 and "" in self.excluded:
+                    return EMPTY
+            has_a_word(text)  # more texts than are excluded
+            return text
+        return _json_of(self.content(), work)
+
+    @property
+    def _bounded(self) -> bool:
+        return self.low > 0 or self.high is not None
+
+
+_EVERY = Strings()
+StringSet = tuple[Strings, ...]
+"""A union of cells."""
+
+EVERY_STRING: StringSet = (_EVERY,)
+NO_STRING: StringSet = ()
+
+
+@lru_cache(maxsize=1)
+def any_string() -> Expr:
+    """The JSON texts of all strings."""
+    return json_string().expr
+
+
+@lru_cache(maxsize=4096)
+def spelled(text: str) -> Expr:
+    """The JSON texts of one string: one object for a name wherever it is listed, required or excluded."""
+    return json_literal(text)
+
+
+_texts: Recent[Strings, Expr] = Recent(512)
+
+
+def _json_of(content: Language, work: Work) -> Expr:
+    """All JSON texts of a language of texts; EMPTY if there are none, which is found out before characters are
+    spelled: that makes the search longer."""
+    if not has_word(content.expr, work.left()):
+        return EMPTY
+    made = json_string(content).expr
+    has_a_word(made)
+    return made
+
+
+def words(values: Iterable[str]) -> StringSet:
+    """Exactly these texts."""
+    kept = frozenset(value for value in values if not has_surrogate(value))
+    return (Strings(values=kept),) if kept else NO_STRING
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether a lone surrogate is in the text, so that it has no UTF-8 encoding."""
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def within(language: Language, partial: str = "") -> StringSet:
+    """The texts of a language."""
+    return (Strings(parts=(Part(language, partial=partial),)),)
+
+
+def lengths(low: int, high: int | None) -> StringSet:
+    """The texts of ``low`` to ``high`` code points. A bound that no counter can have is refused by ``json``."""
+    return (Strings(low=low, high=high),) if high is None or low <= high else NO_STRING
+
+
+def meet(left: StringSet, right: StringSet, work: Work) -> StringSet:
+    """Texts in both."""
+    if left is EVERY_STRING or left == EVERY_STRING:
+        return right
+    if right is EVERY_STRING or right == EVERY_STRING:
+        return left
+    pairs = len(left) * len(right)
+    if pairs > _MOST_PAIRS and (pairs > _MOST_SINGLE or min(len(left), len(right)) > 1):
+        left, right = _gathered(left), _gathered(right)
+    found: list[StringSet] = []
+    for one in left:
+        for other in right:
+            cell = _meet(one, other, work)
+            if not cell.is_empty(work):
+                found.append((cell,))
+    return join(found, work)
+
+
+def join(sets: Iterable[StringSet], work: Work) -> StringSet:
+    """Texts in any of them."""
+    cells = dict.fromkeys(cell for cells in sets for cell in cells)
+    if _EVERY in cells:
+        return EVERY_STRING
+    listed: frozenset[str] = frozenset().union(*(cell.values for cell in cells if cell.values is not None))
+    others = tuple(cell for cell in cells if cell.values is None)
+    work.tick(1 + len(listed) * len(others) // _HOLDS)
+    rest = frozenset(word for word in listed if not any(cell.holds(word) for cell in others))
+    return (*((Strings(values=rest),) if rest else ()), *others)
+
+
+def invert(cells: StringSet, work: Work) -> StringSet:
+    """All other texts. The caller has made sure that no part is partial (``partial_reason``)."""
+    result = EVERY_STRING
+    for cell in cells:
+        result = meet(result, _inverse(cell, work), work)
+    return result
+
+
+def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
+    """Texts in one of the sets and in no other. No part may be partial. Linear: of the sets so far, what is in one and
+    what is in any are two languages."""
+    once = some = NO_STRING
+    for cells in sets:
+        once = join((meet(once, invert(cells, work), work), meet(cells, invert(some, work), work)), work)
+        once, some = _gathered(once), _gathered(join((some, cells), work))
+    return once
+
+
+def partial_reason(cells: StringSet) -> str:
+    """What some part leaves out; empty if the set is exact."""
+    return next((part.partial for cell in cells for part in cell.parts if part.partial), "")
+
+
+def subset_of_words(cells: StringSet) -> frozenset[str] | None:
+    """The texts, if they are listed."""
+    if any(cell.values is None for cell in cells):
+        return None
+    return frozenset().union(*(cell.values or () for cell in cells))
+
+
+def _gathered(cells: StringSet) -> StringSet:
+    """The same texts, all that are not listed as one language: as many cells as it may have, the engine works out what
+    they have in common where it walks."""
+    others = [cell for cell in cells if cell.values is None]
+    if len(others) < 2:
+        return cells
+    language = Language.union_of(cell.content() for cell in others)
+    listed = [cell for cell in cells if cell.values is not None]
+    return (*listed, *within(language, partial_reason(tuple(others))))
+
+
+def _inverse(cell: Strings, work: Work) -> StringSet:
+    if cell.values is not None:
+        return (Strings(excluded=cell.values),)
+    parts = [(Strings(parts=(Part(part.language, not part.positive),)),) for part in cell.parts]
+    short = [(Strings(high=cell.low - 1),)] if cell.low else []
+    long = [(Strings(low=cell.high + 1),)] if cell.high is not None and cell.high < MAX_LENGTH else []
+    return join((*parts, *short, *long, words(cell.excluded)), work)
+
+
+def _meet(left: Strings, right: Strings, work: Work) -> Strings:
+    if left.values is None and right.values is not None:
+        left, right = right, left
+    if left.values is not None:
+        work.tick(1 + len(left.values) * (1 + len(right.parts)) // _HOLDS)
+        return Strings(values=frozenset(filter(right.holds, left.values)))
+    work.tick()
+    parts = tuple(dict.fromkeys((*left.parts, *right.parts)))
+    signs = {(id(part.language), part.positive) for part in parts}
+    if any((language, not positive) in signs for language, positive in signs):
+        return Strings(values=frozenset())
+    highs = [high for high in (left.high, right.high) if high is not None]
+    return Strings(parts, max(left.low, right.low), min(highs, default=None), left.excluded | right.excluded)
+
+
+def _conjunction(parts: tuple[Part, ...]) -> Language:
+    positive = [part.language for part in parts if part.positive]
+    result = positive[0] if positive else Language.any_text()
+    for language in positive[1:]:
+        result = result & language
+    for part in parts:
+        if not part.positive:
+            result = result - part.language
+    return result

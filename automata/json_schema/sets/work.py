@@ -1,0 +1,113 @@
+"""What reading one schema may cost: steps that are counted, and the wall clock of its budget.
+
+The idea: front ends meet, join and complement sets case by case in Python, and cases multiply. Each case is a *step*,
+about 10 µs, and counts for some of ``Budget.positions``; the clock is looked at with it. So no result depends on how
+fast the machine is: what ends early does so by its count, or raises that the user's time is up. Both name the place.
+
+Questions whether a language of texts is empty are searches in the native core. They only make results simpler, so that
+they may be left open: each has few states and little memory, and all of them together have a bound, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from tokenfst.automata.languages.engine import make_automaton
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tokenfst.automata.languages.language import Language
+
+_POSITIONS = 64
+"""What a step counts for in ``Budget.positions``."""
+_GLANCE = 2_000
+"""States of one question whether a language is empty."""
+_GLANCE_BYTES = 16 << 20
+_GLANCES = 1_500_000
+"""States of all of them together, each counted for every language that the question combines: about 0.8 µs."""
+_ASKED = 50
+"""States that asking counts for: it takes as long as so many states."""
+
+
+class Placed(Protocol):
+    """What knows its address."""
+
+    def where(self) -> str: ...
+
+
+class Work:
+    """The steps of one schema. ``place``: what is being read; its address is asked for in errors only."""
+
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        self.place: Placed | str = "#"
+        self._left = self.budget.positions
+        self._end = time.monotonic() + self.budget.seconds
+        self._states = _GLANCES
+
+    def tick(self, steps: int = 1) -> None:
+        """Count some steps. BudgetExceeded("positions" or "seconds")."""
+        self._left -= steps * _POSITIONS
+        if self._left < 0:
+            raise self.exceeded("positions")
+        if time.monotonic() > self._end:
+            raise self.exceeded("seconds")
+
+    def exceeded(self, resource: str) -> BudgetExceeded:
+        """The error of a budget that is used up at this place."""
+        return BudgetExceeded(resource, getattr(self.budget, resource), self.where())
+
+    def where(self) -> str:
+        """The address of the place."""
+        return self.place if isinstance(self.place, str) else self.place.where()
+
+    @contextmanager
+    def placed_errors(self) -> Iterator[None]:
+        """Say the place in errors of the core's budgets, too, which know none."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            where = self.where()
+            if error.where == where:
+                raise
+            limit = self.budget.seconds if error.resource == "seconds" else error.limit
+            detail = f" ({error.where})" if error.where else ""
+            raise BudgetExceeded(error.resource, limit, f"{where}{detail}") from None
+
+    def left(self) -> Budget:
+        """The budget of a search now: its seconds are those that are left. BudgetExceeded if none are."""
+        seconds = self._end - time.monotonic()
+        if seconds <= 0:
+            raise self.exceeded("seconds")
+        return replace(self.budget, seconds=seconds)
+
+    def glance(self, budget: Budget) -> Budget:
+        """The same of a short look, whose other bounds are those of ``budget``."""
+        return replace(budget, seconds=self.left().seconds)
+
+    def is_plainly_empty(self, language: Callable[[], Language], parts: int) -> bool:
+        """Whether a short search finds that there is no word. ``parts``: how many languages it combines, which each
+        state has to do with."""
+        if self._states < _ASKED:
+            return False
+        self.tick()
+        expr = language().expr
+        budget = self.glance(Budget(states=min(_GLANCE, self._states), bytes=_GLANCE_BYTES))
+        used = budget.states
+        try:
+            automaton = make_automaton(expr, budget)
+            empty = automaton.viable_prefix(b"") < 0
+            used = automaton.num_states
+        except BudgetExceeded as error:
+            if error.resource == "seconds":
+                raise self.exceeded("seconds") from None
+            empty = False
+        self._states -= (_ASKED + used) * parts
+        return empty

@@ -1,0 +1,166 @@
+"""Which strings may be told apart as a text goes on: names that a schema does not list, and items that must differ.
+
+The idea: an automaton reads such a string, and the sequence remembers it (``distinct.fresh``). A finite set of
+strings takes away no prefix that begins infinitely many words; where some prefix begins few, or where there are fewer
+words in all than a text has room for, it is said, so that masks look for one that is left.
+Few names are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
+
+Cost: one small automaton for each set with a pattern or format, which is kept; of those that outgrow ``_GLANCE`` it is
+not known how many words they have, so that masks look for one always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from json import dumps
+
+from tokenfst._native import word_room
+from tokenfst.automata.expressions.exclusion_marks import FAR, NEAR, fresh
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, union
+from tokenfst.automata.json_schema.sets.recent import Recent
+from tokenfst.automata.json_schema.sets.strings import Part, Strings
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+MANY = 1 << 20
+"""So many words are more than any array or object has: they never run out."""
+MOST_LISTED = 256
+"""So many names can be listed, where one of them must be there."""
+MOST_OPTIONS = 8
+"""So many names are listed without need: automata remember each set of those that were used."""
+_GLANCE = Budget(states=5_000, bytes=64 << 20)
+_PLAIN = 93
+"""Letters of one byte that JSON spells as they are, but for two."""
+_LONGEST = 128
+"""Bytes up to which it is found out how long words are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many texts a set has, at most ``MANY``; ``None`` if that is not known. ``thin``: some prefix has fewer.
+    ``words``: the texts themselves, if they are few. ``near``, ``far``: as of ``distinct.fresh``, behind the quotation
+    mark or, unless it is thin, behind any prefix."""
+
+    count: int | None
+    thin: bool = True
+    words: frozenset[str] | None = None
+    near: int = 0
+    far: int = 0
+
+
+def fresh_text(cells: tuple[Strings, ...], work: Work) -> Expr:
+    """The JSON texts of a union of cells, each different from all before it in the same array or object."""
+    found = room(cells, work)
+    fewest = 0 if found.count == MANY else max(found.count or 1, 1)
+    text = union(*(_without_context(cell).json(work) for cell in cells))
+    return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
+
+
+def _without_context(cell: Strings) -> Strings:
+    """A cell that is read without looking at what was read before (look-around in a repetition): what ends is
+    remembered, not how it came there. Raises BudgetExceeded."""
+    if not cell.parts:
+        return cell
+    content = replace(cell, low=0, high=None, excluded=frozenset()).content()
+    if not any(node.op in (Op.VARIABLE, Op.BEHIND) for node in content.expr.walk()):
+        return cell
+    return replace(cell, parts=(Part(_finite(content)),))
+
+
+@lru_cache(maxsize=64)
+def _finite(content: Language) -> Language:
+    return Language(machine(content.determinize()), str(content))
+
+
+def room(cells: tuple[Strings, ...], work: Work) -> Room:
+    """How many texts a union of cells has."""
+    if len(cells) == 1:
+        [cell] = cells
+        if cell.values is None and not cell.parts and cell.high is None:
+            return _endless(cell.low, len(cell.excluded))
+    return _rooms.get(cells, lambda: _room(cells, work))
+
+
+@lru_cache(maxsize=512)
+def _endless(low: int, excluded: int) -> Room:
+    """The same of the texts of at least so many characters, but for some."""
+    near, far = (_least_length(low, None, excluded, number) for number in (NEAR, FAR))
+    return Room(MANY, thin=False, near=near, far=far)
+
+
+_rooms: Recent[tuple[Strings, ...], Room] = Recent(512)
+
+
+def _room(cells: tuple[Strings, ...], work: Work) -> Room:
+    if len(cells) != 1:
+        rooms = [room((cell,), work) for cell in cells]
+        if any(each.count == MANY for each in rooms):
+            near, far = (
+                min((length for length in lengths if length), default=0)
+                for lengths in zip(
+                    *((each.near, each.far) for each in rooms if each.count == MANY), strict=True
+                )
+            )
+            return Room(MANY, near=near, far=far)
+        return _searched(lambda: Language.union_of(cell.content() for cell in cells), frozenset(), work)
+    cell = cells[0]
+    if cell.values is not None:
+        count = len(cell.values)
+        words = cell.values if count <= MOST_LISTED else None
+        sizes = sorted(len(dumps(word, ensure_ascii=False).encode()) - 2 for word in cell.values)
+        near, far = (sizes[min(number, count - 1)] + 1 if count else 0 for number in (NEAR, FAR))
+        return Room(min(count, MANY), words=words, near=near, far=far)
+    if not cell.parts:
+        if cell.high == 0:
+            words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
+            return Room(len(words), words=words)
+        near, far = (_least_length(cell.low, cell.high, len(cell.excluded), number) for number in (NEAR, FAR))
+        return Room(MANY, thin=cell.high is not None, near=near, far=far)
+    every = replace(cell, excluded=frozenset())
+    return _searched(every.content, frozenset(filter(every.holds, cell.excluded)), work)
+
+
+def _searched(content: Callable[[], Language], excluded: frozenset[str], work: Work) -> Room:
+    """The same of a language without some of its words, by its automaton."""
+    try:
+        dfa = content().with_budget(work.glance(_GLANCE)).determinize()
+    except BudgetExceeded as error:
+        if error.resource == "seconds":
+            raise work.exceeded("seconds") from None
+        return Room(None)
+    if dfa.start == 0:
+        return Room(0, words=frozenset())
+    count, thin, (near, far) = word_room(
+        dfa.classes, dfa.table, dfa.accepting, dfa.start, len(excluded), MANY, [NEAR, FAR], _LONGEST
+    )
+    if count >= MANY:
+        return Room(MANY, thin, near=near, far=far)
+    words = frozenset(_words(dfa)) - excluded if count <= MOST_LISTED else None
+    return Room(count, words=words, near=near, far=far)
+
+
+def _least_length(low: int, high: int | None, excluded: int, number: int) -> int:
+    """Bytes within which more than ``number`` texts end behind any prefix, of those of ``low`` to ``high`` characters,
+    without some ``excluded`` ones."""
+    letters = 1
+    while _PLAIN**letters <= number + excluded:
+        letters += 1
+    return low + letters if high is None or low + letters <= high else 4 * high
+
+
+def _words(dfa: Dfa) -> list[str]:
+    """All words of a finite language of texts."""
+    found: list[str] = []
+    rows, accepting = dfa.table[:, dfa.classes].tolist(), dfa.accepting.tolist()
+    onward = [[(target, bytes([byte])) for byte, target in enumerate(row) if target] for row in rows]
+    pending = [(dfa.start, b"")]
+    while pending:
+        state, word = pending.pop()
+        if accepting[state]:
+            found.append(word.decode())
+        pending += ((target, word + byte) for target, byte in onward[state])
+    return found

@@ -1,0 +1,183 @@
+"""The texts of an array cell: the first items one by one, then a counted repetition.
+
+Where items are counted by what they are (``contains``), an automaton walks the sequence (``schema_contains``). Where
+they must differ (``uniqueItems``) and have listed values, each value is a member that comes at most once, in any order
+(``expression.unordered``); strings that are not listed are told apart as the text goes on (``schema_fresh``).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
+from tokenfst.automata.json_schema.sets.arrays import Array
+from tokenfst.automata.json_schema.sets.constants import Whole, listed_values
+from tokenfst.automata.json_schema.sets.formula import NONE, Formula
+from tokenfst.automata.json_schema.sets.shape import Shape
+from tokenfst.automata.json_schema.sets.strings import subset_of_words
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.writing.contains import Counting
+from tokenfst.automata.json_schema.writing.fresh import fresh_text, room
+from tokenfst.errors import UnsupportedSchemaError
+
+if TYPE_CHECKING:
+    from tokenfst.automata.json_schema.writing.writer import Writer
+
+_MOST_STATES = 2_000
+
+
+class Items:
+    """Writes one cell."""
+
+    def __init__(self, writer: Writer, cell: Array) -> None:
+        self.writer, self.cell = writer, cell
+        self.formulas, self.layout = writer.meaning.formulas, writer.layout
+
+    def texts(self) -> Expr:
+        """The texts of all arrays of the cell. UnsupportedSchemaError for what needs too many states."""
+        distinct = False
+        if self.cell.unique and (self.cell.high is None or self.cell.high > 1):
+            strings = self._different_strings()
+            distinct = strings is not None
+            inner = self._distinct() if strings is None else strings
+        elif self.cell.contains:
+            inner = Counting(self.writer, self.cell).texts()
+        else:
+            inner = self._plain()
+        return self.writer.bracketed(b"[", inner, b"]", empty=self.cell.low == 0, distinct=distinct)
+
+    def _plain(self) -> Expr:
+        """The items in order; like all of these, without the empty sequence."""
+        return self._in_order(
+            [self.writer.value(item) for item in self.cell.prefix], self.writer.value(self.cell.rest)
+        )
+
+    def _in_order(self, prefix: list[Expr], rest: Expr) -> Expr:
+        """The same, given the texts of items."""
+        cell, comma = self.cell, self.layout.comma
+        length = len(prefix)
+        if not length:
+            if cell.high == 0 or rest is EMPTY:
+                return EMPTY
+            most = None if cell.high is None else cell.high - 1
+            return concat(rest, repeat(concat(comma, rest), max(cell.low - 1, 0), most))
+        after: Expr = EPSILON
+        if rest is not EMPTY and (cell.high is None or cell.high > length):
+            most = None if cell.high is None else cell.high - length
+            after = repeat(concat(comma, rest), max(cell.low - length, 0), most)
+        elif cell.low > length:
+            return EMPTY
+        for place in range(length - 1, -1, -1):
+            item = prefix[place]
+            after = concat(item if place == 0 else concat(comma, item), after)
+            if place and place >= cell.low:
+                after = union(after, EPSILON)
+        return after
+
+    # --- uniqueItems ----------------------------------------------------------------------------------
+
+    def _different_strings(self) -> Expr | None:
+        """Items that differ, strings that are told apart as the text goes on and, at most once each, some listed
+        values; ``None`` if it is no such cell."""
+        cell = self.cell
+        if cell.contains or not self.writer.distinct:
+            return None
+        work = self.writer.work
+        shapes = [self.writer.meaning.shape(formula) for formula in cell.prefix]
+        prefix = [_different(shape, place, work) for place, shape in enumerate(shapes)]
+        last = self.writer.meaning.shape(cell.rest)
+        rest = EMPTY if cell.rest is NONE else _different(last, len(prefix), work)
+        if rest is None or any(item is None for item in prefix):
+            return None
+        others = listed_values(last.without_strings())
+        if rest is not EMPTY and cell.low > 1 and others is not None:
+            supply = room(last.strings, work).count
+            if supply is None:
+                raise UnsupportedSchemaError(
+                    cell.unique,
+                    f"{cell.low} items are asked for, and it is not known how many strings there are",
+                )
+            if cell.low > supply + len(others):
+                return None if prefix else EMPTY
+        if prefix and not others and all(not listed_values(shape.without_strings()) for shape in shapes):
+            return self._in_order([item for item in prefix if item is not None], rest)
+        if prefix or others is None:
+            return None
+        options = [self.writer.value(self.writer.meaning.constant(value)) for value in others]
+        return unordered(options, self.layout.comma, other=rest, low=max(cell.low, 1), high=cell.high)
+
+    def _distinct(self) -> Expr:
+        """Items that differ, out of listed values. Which ones ``prefix`` used is followed set by set; behind it, the
+        others come in any order."""
+        cell, comma = self.cell, self.layout.comma
+        if cell.contains:
+            raise UnsupportedSchemaError(
+                cell.unique, "items that must differ are not counted by what they contain at the same time"
+            )
+        formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
+        known: dict[Formula, int] = {}
+        places: list[list[int]] = []
+        listed: set[tuple[Any, bool]] = set()
+        """Of numbers, whether they are written as integers."""
+        for formula in formulas:
+            found = listed_values(self.writer.meaning.shape(formula))
+            if found is None:
+                raise UnsupportedSchemaError(
+                    cell.unique,
+                    "items must differ that are neither strings nor out of a list: only strings are remembered while a "
+                    "text goes on. List the values in an enum, or leave this keyword out",
+                )
+            listed.update(
+                (value, isinstance(value, Whole)) for value in found if isinstance(value, int | Fraction)
+            )
+            values = [self.writer.meaning.constant(value) for value in found]
+            places.append([known.setdefault(value, len(known)) for value in values])
+        if len({number for number, _ in listed}) < len(listed):
+            raise UnsupportedSchemaError(
+                cell.unique,
+                "an integer of which 1.0 is none, and a number of the same value, are not told apart",
+            )
+        if cell.rest is NONE:
+            places.append([])
+        items = [self.writer.value(value) for value in known]
+        length = len(places) - 1 if cell.high is None else min(len(places) - 1, cell.high)
+        levels: list[dict[frozenset[int], None]] = [{frozenset(): None}]
+        for place in range(length):
+            levels.append({used | {k}: None for used in levels[-1] for k in places[place] if k not in used})
+            if sum(map(len, levels)) > _MOST_STATES:
+                raise UnsupportedSchemaError(
+                    cell.unique,
+                    f"prefixItems leave more than {_MOST_STATES:,} sets of values that may have been used",
+                )
+
+        def after(place: int, more: Expr) -> Expr:
+            return union(
+                EPSILON if place and place >= cell.low else EMPTY, concat(comma, more) if place else more
+            )
+
+        following: dict[frozenset[int], Expr] = {}
+        most = None if cell.high is None else cell.high - length
+        for used in levels[length]:
+            left = [items[k] for k in places[-1] if k not in used]
+            more = unordered(left, comma, low=max(cell.low - length, 1), high=most)
+            following[used] = after(length, EMPTY if most == 0 else more)
+        for place in range(length - 1, -1, -1):
+            following = {
+                used: after(
+                    place,
+                    union(*(concat(items[k], following[used | {k}]) for k in places[place] if k not in used)),
+                )
+                for used in levels[place]
+            }
+        return following[frozenset()]
+
+
+def _different(shape: Shape, place: int, work: Work) -> Expr | None:
+    """The strings of a shape, each at most once, if they are not listed, one is left when so many others are used, and
+    there are few other values."""
+    if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
+        return None
+    if place and (room(shape.strings, work).count or 0) <= place:
+        return None
+    return fresh_text(shape.strings, work)

@@ -1,0 +1,200 @@
+"""Plain schemas, as most sub-schemas are: their texts without the algebra of shapes.
+
+The idea: a schema that says only what its type is, which members it lists, or what its items are, is a cell of the
+normal form as it stands. Nothing has to be met, joined or complemented, so its rule is written from the keywords at
+once, by what writes cells (``schema_members``, ``schema_items``). Whatever else is said, of whatever form, goes the
+general way: plain schemas are never refused, and never plainly empty.
+
+Invariant: the texts are those of the general way (tests/test_schema_plain.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tokenfst._native import are_members, only_keyword
+from tokenfst.automata.expressions.expression import Expr, union
+from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, bounds, scalar_types
+from tokenfst.automata.json_schema.reading.leaves import LONGEST_CONSTANTS, typed
+from tokenfst.automata.json_schema.reading.source import SCALARS, Place
+from tokenfst.automata.json_schema.sets.arrays import Array
+from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
+from tokenfst.automata.json_schema.sets.objects import Object
+from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
+from tokenfst.automata.json_schema.sets.strings import has_surrogate, words
+from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.members import Members
+
+if TYPE_CHECKING:
+    from tokenfst.automata.json_schema.writing.writer import Writer
+
+_OF_OBJECTS = frozenset(("type", "properties", "required", "additionalProperties"))
+_OF_ARRAYS = frozenset(("type", "items", "minItems", "maxItems"))
+_OF_WORDS = frozenset(("type", "enum"))
+_TYPE = frozenset(("type",))
+_SCHEMA = (dict, bool)
+
+_Types = tuple[str, ...] | None
+Plain = Expr | tuple[Hashable, Callable[[], Expr]]
+"""Texts; or of values with parts, a key that equal ones share and what makes the body of a rule."""
+
+
+class PlainSchemas:
+    """Finds and writes the plain schemas of one ``Writer``, which it is told each time: held, it would be a cycle."""
+
+    def __init__(self) -> None:
+        self._scalars: dict[tuple[str | tuple[str, ...], bool], Formula] = {}
+
+    def text(self, writer: Writer, place: Place) -> Plain | None:
+        """What a sub-schema allows; ``None`` if it is not plain."""
+        value = place.value
+        if (
+            place.closed is not None
+            or place.scope
+            or place.resource.dialect.vocabularies is not None
+            or value.__class__ is not dict
+        ):
+            return None
+        keywords = KEYWORDS.keys() & value.keys()
+        types = value.get("type")
+        if "type" not in keywords:
+            if keywords == {"enum"}:
+                return self._scalar(writer, place, keywords, ("string",))
+            if keywords <= _OF_OBJECTS:
+                return self._object(writer, place, None, value)
+            return self._array(writer, place, None, value) if keywords <= _OF_ARRAYS else None
+        if types.__class__ is str:
+            types = (types,)
+        elif types.__class__ is list:
+            types = tuple(types)
+        else:
+            return None
+        parts = [each for each in types if each not in SCALARS]
+        if not parts:
+            return self._scalar(writer, place, keywords, types)
+        if parts == ["object"] and keywords <= _OF_OBJECTS:
+            return self._object(writer, place, types, value)
+        if parts == ["array"] and keywords <= _OF_ARRAYS:
+            return self._array(writer, place, types, value)
+        return None
+
+    def _scalar(
+        self, writer: Writer, place: Place, keywords: set[str], types: tuple[str, ...]
+    ) -> Plain | None:
+        if keywords == _TYPE:
+            return writer.scalars(typed(types, place.draft == 4), place.where())
+        if not keywords <= _OF_WORDS or "string" not in types:
+            return None
+        listed = place.value["enum"]
+        if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
+            return None
+        cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()
+        return cells[0].json(writer.work) if cells else None
+
+    def _object(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
+        properties, names = value.get("properties", {}), value.get("required", [])
+        others = value.get("additionalProperties", True)
+        if others.__class__ not in _SCHEMA or not are_members(properties, names):
+            return None
+        listed = {
+            name: self._entered(writer, place, schema, "properties", name)
+            for name, schema in properties.items()
+        }
+        held = self._entered(writer, place, others, "additionalProperties")
+        required = frozenset(names)
+        if any(listed.get(name, held) is NONE or has_surrogate(name) for name in required):
+            return None
+        if types is None and held is ANY and not listed and not required:
+            return None
+        key = _object_key(listed, required, held), _key(types, place)
+
+        return key, partial(_object_text, writer, place, types, listed, required, held)
+
+    def _array(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
+        for name in ("items", "minItems", "maxItems"):
+            if name in value and not KEYWORDS[name][2][0](value[name], place.draft):
+                return None
+        items = value.get("items", True)
+        if items.__class__ not in _SCHEMA:
+            return None
+        rest = self._entered(writer, place, items, "items")
+        low, high = bounds(place, value, "minItems", "maxItems")
+        if rest is NONE or high == 0 or (high is not None and low > high):
+            return None
+        if types is None and rest is ANY and not low and high is None:
+            return None
+
+        make = partial(_array_text, writer, place, types, Array((), rest, low, high))
+        return (id(rest), low, high, _key(types, place)), make
+
+    def _entered(self, writer: Writer, place: Place, schema: Any, *tokens: str) -> Formula:
+        """``Meaning.entered`` of a part. Those that are nothing but a scalar type are one formula each."""
+        meaning = writer.meaning
+        if schema.__class__ is bool:
+            return ANY if schema else NONE
+        only = only_keyword(schema, KEYWORDS) if schema.__class__ is dict else None
+        if only == "type" and "$schema" not in schema:
+            named = scalar_types(schema["type"])
+            if named is not None:
+                key = named, place.draft == 4
+                known = self._scalars.get(key)
+                if known is None:
+                    known = self._scalars[key] = meaning.entered(place.below(schema, *tokens))
+                return known
+        elif only == "$ref":
+            reference = schema["$ref"]
+            if reference.__class__ is str and "$id" not in schema and "id" not in schema:
+                known = meaning.known_target(place, reference)
+                if known is not None:
+                    return known
+        return meaning.entered(place.below(schema, *tokens))
+
+
+def _object_text(
+    writer: Writer,
+    place: Place,
+    types: _Types,
+    listed: dict[str, Formula],
+    required: frozenset[str],
+    held: Formula,
+) -> Expr:
+    text = Members(writer, Object(where=place.where())).plain(listed, required, held)
+    return _among(writer, place, types, text)
+
+
+def _array_text(writer: Writer, place: Place, types: _Types, cell: Array) -> Expr:
+    return _among(writer, place, types, Items(writer, cell).texts(), arrays=True)
+
+
+def _among(writer: Writer, place: Place, types: _Types, text: Expr, *, arrays: bool = False) -> Expr:
+    """``text``, of arrays or else objects, beside the texts of all other values of these types."""
+    if types is not None:
+        return text if len(types) == 1 else union(writer.scalars(typed(types, place.draft == 4), ""), text)
+    scalars = writer.scalars(EVERY, "")
+    if arrays:
+        return union(scalars, text, Members(writer, Object()).texts())
+    return union(scalars, Items(writer, Array()).texts(), text)
+
+
+def _key(types: _Types, place: Place) -> Hashable:
+    """A key of what types mean: integers are others in draft-04."""
+    return (types, 4) if types is not None and place.draft == 4 and "integer" in types else types
+
+
+def _object_key(listed: dict[str, Formula], required: frozenset[str], held: Formula) -> Hashable:
+    """A key of members, of numbers and names: the collector would go through pairs of names and formulas. A schema's
+    formulas live as long as its writer."""
+    return tuple(listed), tuple(map(id, listed.values())), required, id(held)
+
+
+def plain_key(shape: Shape) -> Hashable | None:
+    """The key of the plain schema with the objects that a shape has; ``None`` if there is none."""
+    if len(shape.objects) != 1 or shape.null or shape.true or shape.false or shape.strings or shape.arrays:
+        return None
+    cell = shape.objects[0]
+    if cell.some or cell.high is not None or cell.low > len(cell.required) or shape.has_numbers():
+        return None
+    held = cell.held()
+    return None if held is None else (_object_key(dict(cell.listed), cell.required, held), ("object",))

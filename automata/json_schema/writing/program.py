@@ -1,0 +1,283 @@
+"""From the rules of a schema to the program of their push-down automaton, in one walk.
+
+The idea: ``Grammar.program`` takes any grammar and passes over its rules once for each question: which have a word,
+which the empty one, which begin with themselves, which need a stack. Of what ``schema_text`` writes the answers are
+known. Every value is behind a bracket, a comma or a colon, so no rule begins with itself; no value is empty; and every
+expression without calls is empty or has a word. So one depth-first walk from the start writes each rule where it is
+first called. What leads back to a rule that is not finished is recursion, and needs a stack; every other call is
+replaced by what it calls, unless that is large: an expression is walked by its derivatives, which are others behind
+every caller, while those of a rule are shared.
+
+Invariant: the words are those of ``Grammar.program``. Alternatives without a word are left out, by the assumption that
+recursions have one; where that is not certain once they are finished (a recursion that never ends), and where rules
+that may be empty call each other, ``None`` is the answer, and the grammar's own way is taken.
+
+Cost: linear in the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from functools import lru_cache
+
+from tokenfst._native import ProgramCode
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    MOST_POSITIONS,
+    Expr,
+    Op,
+    Unordered,
+    call,
+    copies,
+    union,
+)
+from tokenfst.automata.expressions.program import Program, program_of
+from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.languages.emptiness import SEARCHED, is_known_to_have_word
+from tokenfst.automata.languages.readable import shorten
+from tokenfst.automata.rules.graph import COMPOSED, Rules, name_of
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+_NO_WORD = -1
+_CALL, _VARIABLE, _UNORDERED = Op.CALL, Op.VARIABLE, Op.UNORDERED
+
+
+_LARGE = 4_000
+"""Positions beyond which a rule stays a call."""
+_LABEL = 200
+"""Characters of a rule's name in messages."""
+
+
+def schema_program(
+    bodies: Mapping[str, Expr], start: str, shared: str, states: Container[str], budget: Budget
+) -> Program | bool | None:
+    """The program of rules, which begins with the rule ``start``; ``False`` if that has no word; ``None`` if this walk
+    cannot tell.
+
+    ``shared``: the name of a rule that calls itself only, and whose body is one object for many schemas; if there is
+    one. ``states``: the rules that may have the empty word. Raises BudgetExceeded("positions").
+    """
+    walk = _Walk(bodies, states, budget)
+    if shared in bodies:
+        walk.begin_with(shared, _of_shared(shared, bodies[shared]))
+    return walk.program(start) if walk.run(start) else None
+
+
+@lru_cache(maxsize=8)
+def _of_shared(name: str, body: Expr) -> _Walk:
+    """The walk of a rule that calls itself only, done once for all schemas that have it."""
+    walk = _Walk({name: body}, (), Budget())
+    walk.run(name)
+    return walk
+
+
+class _Walk:
+    def __init__(self, bodies: Mapping[str, Expr], states: Container[str], budget: Budget) -> None:
+        self.bodies, self.states, self.budget = bodies, states, budget
+        self.code = ProgramCode()
+        self.smaller: dict[int, Expr] = {}
+        """Of members in any order, by the id of their node, those that are left without members that have no word."""
+        self.unsure: dict[int, tuple[Expr, list[int]]] = {}
+        """Instructions that have a word if recursions have one; their nodes and operands."""
+        self.rules: dict[str, int] = {}
+        """Of each rule that is called, its number."""
+        self.calls: dict[str, int] = {}
+        """Of each rule that is called, its CALL."""
+        self.finished: dict[str, int] = {}
+        self.begun: set[str] = set()
+
+    def begin_with(self, name: str, done: _Walk) -> None:
+        """Take over what a walk of the rule ``name`` has written; nothing may be written yet."""
+        self.code = done.code.copy()
+        self.unsure = dict(done.unsure)
+        self.rules, self.calls = dict(done.rules), dict(done.calls)
+        self.finished = dict(done.finished)
+        self.begun.add(name)
+
+    def run(self, start: str) -> bool:
+        """Write a rule and all that it needs. False if this walk cannot.
+
+        The code goes through what is under a rule by itself, as far as that asks for nothing that is known here."""
+        code = self.code
+        open_rules = [start]
+        self.begun.add(start)
+        self.enter(start)
+        while code.pending:
+            node = code.advance()
+            if node is None:
+                self.finish(open_rules.pop())
+            elif node.op is _CALL:
+                name = name_of(node)
+                if name not in self.begun:
+                    self.begun.add(name)
+                    open_rules.append(name)
+                    self.enter(name)
+                    continue
+                number = self.finished.get(name)
+                large = number is not None and number >= 0 and name not in self.states
+                if number is None or (large and (name in self.calls or code.size_of(number) > _LARGE)):
+                    number = self.call(name)
+                    if number is None:
+                        return False
+                code.give(node, number)
+            elif node.op is _VARIABLE:
+                code.pop()
+                if not self.write_recursion(node):
+                    return False
+            elif node.op is _UNORDERED and (smaller := self.without_dead(node)) is not node:
+                number = code.number_of(smaller)
+                if number is None:
+                    code.push(smaller)
+                else:
+                    code.give(node, number)
+            elif (operands := code.operands(node)) is not None:
+                code.give(node, self.write(node, operands))
+        return True
+
+    def enter(self, name: str) -> None:
+        """Go on with the body of a rule, and come back when it is done."""
+        self.code.push(None)
+        self.code.push(self.bodies[name])
+
+    def without_dead(self, node: Expr) -> Expr:
+        """Members in any order without those that have no word; itself where all have, or are not written yet."""
+        known = self.smaller.get(id(node))
+        if known is not None:
+            return known
+        numbers = [self.code.number_of(arg) for arg in node.args]
+        dead = [number == _NO_WORD for number in numbers]
+        if None in numbers or not any(dead):
+            return node
+        args = [EMPTY if is_dead else arg for arg, is_dead in zip(node.args, dead, strict=True)]
+        made = self.smaller[id(node)] = rebuilt(node, args)
+        return made
+
+    def write(self, node: Expr, operands: list[int]) -> int:
+        """The instruction of a node that is not plain, from those of its operands."""
+        op = node.op
+        if _NO_WORD in operands:
+            if op is Op.REPEAT:
+                assert isinstance(node.value, tuple)
+                return _NO_WORD if node.value[0] else self.epsilon()
+            operands = [number for number in operands if number != _NO_WORD]
+            if op is not Op.UNION or not operands:
+                return _NO_WORD
+        elif op is Op.EMPTY:
+            return _NO_WORD
+        if self.unsure:
+            self.note_unsure(node, operands)
+        total = sum(map(self.code.size_of, operands)) if operands else 1
+        if op is Op.REPEAT:
+            assert isinstance(node.value, tuple)
+            total *= copies(node.value)
+        if op in SEARCHED and is_known_to_have_word(node):
+            self.code.assured.append(self.code.length)
+        return self.code.add(node, operands, min(total, MOST_POSITIONS))
+
+    def write_recursion(self, root: Expr) -> bool:
+        """Write all nodes below a VARIABLE, which call nothing. False if some have no word."""
+        number_of = self.code.number_of
+        nodes = [node for node in root.walk() if number_of(node) is None]
+        for number, node in enumerate(nodes, self.code.length):
+            self.code.give(node, number)
+        for node in nodes:
+            operands = [self.number(arg) for arg in node.args]
+            if node.op is Op.EMPTY or _NO_WORD in operands:
+                return False
+            self.code.add(node, operands)
+        if is_known_to_have_word(root):
+            self.code.assured.append(self.number(root))
+        return True
+
+    def note_unsure(self, node: Expr, operands: list[int]) -> None:
+        """Whether the next instruction, which is for ``node``, has a word only if recursions have one."""
+        if self.depends(node, operands):
+            self.doubt(self.code.length, node, operands)
+
+    def doubt(self, number: int, node: Expr, operands: list[int]) -> None:
+        self.unsure[number] = node, list(operands)
+        self.code.doubt(number, True)
+
+    def depends(self, node: Expr, operands: list[int]) -> bool:
+        """Whether a node has a word only if some of ``unsure`` have."""
+        if node.op is Op.CALL:
+            name = name_of(node)
+            return name not in self.finished or self.finished[name] in self.unsure
+        if node.op is Op.REPEAT and isinstance(node.value, tuple) and node.value[0] == 0:
+            return False
+        inner = [number in self.unsure for number in operands]
+        if isinstance(node.value, Unordered):
+            low, _, required, repeats = node.value
+            members = inner[1 : len(node.args) - (repeats > 0)]
+            enough = members.count(False) >= low or (repeats == 1 and not inner[len(node.args) - 1])
+            return low > 0 and (any(members[:required]) or (low > 1 and inner[0]) or not enough)
+        return bool(inner) and (all(inner) if node.op is Op.UNION else any(inner))
+
+    def settle(self) -> None:
+        """Find out what of ``unsure`` has a word, given the rules that are finished: a least fixed point."""
+        found = -1
+        while found != len(self.unsure):
+            found = len(self.unsure)
+            for number, (node, operands) in list(self.unsure.items()):
+                if not self.depends(node, operands):
+                    del self.unsure[number]
+                    self.code.doubt(number, False)
+
+    def epsilon(self) -> int:
+        if self.code.number_of(EPSILON) is None:
+            self.code.give(EPSILON, self.write(EPSILON, []))
+        return self.number(EPSILON)
+
+    def number(self, node: Expr) -> int:
+        """The instruction of a node that is written."""
+        found = self.code.number_of(node)
+        assert found is not None
+        return found
+
+    def call(self, name: str) -> int | None:
+        """The CALL of a rule, which has a number from then on."""
+        if name in self.states:
+            return None
+        if name not in self.calls:
+            rule = self.rules.setdefault(name, len(self.rules))
+            node = call(name)
+            number = self.calls[name] = self.code.add(node, [rule])
+            if self.depends(node, []):
+                self.doubt(number, node, [])
+        return self.calls[name]
+
+    def finish(self, name: str) -> None:
+        """Note the instruction of a rule. BudgetExceeded if it is too large."""
+        body = self.bodies[name]
+        number = self.finished[name] = self.number(body)
+        if number == _NO_WORD:
+            return
+        if name in self.calls and number not in self.unsure:
+            self.settle()
+        if body.source is None and body.op in COMPOSED:
+            self.code.labels.append((number, f"the rule {shorten(name, _LABEL)!r}"))
+        if (
+            self.code.size_of(number) > self.budget.positions
+            and Rules({name: body}).size(name) > self.budget.positions
+        ):
+            raise BudgetExceeded("positions", self.budget.positions, f"the rule {name!r}")
+
+    def program(self, start: str) -> Program | bool | None:
+        """The program of what is written, as ``schema_program`` gives it."""
+        root = self.finished[start]
+        if root == _NO_WORD:
+            return False
+        self.settle()
+        called = [root, *(self.finished[name] for name in self.rules)]
+        if any(number == _NO_WORD or number in self.unsure for number in called):
+            return None
+        if self.rules:
+            found = self.call(start)
+            assert found is not None, "the start is no state"
+            root = found
+        if root != self.code.length - 1:
+            self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root
+        rules = tuple((self.finished[name], False) for name in self.rules)
+        return program_of(self.code, rules, tuple(self.rules), self.code.assured)

@@ -1,0 +1,394 @@
+"""Sets of numbers as values with exact algebra, and the languages of their JSON spellings.
+
+The idea: numeric keywords cut the line into points and the open intervals between them, and say for each interval
+which numbers in it are meant: all, none, multiples of something, or not (``json_multiples.Multiples``, a normal
+form). Operations lay the cuts of both sets over one another and combine interval by interval, so a complement
+costs no more than a union and nothing multiplies. Intervals without members are emptied when they are made (their
+members can be counted), so a set is empty exactly if its normal form is the empty one.
+
+Values are compared, never texts: 1, 1.0 and 1e0 are one number, an integer, and -0 is 0 (JSON Schema 2020-12,
+validation, sections 6.1 and 6.2; core, section 4.2.2). Floats stand for their shortest decimal form.
+
+``number_language`` spells the members. Without exponents every spelling is there. With exponents the set of all
+spellings is not regular as soon as a bound other than 0, or divisibility, takes part (``json_number_bounds`` shows
+why), so ``exponents=True`` follows a rule, for the negative and for the other members separately:
+
+1. where all numbers, or none, or 0 alone are members: every JSON spelling;
+2. where an interval of numbers, an interval of the multiples of a power of ten (integers, hundredths), or a single
+   number belongs to the set: its spellings without an exponent, and those with one digit, not 0, before the
+   point, and an exponent (0 with any exponent). Among multiples, mantissas with more than 16 decimals, zeros at
+   the end not counted, are left out; no 64-bit float needs more;
+3. where an interval of other multiples, or of numbers that are not multiples, belongs to it: without an exponent.
+   (An interval with few multiples is a number of single ones.)
+
+Whatever the rule, every text in the language means a member, and every member has a text.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, floor
+
+from tokenfst.automata.expressions.expression import Expr, concat, intersect, literal, optional, union
+from tokenfst.automata.json_values.bounds import (
+    EXPONENT,
+    End,
+    Number,
+    exact,
+    magnitudes,
+    scientific,
+    scientific_spellings,
+    show,
+    spellings,
+)
+from tokenfst.automata.json_values.multiples import (
+    EVERY,
+    INTEGERS,
+    NONE,
+    Multiples,
+    decimal_power,
+    spellings_of_multiples,
+)
+from tokenfst.automata.languages.language import Language, widest
+from tokenfst.budget import Budget
+from tokenfst.errors import ConstraintError
+
+_ZERO = End(Fraction(0), True)
+_SHOWN = 6
+_FEW = 64
+"""So many multiples in an interval are written out one by one rather than by remainders."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSet:
+    """A set of numbers in normal form. Make one with ``every``, ``none``, ``integers``, ``multiples_of``,
+    ``between`` or ``of``; combine with ``& | ~ -``.
+
+    ``cuts`` ascend; ``at[k]`` says whether ``cuts[k]`` is a member, and ``inside[k]`` which numbers strictly between
+    ``cuts[k - 1]`` and ``cuts[k]`` are. An interval of which all numbers, or none, are members says so, and a cut
+    that changes nothing is left out. So the empty set and the set of all numbers have one form. ``==`` compares
+    forms; two sets with different moduli can share the same members in a bounded interval: ``equivalent`` decides.
+
+    Cost of operations: linear in the cuts. Raises ``BudgetExceeded`` where combined moduli outgrow the budget.
+    """
+
+    cuts: tuple[Fraction, ...]
+    at: tuple[bool, ...]
+    inside: tuple[Multiples, ...]
+    budget: Budget | None = field(default=None, compare=False)
+
+    # --- constructors ---------------------------------------------------------------------------------
+
+    @classmethod
+    def every(cls) -> NumberSet:
+        """All numbers."""
+        return cls((), (), (EVERY,))
+
+    @classmethod
+    def none(cls) -> NumberSet:
+        """The empty set."""
+        return cls((), (), (NONE,))
+
+    @classmethod
+    def integers(cls) -> NumberSet:
+        """The integers, 1.0 among them."""
+        return cls((), (), (INTEGERS,))
+
+    @classmethod
+    def multiples_of(cls, modulus: Number) -> NumberSet:
+        """The numbers k · modulus for integers k. ``ConstraintError`` unless the modulus is > 0."""
+        step = exact(modulus)
+        if step <= 0:
+            raise ConstraintError(f"multipleOf must be greater than 0, not {show(step)}")
+        return cls((), (), (Multiples.of(step),))
+
+    @classmethod
+    def of(cls, values: Iterable[Number]) -> NumberSet:
+        """A finite set. O(n log n)."""
+        cuts = tuple(sorted({exact(value) for value in values}))
+        return cls(cuts, (True,) * len(cuts), (NONE,) * (len(cuts) + 1))
+
+    @classmethod
+    def between(
+        cls,
+        minimum: Number | None = None,
+        maximum: Number | None = None,
+        *,
+        exclusive_minimum: Number | None = None,
+        exclusive_maximum: Number | None = None,
+    ) -> NumberSet:
+        """The numbers within all the bounds that are given, as the keywords of JSON Schema mean them."""
+        result = cls.every()
+        for bound, closed, inside in (
+            (minimum, True, (NONE, EVERY)),
+            (exclusive_minimum, False, (NONE, EVERY)),
+            (maximum, True, (EVERY, NONE)),
+            (exclusive_maximum, False, (EVERY, NONE)),
+        ):
+            if bound is not None:
+                result = result & cls((exact(bound),), (closed,), inside)
+        return result
+
+    def with_budget(self, budget: Budget) -> NumberSet:
+        """The same set, whose operations and language may cost up to ``budget``."""
+        return NumberSet(self.cuts, self.at, self.inside, budget)
+
+    # --- algebra --------------------------------------------------------------------------------------
+
+    def __and__(self, other: NumberSet) -> NumberSet:
+        """Members of both."""
+        return self._combined(other, bool.__and__, Multiples.meet)
+
+    def __or__(self, other: NumberSet) -> NumberSet:
+        """Members of at least one."""
+        return self._combined(other, bool.__or__, Multiples.join)
+
+    def __sub__(self, other: NumberSet) -> NumberSet:
+        """Members of this set that are not in the other."""
+        return self & ~other
+
+    def __invert__(self) -> NumberSet:
+        """All other numbers."""
+        inverses = {part: part.inverse() for part in set(self.inside)}
+        return _normal(
+            self.cuts, [not there for there in self.at], [inverses[part] for part in self.inside], self.budget
+        )
+
+    # --- questions ------------------------------------------------------------------------------------
+
+    def is_empty(self) -> bool:
+        """Whether there is no member. O(1)."""
+        return self.cuts == () and self.inside == (NONE,)
+
+    def equivalent(self, other: NumberSet) -> bool:
+        """Whether both have the same members."""
+        return (self - other).is_empty() and (other - self).is_empty()
+
+    def contains(self, value: Number) -> bool:
+        """Whether a number is a member. O(log n)."""
+        number = exact(value)
+        place = bisect_left(self.cuts, number)
+        if place < len(self.cuts) and self.cuts[place] == number:
+            return self.at[place]
+        return number in self.inside[place]
+
+    def count(self) -> int | None:
+        """How many members there are; ``None`` for infinitely many."""
+        total = sum(self.at)
+        for low, high, part in zip((None, *self.cuts), (*self.cuts, None), self.inside, strict=True):
+            if part == NONE:
+                continue
+            if part.is_dense or low is None or high is None:
+                return None
+            total += part.count(low, high)
+        return total
+
+    def lone_integers(self) -> NumberSet:
+        """The integers that are no bound of, and in no, interval with a member that is none."""
+        only = [part.meet(INTEGERS, self.budget or Budget()) == part for part in self.inside]
+        around = zip(self.cuts, self.at, only, only[1:], strict=False)
+        at = [there and cut.denominator == 1 and low and high for cut, there, low, high in around]
+        inside = [part if integral else NONE for part, integral in zip(self.inside, only, strict=True)]
+        return _normal(self.cuts, at, inside, self.budget)
+
+    def __str__(self) -> str:
+        intervals, points = self._intervals(), self._points()
+        shown = []
+        for low, high, part in intervals[:_SHOWN]:
+            left = "(-∞" if low is None else f"{'[' if low.closed else '('}{show(low.value)}"
+            right = "∞)" if high is None else f"{show(high.value)}{']' if high.closed else ')'}"
+            shown.append(str(part) if low is high else f"{part} in {left}, {right}")
+        shown += map(show, points[:_SHOWN])
+        rest = len(intervals) + len(points) - len(shown)
+        return " | ".join([*shown, f"{rest} more"] if rest else shown) or "no number"
+
+    # --- details --------------------------------------------------------------------------------------
+
+    def _combined(
+        self,
+        other: NumberSet,
+        flags: Callable[[bool, bool], bool],
+        parts: Callable[[Multiples, Multiples, Budget], Multiples],
+    ) -> NumberSet:
+        if not isinstance(other, NumberSet):
+            return NotImplemented
+        budget = widest(self.budget, other.budget)
+        cuts = self.cuts or other.cuts
+        if self.cuts and other.cuts:
+            cuts = tuple(sorted({*self.cuts, *other.cuts}))
+        at, inside = self._cut(cuts)
+        others_at, others_inside = other._cut(cuts)
+        known: dict[tuple[Multiples, Multiples], Multiples] = {}
+        for pair in set(zip(inside, others_inside, strict=True)):
+            known[pair] = parts(*pair, budget or Budget())
+        combined = [known[pair] for pair in zip(inside, others_inside, strict=True)]
+        return _normal(cuts, list(map(flags, at, others_at)), combined, budget)
+
+    def _cut(self, cuts: Sequence[Fraction]) -> tuple[list[bool], list[Multiples]]:
+        """The set laid out over more cuts than its own."""
+        at: list[bool] = []
+        inside = [self.inside[0]]
+        place = 0
+        for cut in cuts:
+            own = place < len(self.cuts) and self.cuts[place] == cut
+            at.append(self.at[place] if own else cut in self.inside[place])
+            place += own
+            inside.append(self.inside[place])
+        return at, inside
+
+    def _intervals(self) -> list[tuple[End | None, End | None, Multiples]]:
+        """The intervals with members; ``None`` where one does not end. An end that fits in belongs to them."""
+
+        def end(place: int, part: Multiples) -> End | None:
+            if not 0 <= place < len(self.cuts):
+                return None
+            return End(self.cuts[place], self.at[place] and self.cuts[place] in part)
+
+        return [(end(k - 1, part), end(k, part), part) for k, part in enumerate(self.inside) if part != NONE]
+
+    def _points(self) -> list[Fraction]:
+        """The members that belong to no interval."""
+        around = zip(self.cuts, self.at, self.inside, self.inside[1:], strict=False)
+        return [cut for cut, there, low, high in around if there and cut not in low and cut not in high]
+
+    def _magnitudes(self) -> NumberSet:
+        """The members that are not negative."""
+        above = bisect_right(self.cuts, 0)
+        cuts, at = (Fraction(0), *self.cuts[above:]), (self.contains(0), *self.at[above:])
+        return _normal(cuts, at, (NONE, *self.inside[above:]), self.budget)
+
+    def _mirrored(self) -> NumberSet:
+        """The numbers whose negatives are members."""
+        cuts = tuple(-cut for cut in reversed(self.cuts))
+        return NumberSet(cuts, self.at[::-1], self.inside[::-1], self.budget)
+
+
+def _normal(
+    cuts: Sequence[Fraction], at: Sequence[bool], inside: Sequence[Multiples], budget: Budget | None
+) -> NumberSet:
+    """The set without cuts that change nothing, and without moduli in intervals of which all numbers, or none, are
+    members."""
+    kept: list[tuple[Fraction, bool]] = []
+    parts: list[Multiples] = []
+    for place, part in enumerate(inside):
+        if 0 < place < len(cuts) and part not in (NONE, EVERY):
+            rare = part.inverse() if part.is_dense else part
+            if rare.count(cuts[place - 1], cuts[place]) == 0:
+                part = EVERY if part.is_dense else NONE
+        if place > 0:
+            cut, there = cuts[place - 1], at[place - 1]
+            if parts[-1] == part and (cut in part) == there:
+                continue
+            kept.append((cut, there))
+        parts.append(part)
+    return NumberSet(tuple(cut for cut, _ in kept), tuple(there for _, there in kept), tuple(parts), budget)
+
+
+def conflict(named: Sequence[tuple[str, NumberSet]]) -> tuple[str, ...] | None:
+    """Names of constraints that no number satisfies together, none of which can be left out; ``None`` if a number
+    satisfies all. n² intersections."""
+    if not _all_of(named).is_empty():
+        return None
+    needed = list(named)
+    for constraint in named:
+        others = [other for other in needed if other is not constraint]
+        if _all_of(others).is_empty():
+            needed = others
+    return tuple(name for name, _ in needed)
+
+
+def _all_of(named: Sequence[tuple[str, NumberSet]]) -> NumberSet:
+    result = NumberSet.every()
+    for _, numbers in named:
+        result = result & numbers
+    return result
+
+
+# --- spelling -----------------------------------------------------------------------------------------
+
+
+def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bool = True) -> Language:
+    """The JSON texts (RFC 8259, section 6) that spell members of a set.
+
+    ``exponents``: texts with an exponent too, by the rule in the module's docstring; without, every member has all
+    its texts that have none. ``integer_fraction=False``: if all members are integers, the texts without an exponent
+    have no fraction either (no ``1.0``); otherwise this changes nothing.
+
+    O(digits of the bounds) to build where no moduli but powers of ten take part; otherwise with automata of about
+    as many states as the moduli have remainders. Raises ``BudgetExceeded`` naming a multipleOf that is too large.
+    """
+    fraction = integer_fraction or not (numbers - NumberSet.integers()).is_empty()
+    spelling = _Spelling(exponents, fraction, numbers.budget or Budget())
+    positive, negative = numbers._magnitudes(), numbers._mirrored()._magnitudes()
+    minus = literal(b"-")
+    if positive == negative:
+        expr = concat(optional(minus), spelling.texts(positive))
+    else:
+        expr = union(spelling.texts(positive), concat(minus, spelling.texts(negative)))
+    return Language(expr, str(numbers), numbers.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """How members >= 0 are spelled."""
+
+    exponents: bool
+    fraction: bool
+    budget: Budget
+
+    def texts(self, numbers: NumberSet) -> Expr:
+        """All the texts of a set without negative members."""
+        single = numbers._points()
+        parts: list[Expr] = []
+        free = numbers.cuts in ((), (0,)) and all(part in (NONE, EVERY) for part in numbers.inside)
+        if self.exponents and self.fraction and free:
+            return concat(_Spelling(False, True, self.budget).texts(numbers), optional(EXPONENT))
+        for low, high, members in numbers._intervals():
+            assert low is not None, "0 bounds the set from below"
+            few = _few_members(low, high, members)
+            if few is None:
+                parts += self.interval(low, high, members)
+            else:
+                single += few
+        if self.exponents and numbers.contains(0):
+            parts.append(concat(magnitudes(_ZERO, _ZERO), EXPONENT))
+        return union(*parts, *self.points(single))
+
+    def interval(self, low: End, high: End | None, members: Multiples) -> list[Expr]:
+        """The texts of the members in an interval that begins at 0 or later."""
+        places = None if members.modulus is None else decimal_power(members.modulus)
+        if members == EVERY or (places is not None and places >= 0):
+            plain = magnitudes(low, high, places=places, fraction=self.fraction)
+        else:
+            plain = spellings_of_multiples(members, fraction=self.fraction, budget=self.budget)
+            if low != _ZERO or high is not None:
+                within = magnitudes(low, high, places=None if self.fraction else 0, fraction=self.fraction)
+                plain = intersect(within, plain)
+        if self.exponents and (members == EVERY or places is not None):
+            return [plain, scientific(low, high, places)]
+        return [plain]
+
+    def points(self, values: Iterable[Fraction]) -> list[Expr]:
+        """The texts of single numbers."""
+        found = sorted(set(values))
+        return [
+            spellings(found, fraction=self.fraction),
+            *([scientific_spellings(found)] if self.exponents else []),
+        ]
+
+
+def _few_members(low: End, high: End | None, members: Multiples) -> list[Fraction] | None:
+    """All members of an interval, if they are few and no interval of the multiples of a power of ten."""
+    if high is None or members.is_dense or (members.modulus and decimal_power(members.modulus) is not None):
+        return None
+    values: set[Fraction] = set()
+    for m, _ in members.terms:
+        first, last = ceil(low.value / m), floor(high.value / m)
+        if last - first >= _FEW:
+            return None
+        values |= {k * m for k in range(first, last + 1)}
+    inner = (value for value in values if low.value < value < high.value and value in members)
+    return [*inner, *(end.value for end in (low, high) if end.closed)]

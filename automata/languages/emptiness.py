@@ -1,0 +1,126 @@
+"""Whether an expression without calls has a word, remembered for as long as the expression lives.
+
+The idea: most expressions have a word by their form: a union if one part has, a concatenation if all have. Only
+intersections, complements, recursions and look-behind need a search, and only where the rest does not decide. Front
+ends share their expressions, so each is searched once in the life of a process.
+
+Invariant: what is remembered is true of the expression alone; a search that exceeds its budget is not remembered.
+"""
+
+from __future__ import annotations
+
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, Unordered, below
+from tokenfst.automata.languages.engine import make_automaton
+from tokenfst.budget import Budget
+
+SEARCHED = frozenset((Op.INTERSECT, Op.COMPLEMENT, Op.VARIABLE, Op.BEHIND, Op.SCOPE))
+"""Operators whose words are found by a search."""
+
+_WORD, _NO_WORD = 1, 2
+"""What ``Expr.known`` says."""
+_CONCAT, _UNION, _REPEAT, _EMPTY = Op.CONCAT, Op.UNION, Op.REPEAT, Op.EMPTY
+
+
+def has_word(root: Expr, budget: Budget | None) -> bool:
+    """Whether an expression has a word. Linear in it if its form decides, and if it was asked for before.
+
+    Of one that has, the parts that every word needs are remembered, too. Raises BudgetExceeded.
+    """
+    by_form = _by_form(root)
+    if by_form is not None:
+        return by_form
+    found = make_automaton(root, budget or Budget()).viable_prefix(b"") >= 0
+    if not found:
+        root.known = _NO_WORD
+        return False
+    root.known = _WORD
+    return has_a_word(root)
+
+
+def has_a_word(root: Expr) -> bool:
+    """Remember that an expression has a word, for a reason that is no search. True."""
+    needed = [root]
+    while needed:
+        node = needed.pop()
+        if node.op is Op.CONCAT:
+            needed += node.args
+        elif node.op in SEARCHED:
+            node.known = _WORD
+    return True
+
+
+def is_known_to_have_word(node: Expr) -> bool:
+    """Whether it was found that an expression has a word."""
+    return node.known == _WORD
+
+
+def _by_form(root: Expr) -> bool | None:
+    """Whether there is a word, if form and memory decide it."""
+    if root.size:
+        return True
+    facts: dict[int, bool | None] = {}
+    for node in below(root, inner=lambda node: not node.size):
+        found: bool | None
+        op = node.op
+        if node.size:
+            found = True
+        elif op is _UNION:
+            inner = [facts.get(id(arg)) for arg in node.args]
+            found = True if True in inner else None if None in inner else False
+        elif op is _CONCAT:
+            inner = [facts.get(id(arg)) for arg in node.args]
+            found = False if False in inner else None if None in inner else True
+        elif op is _REPEAT:
+            assert isinstance(node.value, tuple)
+            found = True if node.value[0] == 0 else facts.get(id(node.args[0]))
+        elif isinstance(node.value, Unordered):
+            found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
+        elif op in SEARCHED:
+            found = node.known == _WORD if node.known else None
+        elif op is Op.OPENED or op is Op.FRESH:
+            found = facts.get(id(node.args[0]))
+        elif isinstance(node.value, Dfa):
+            found = node.value.start != 0
+        else:
+            found = op is not _EMPTY
+        facts[id(node)] = found
+    return facts[id(root)]
+
+
+def _some_order(value: Unordered, inner: list[bool | None]) -> bool | None:
+    """The same for members in any order, of whose parts it is given."""
+    low, _, required, repeats = value
+    separator, *members = inner
+    if low == 0:
+        return True
+    others = members.pop() if repeats else False
+    again = others if repeats == 1 else False
+    needed = [*members[:required], *([separator] if low > 1 else [])]
+    if False in needed or (again is False and len(members) - members.count(False) < low):
+        return False
+    return True if all(needed) and (again or members.count(True) >= low) else None
+
+
+def has_empty_word(root: Expr, budget: Budget | None) -> bool:
+    """Whether the empty word is in an expression: by its form, but for recursion and look-behind."""
+    facts: dict[int, bool] = {}
+    for node in root.walk():
+        if node.op in (Op.VARIABLE, Op.BEHIND, Op.SCOPE):
+            return make_automaton(root, budget or Budget()).accepts(b"")
+        inner = [facts.get(id(arg), False) for arg in node.args]
+        if node.op in (Op.CONCAT, Op.INTERSECT):
+            facts[id(node)] = all(inner)
+        elif node.op is Op.UNION:
+            facts[id(node)] = any(inner)
+        elif node.op is Op.COMPLEMENT:
+            facts[id(node)] = not inner[0]
+        elif isinstance(node.value, Unordered):
+            facts[id(node)] = node.value.low == 0
+        elif node.op is Op.REPEAT:
+            assert isinstance(node.value, tuple)
+            facts[id(node)] = node.value[0] == 0 or inner[0]
+        elif isinstance(node.value, Dfa):
+            facts[id(node)] = bool(node.value.accepting[node.value.start])
+        else:
+            facts[id(node)] = node.op is Op.EPSILON
+    return facts[id(root)]

@@ -1,0 +1,42 @@
+"""The grammars that come with the package: files in ``automata/notations/bundled_grammars/``, in Lark's notation.
+
+Each file begins with a comment that says what it describes and what it leaves out. Two loads of one grammar
+give the same object.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from functools import lru_cache
+
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.lark_syntax import lark_grammar
+from tokenfst.errors import ConstraintError
+
+_FOLDER = importlib.resources.files("tokenfst.automata.notations").joinpath("bundled_grammars")
+
+
+def bundled_grammars() -> list[str]:
+    """The names of the grammars that come with the package."""
+    return sorted(
+        file.name.removesuffix(".lark") for file in _FOLDER.iterdir() if file.name.endswith(".lark")
+    )
+
+
+@lru_cache(maxsize=64)
+def bundled_grammar(name: str) -> Grammar:
+    """The bundled grammar ``name`` (see ``bundled_grammars``); its ``text`` is the file.
+
+    Raises ConstraintError for an unknown name, MissingDependencyError without lark.
+    """
+    names = bundled_grammars()
+    if name not in names:
+        raise ConstraintError(f"there is no bundled grammar {name!r}; there are {', '.join(names)}")
+    grammar = lark_grammar(_FOLDER.joinpath(f"{name}.lark").read_text("utf-8"))
+    return Grammar(
+        grammar.rules,
+        grammar.start,
+        source=f"bundled_grammar({name!r})",
+        text=grammar.text,
+        positions=grammar.positions,
+    )

@@ -1,0 +1,45 @@
+"""EBNF with ``::=``, as xgrammar reads it.
+
+See ``docs/grammars.md`` for the table of what each form means; ``bnf`` reads it. What only the W3C's
+notation has (``#x41``, ``A - B``, ``/* */``) is refused where it would mean something else here.
+"""
+
+from __future__ import annotations
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bnf import Dialect, read
+from tokenfst.budget import Budget
+
+_PLAIN = {letter: letter for letter in "\\\"'?[]-^/"}
+_CONTROLS = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+}
+
+_EBNF = Dialect(
+    name="ebnf",
+    names=r"[A-Za-z_][A-Za-z0-9_.-]*",
+    strings=r'"(\\[^\n]|[^"\\\n])*"|\'(\\[^\n]|[^\'\\\n])*\'',
+    escapes=_PLAIN | _CONTROLS,
+    wildcard=False,
+    refuse_hex=True,
+)
+
+
+@checked_but("text")
+def ebnf(text: str, start: str = "root", budget: Budget | None = None) -> Grammar:
+    """The grammar of a text in xgrammar's notation; its words are those of the rule ``start``.
+
+    Raises PatternSyntaxError (with position and caret) for a malformed text, undefined rules and rules defined
+    twice; UnsupportedPatternError for look-ahead ``(=...)`` and W3C's ``#x41`` in a class; EmptyLanguageError
+    if ``start`` has no word; BudgetExceeded("positions"); MissingDependencyError without lark.
+    """
+    return read(_EBNF, text, start, budget)

@@ -1,0 +1,33 @@
+"""GBNF, the grammar notation of llama.cpp.
+
+A grammar is rules ``name ::= alternatives``; the words of ``root`` are its words. See ``docs/grammars.md`` for
+the table of what each form means; ``bnf`` reads it.
+"""
+
+from __future__ import annotations
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.notations.bnf import Dialect, read
+from tokenfst.budget import Budget
+
+_GBNF = Dialect(
+    name="gbnf",
+    names=r"[A-Za-z0-9_-]+",
+    strings=r'"(\\[\s\S]|[^"\\])*"',
+    escapes={"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]"},
+    wildcard=True,
+    refuse_hex=False,
+)
+
+
+@checked_but("text")
+def gbnf(text: str, budget: Budget | None = None) -> Grammar:
+    """The grammar of a text in llama.cpp's notation; its words are those of the rule ``root``.
+
+    Lenient in one point: a rule ends where the next begins, wherever its lines are broken. Raises
+    PatternSyntaxError (with position and caret) for a malformed text, undefined rules and rules defined twice;
+    EmptyLanguageError if ``root`` has no word; BudgetExceeded("positions"); MissingDependencyError without
+    lark.
+    """
+    return read(_GBNF, text, "root", budget)

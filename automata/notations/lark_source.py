@@ -1,0 +1,320 @@
+"""The statements of a grammar in Lark's notation: who is defined where, and what a name means.
+
+The idea: a text is a scope, names to definitions. ``%import`` reads a grammar that lark ships into a scope of
+its own, once for each text that imports it, and puts the definitions asked for into the importing one. Bodies stay
+trees: ``lark_syntax`` translates those that are needed.
+
+What ``%override`` and ``%extend`` change for the imported grammar itself is as in lark, which writes terminals into
+those that name them when a text has been read, and looks rules up by name at the end: rules of the imported grammar
+see what the importing text has made of a name that it imports; terminals see what ``%extend`` adds and keep what
+``%override`` replaces.
+
+Rejected: lark's own loader. It tells no places, and it turns repetitions into rules.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tokenfst.automata.notations.reading import Token, fault, parse
+from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+
+if TYPE_CHECKING:
+    from lark import Tree
+
+_NOTATION = r"""
+start: (_NL | rule | term | ignore | import | declare | override | extend)*
+rule: _RULE_MODIFIERS? RULE params? priority? _COLON expansions _NL
+term: TERMINAL priority? _COLON expansions _NL
+params: _LBRACE RULE (_COMMA RULE)* _RBRACE
+priority: _DOT NUMBER
+ignore: _IGNORE expansions _NL
+override: _OVERRIDE (rule | term)
+extend: _EXTEND (rule | term)
+declare: DECLARE _name+ _NL
+import: IMPORT path names? _NL
+path: relative? _name (_DOT _name)*
+relative: _DOT
+names: _LPAR _name (_COMMA _name)* _RPAR | _TO _name -> renamed
+_name: RULE | TERMINAL
+expansions: alternative ((_OR | _NL_OR) alternative)*
+alternative: (_repeated | quantified | counted)* alias?
+alias: _TO RULE
+quantified: _repeated OP
+counted: _repeated _TILDE NUMBER (_DOTDOT NUMBER)?
+_repeated: _LPAR expansions _RPAR | maybe | _value
+maybe: _LBRA expansions _RBRA
+_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | special | range | usage
+special: _SPECIAL STRING
+range: STRING _DOTDOT STRING
+usage: RULE _LBRACE _value (_COMMA _value)* _RBRACE
+_LPAR: "("
+_RPAR: ")"
+_LBRA: "["
+_RBRA: "]"
+_LBRACE: "{"
+_RBRACE: "}"
+OP: /[+*]|[?](?![a-z_])/
+_COLON: ":"
+_COMMA: ","
+_OR: "|"
+_DOT: /\.(?!\.)/
+_DOTDOT: ".."
+_TILDE: "~"
+_RULE_MODIFIERS: /(!|![?]?|[?]!?)(?=[_a-z])/
+RULE: /_?[a-z][_a-z0-9]*/
+TERMINAL: /_?[A-Z][_A-Z0-9]*/
+STRING: /"(\\[^\n]|[^"\\\n])*"i?/
+SPECIAL: /<[^<>\s]+>/
+JSON: "%json"
+_SPECIAL: "%special"
+REGEXP: /\/(?!\/)(\\\/|\\\\|[^\/])*?\/[imslux]*/
+_NL: /(\r?\n)+\s*/
+_NL_OR: /(\r?\n)+\s*\|/
+COMMENT: /\s*\/\/[^\n]*|\s*#[^\n]*/
+_TO: "->"
+_IGNORE: "%ignore"
+_OVERRIDE: "%override"
+DECLARE: "%declare"
+_EXTEND: "%extend"
+IMPORT: "%import"
+NUMBER: /[+-]?\d+/
+%ignore /[ \t]+/
+%ignore COMMENT
+%ignore /\\[ ]*\n/
+"""
+_TOKENS = {
+    "RULE": "a rule's name",
+    "TERMINAL": "a terminal's name",
+    "STRING": "a string",
+    "REGEXP": "a regular expression",
+    "NUMBER": "a number",
+    "OP": "a repetition",
+    "_NL": "a line break",
+    **dict.fromkeys(
+        ("_NL_OR", "_TO", "_RULE_MODIFIERS", "$END", "COMMENT", "SPECIAL", "_SPECIAL", "JSON"), ""
+    ),
+    "_LPAR": "'('",
+    "_RPAR": "')'",
+    "_LBRA": "'['",
+    "_RBRA": "']'",
+    "_LBRACE": "'{'",
+    "_RBRACE": "'}'",
+    "_COLON": "':'",
+    "_COMMA": "','",
+    "_OR": "'|'",
+    "_DOT": "'.'",
+    "_DOTDOT": "'..'",
+    "_TILDE": "'~'",
+    "_IGNORE": "%ignore",
+    "_OVERRIDE": "%override",
+    "DECLARE": "%declare",
+    "_EXTEND": "%extend",
+    "IMPORT": "%import",
+}
+_SCHEMA = re.compile(
+    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%json)(?![\w])'
+)
+"""What a %json may stand in without being one, and a %json."""
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_UNFINISHED = {
+    "%re": "%regex is not known here; a terminal has named groups, such as /(?P<SUBSTRING_OF>...)/",
+    '"': "this string does not end in its line",
+    "/": "this regular expression does not end",
+}
+
+
+@dataclass
+class File:
+    """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
+    stands behind each %json, by its place. ``importer`` and ``given``: who imports this text, and under which names
+    it has these definitions."""
+
+    text: str
+    at: int | None = None
+    schemas: dict[int, Any] = field(default_factory=dict)
+    scope: dict[str, Definition] = field(default_factory=dict)
+    ignored: list[Any] = field(default_factory=list)
+    libraries: dict[str, File] = field(default_factory=dict)
+    importer: File | None = None
+    given: dict[str, str] = field(default_factory=dict)
+
+    def position(self, token: Token) -> int:
+        return token.start_pos if self.at is None else self.at
+
+
+@dataclass
+class Definition:
+    """A rule or terminal: the ``bodies`` that are its alternatives, each with the file whose names it uses."""
+
+    name: str
+    bodies: list[tuple[Tree[Any], File]]
+    params: list[str]
+    position: int
+    own: bool
+
+
+class Source:
+    """A main text, read, with what it imports. ``main`` is its scope."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.main = self.load(File(text), "")
+
+    def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
+        """Raise the error for a place in the main text."""
+        raise fault(message, self.text, position, kind)
+
+    def load(self, file: File, library: str) -> File:
+        """Read the definitions of a text into its scope: imports first, then all others in order."""
+        text = self.take_schemas(file) if not library else file.text
+        statements: list[Any] = list(parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED).children)
+        for statement in statements:
+            if kind_of(statement) == "import":
+                self.load_import(statement, file, library)
+        for statement in statements:
+            kind = kind_of(statement)
+            if kind == "ignore":
+                file.ignored += statement.children
+            elif kind == "declare" and not library:
+                message = "%declare needs a lexer of your own; give the terminal a pattern"
+                self.fail(message, file.position(statement.children[0]), UnsupportedPatternError)
+            elif kind in ("rule", "term"):
+                self.define(statement, file, library)
+            elif kind in ("override", "extend"):
+                self.redefine(kind, statement.children[0], file)
+        return file
+
+    def take_schemas(self, file: File) -> str:
+        """The text with blanks for the JSON value behind each %json, which no regular notation could find the end of;
+        the values go to ``file.schemas``."""
+        pieces: list[str] = []
+        copied = place = 0
+        while match := _SCHEMA.search(file.text, place):
+            place = match.end()
+            if match["json"] is None:
+                continue
+            begin = place + len(_BLANKS.match(file.text, place)[0])  # type: ignore[index]
+            try:
+                value, end = json.JSONDecoder().raw_decode(file.text, begin)
+            except json.JSONDecodeError as error:
+                self.fail(f"behind %json stands a JSON Schema: {error.msg}", error.pos)
+            except RecursionError:
+                self.fail("this JSON Schema is nested too deeply", begin)
+            file.schemas[match.start()] = value
+            pieces += (file.text[copied:place], " " * (end - place))
+            copied = place = end
+        return "".join([*pieces, file.text[copied:]])
+
+    def define(self, statement: Any, file: File, library: str) -> None:
+        token, params, body = _unpack(statement)
+        if token in file.scope:
+            line = self.text.count("\n", 0, file.scope[token].position) + 1
+            self.fail(f"{str(token)!r} is defined twice, first in line {line}", file.position(token))
+        if doubled := [name for k, name in enumerate(params) if name in params[:k]]:
+            self.fail(f"the parameter {str(doubled[0])!r} is named twice", file.position(doubled[0]))
+        name = f"{library}.{token}" if library else str(token)
+        names = [str(name) for name in params]
+        file.scope[str(token)] = Definition(name, [(body, file)], names, file.position(token), not library)
+
+    def redefine(self, kind: str, statement: Any, file: File) -> None:
+        token, params, body = _unpack(statement)
+        definition = self.look_up(token, file)
+        names = [str(name) for name in params]
+        if kind == "override":
+            own = definition.own
+            definition = Definition(definition.name, [], names, file.position(token), own)
+            file.scope[str(token)] = definition
+        elif definition.params != names:
+            self.fail(f"{str(token)!r} has other parameters", file.position(token))
+        definition.bodies.append((body, file))
+
+    def load_import(self, statement: Any, file: File, importing: str) -> None:
+        token, path, *rest = statement.children
+        position = file.position(token)
+        names = [str(name) for name in path.children if not hasattr(name, "children")]
+        relative = len(names) < len(path.children)
+        wanted = [str(name) for name in rest[0].children] if rest else []
+        if rest and kind_of(rest[0]) == "names":
+            imported = dict(zip(wanted, wanted, strict=True))
+        else:
+            last = names.pop()
+            imported = {last: wanted[0] if wanted else last}
+        library = ".".join(names)
+        if not names:
+            self.fail("this imports nothing: write %import library.NAME", position)
+        if relative or len(names) > 1 or not self.ships(library):
+            message = f"only the grammars that lark ships can be imported, and {library!r} is none of them"
+            self.fail(message, position, UnsupportedPatternError)
+        imports = file.libraries.get(library)
+        if imports is None:
+            shipped = importlib.resources.files("lark").joinpath("grammars", f"{library}.lark")
+            place = position if file.at is None else file.at
+            imports = file.libraries[library] = File(shipped.read_text("utf-8"), place, importer=file)
+            self.load(imports, f"{importing}.{library}" if importing else library)
+        for name, alias in imported.items():
+            definition = imports.scope.get(name)
+            if definition is None:
+                self.fail(f"the grammar {library!r} has no {name!r}", position)
+            if alias in file.scope:
+                self.fail(f"{alias!r} is defined twice", position)
+            if is_terminal(alias) != is_terminal(name):
+                self.fail(f"{name!r} and {alias!r} are not both rules or both terminals", position)
+            if name in imports.given:
+                self.fail(
+                    f"{name!r} is imported twice, as {imports.given[name]!r} and as {alias!r}", position
+                )
+            if file.at is None:
+                definition.name = alias
+            imports.given[name] = alias
+            file.scope[alias] = definition
+
+    def ships(self, library: str) -> bool:
+        return (
+            re.fullmatch(r"[a-z_]+", library) is not None
+            and importlib.resources.files("lark").joinpath("grammars", f"{library}.lark").is_file()
+        )
+
+    def look_up(self, token: Token, file: File, *, in_terminal: bool = False) -> Definition:
+        """What a name means in a rule of a file, or in a terminal."""
+        name, scope = str(token), file
+        while not in_terminal and scope.importer is not None and name in scope.given:
+            name, scope = scope.given[name], scope.importer
+        definition = scope.scope.get(name)
+        if definition is None:
+            what = "terminal" if is_terminal(token) else "rule"
+            self.fail(f"there is no {what} {str(token)!r}", file.position(token))
+        return definition
+
+
+def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Any]]:
+    """Name, parameters and body of a rule or terminal."""
+    name, *between, body = statement.children
+    params = [token for part in between if kind_of(part) == "params" for token in part.children]
+    return name, params, body
+
+
+def kind_of(tree: Any) -> str:
+    """What a node of the tree is."""
+    return str(tree.data)
+
+
+def terminals_in(tree: Any) -> Iterator[Token]:
+    """The names of terminals in a tree, in the order of the text."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, Token):
+            stack += reversed(node.children)
+        elif node.type == "TERMINAL":
+            yield node
+
+
+def is_terminal(name: str) -> bool:
+    """Whether a name is a terminal's: terminals are written in capitals."""
+    return name.lstrip("_")[:1].isupper()

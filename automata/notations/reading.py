@@ -1,0 +1,150 @@
+"""Reading grammars and formulas written as text: what the front ends share.
+
+The idea: lark parses every notation (LALR, so in linear time and without recursion), this module turns its
+errors into ours, with the place, and folds its trees without recursion: a text may nest deeper than
+Python's stack. Rejected: lark's own transformers, which recurse.
+
+The text is cut into tokens by a lexer of our own, of the kind that lark lets its users bring: one regular expression
+goes over all of it, and a token knows its type and place. lark's takes as long as the parser itself: it counts lines
+and columns that only an error needs, and matches anew for each token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError, line_and_column
+
+if TYPE_CHECKING:
+    from lark import Lark, Tree
+    from lark.common import LexerConf
+
+_T = TypeVar("_T")
+
+
+class Token(str):
+    """A piece of a text, what it is and where it begins. The parser wants to be told lines and columns as well, and
+    is not told any: ``line_and_column`` finds them where an error has to show them."""
+
+    __slots__ = ("start_pos", "type")
+    type: str
+    start_pos: int
+    end_pos = line = column = end_line = end_column = 0
+
+
+def parse(
+    notation: str, text: str, tokens: Mapping[str, str], unfinished: Mapping[str, str], what: str = "grammar"
+) -> Tree[Any]:
+    """The tree of ``text`` in a notation given as a lark grammar.
+
+    ``tokens`` says in words what the notation's tokens are; ``unfinished``, by its first characters, what
+    stands at a place where no token does; ``what`` is read. Raises PatternSyntaxError.
+    """
+    parser = _parser(notation)
+    from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+    try:
+        return parser.parse(text)
+    except _NoToken as error:
+        position = error.position
+        rest = text[position : position + 3]
+        found = [what for opening, what in unfinished.items() if rest.startswith(opening)]
+        message = found[0] if found else f"unexpected {rest[:1]!r}"
+    except UnexpectedToken as error:
+        at_end = error.token.type == "$END"
+        position = len(text) if at_end else int(error.token.start_pos or 0)
+        found_token = f"the end of the {what}" if at_end else f"{_short(str(error.token))}"
+        wanted = sorted({tokens.get(name, name) for name in error.accepts or error.expected} - {""})
+        message = f"unexpected {found_token}; expected {_listed(wanted)}"
+    except UnexpectedInput as error:
+        position, message = int(error.pos_in_stream or 0), f"this is not a {what}"
+    raise fault(message, text, position)
+
+
+def fault(
+    message: str, text: str, position: int, kind: type[PatternError] = PatternSyntaxError
+) -> PatternError:
+    """The error for a place in a grammar: line and column (from 1), message, and a caret."""
+    position = min(position, len(text))
+    line, column = line_and_column(text, position)
+    return kind(f"line {line}, column {column}: {message}", text, position)
+
+
+class _NoToken(Exception):
+    """At ``position`` stands nothing that is a token."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+@lru_cache(maxsize=8)
+def _parser(notation: str) -> Lark:
+    try:
+        from lark import Lark
+        from lark.lexer import Lexer
+    except ImportError:
+        raise MissingDependencyError(
+            'reading grammars needs lark, which is not installed: pip install "tokenfst[grammars]"'
+        ) from None
+
+    class OnePattern(Lexer):
+        def __init__(self, conf: LexerConf) -> None:
+            # Which of two terminals that match at the same place is meant: as lark's own lexer has it.
+            order = sorted(
+                conf.terminals,
+                key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
+            )
+            named = "|".join(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})" for terminal in order)
+            self.pattern = re.compile(f"{named}|(?P<_other>[\\s\\S])")
+            self.ignored = frozenset(conf.ignore)
+
+        def lex(self, text: str) -> Iterator[Token]:  # type: ignore[override]
+            for match in self.pattern.finditer(text):
+                kind = str(match.lastgroup)
+                if kind in self.ignored:
+                    continue
+                if kind == "_other":
+                    raise _NoToken(match.start())
+                token = Token(match[0])
+                token.type, token.start_pos = kind, match.start()
+                yield token
+
+    return Lark(notation, parser="lalr", lexer=OnePattern, start="start", maybe_placeholders=False)
+
+
+def fold(tree: Tree[Any], build: Callable[[str, list[Any]], _T]) -> _T:
+    """``build(kind, children)`` for every node, bottom up; tokens stand as they are among the children."""
+    above: list[tuple[str, Iterator[Any], list[Any]]] = []
+    kind, items = str(tree.data), iter(tree.children)
+    built: list[Any] = []
+    while True:
+        for item in items:
+            if not isinstance(item, str):
+                above.append((kind, items, built))
+                kind, items, built = str(item.data), iter(item.children), []
+                break
+            built.append(item)
+        else:
+            value = build(kind, built)
+            if not above:
+                return value
+            kind, items, built = above.pop()
+            built.append(value)
+
+
+def _short(text: str) -> str:
+    shown = "a line break" if not text.strip() and "\n" in text else repr(text)
+    return shown if len(shown) <= 40 else shown[:37] + "..."
+
+
+def _listed(words: list[str]) -> str:
+    return (
+        words[0]
+        if len(words) == 1
+        else ", ".join(words[:-1]) + " or " + words[-1]
+        if words
+        else "nothing more"
+    )

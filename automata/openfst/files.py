@@ -1,0 +1,226 @@
+r"""Transducers over bytes read from files: OpenFst's own binary files, and a text that people can write.
+
+The text is OpenFst's: one arc a line, ``source target input output``, and a line with one state for each that accepts;
+the first state named is the start; lines that begin with ``#`` are comments. In place of labels stand letters: an ASCII
+character that can be printed, for itself; ``0x0a``, any byte; ``<eps>``, nothing; ``<any>``, each byte, an arc for
+each; ``<other>``, each byte that no other line of the source state reads by its name. Where ``<any>`` or ``<other>``
+stands on both sides, the byte is copied.
+
+Idea. A transducer that changes little copies the rest: ``0 0 <other> <other>`` is 255 arcs in one line.
+
+Binary files are read here, byte by byte, with every size compared with the size of the file first: OpenFst's own reader
+ends the process when a damaged file asks for more memory than there is.
+
+Rejected: ``pywrapfst.Compiler`` with a table of symbols for the text: it has no classes, it says what is wrong on
+stderr only, and digits would be both letters and labels.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst.label_kinds import with_byte_symbols
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
+from tokenfst.errors import FstError
+
+if TYPE_CHECKING:
+    import pynini
+
+_MAGIC = struct.pack("<i", 2125659606)
+_SYMBOLS_MAGIC = struct.pack("<i", 2125658996)
+_VERSION = 2
+_ISYMBOLS, _OSYMBOLS, _ALIGNED = 1, 2, 4
+_EPSILON, _ANY, _OTHER = "<eps>", "<any>", "<other>"
+_CLASSES = (_ANY, _OTHER)
+_HEX = re.compile("0[xX][0-9a-fA-F]{2}")
+_STATE = re.compile("[0-9]{1,7}")
+_COMMENT = "#"
+
+_Ints = npt.NDArray[np.int64]
+
+
+def read_fst(path: Path) -> pynini.Fst:
+    """The transducer in an OpenFst file (vector or const type, standard arcs, no weights) with its symbol tables, or in
+    a text (``parse_fst``), whose first bytes tell which.
+
+    Raises ``FstError`` where it is neither, ``OSError``, ``MissingDependencyError`` without pynini. Linear.
+    """
+    data = path.read_bytes()
+    if data.startswith(_MAGIC):
+        reader = _Reader(data)
+        arcs = reader.arcs()
+        columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
+        states = arcs.num_states, arcs.start, arcs.final_states
+        made = fst.from_arcs(*states, *columns, sorted_by_source=True)
+        isymbols, osymbols = reader.tables
+        made.set_input_symbols(isymbols).set_output_symbols(osymbols)
+        return made
+    try:
+        return parse_fst(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise FstError(f"it is neither an OpenFst file nor text: byte {error.start} is no UTF-8") from error
+
+
+# --- binary files -------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """An OpenFst file, read from its beginning on. Whatever goes beyond its end raises ``FstError``."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, len(_MAGIC)
+        self.tables: list[Any] = [None, None]
+        """The symbol tables of both sides, once ``arcs`` has read them."""
+
+    def arcs(self) -> fst.Arcs:
+        kind, arc_type = self._text(), self._text()
+        (version, flags, _, start, num_states, num_arcs) = self._unpack("<iiQqqq")
+        if arc_type != b"standard":
+            raise FstError(
+                f"its arcs are of type {arc_type.decode('ascii', 'backslashreplace')!r}, and only 'standard' is read; "
+                "convert it with fstmap --map_type=to_std"
+            )
+        if kind not in (b"vector", b"const") or version != _VERSION or flags & _ALIGNED:
+            raise FstError(
+                f"it is an OpenFst file of type {kind.decode('ascii', 'backslashreplace')!r}, version {version}; read "
+                f"are vector and const, version {_VERSION}, not aligned: convert it with fstconvert --fst_type=vector"
+            )
+        for side, flag in enumerate((_ISYMBOLS, _OSYMBOLS)):
+            if flags & flag:
+                self.tables[side] = self._symbols()
+        if (len(self._data) - self._at) % 4:
+            raise FstError("its length is not that of whole states and arcs: the file is damaged")
+        body = np.frombuffer(self._data, "<i4", offset=self._at).astype(np.int32)
+        if kind == b"const":
+            return fst.const_arcs(start, num_states, num_arcs, body)
+        return _vector_arcs(start, num_states, body)
+
+    def _symbols(self) -> Any:
+        if self._take(len(_SYMBOLS_MAGIC)) != _SYMBOLS_MAGIC:
+            raise FstError("a table of symbols is announced and is not there: the file is damaged")
+        table = fst.require_pynini().SymbolTable(self._string())
+        _, count = self._unpack("<qq")
+        for _ in range(count):
+            symbol = self._string()
+            (label,) = self._unpack("<q")
+            table.add_symbol(symbol, label)
+        return table
+
+    def _string(self) -> str:
+        try:
+            return self._text().decode()
+        except UnicodeDecodeError as error:
+            raise FstError("a table of symbols holds what is no UTF-8: the file is damaged") from error
+
+    def _text(self) -> bytes:
+        (length,) = self._unpack("<i")
+        return self._take(length)
+
+    def _unpack(self, form: str) -> tuple[int, ...]:
+        return struct.unpack(form, self._take(struct.calcsize(form)))
+
+    def _take(self, length: int) -> bytes:
+        end = self._at + length
+        if length < 0 or end > len(self._data):
+            raise FstError("it ends too early: the file is damaged")
+        taken, self._at = self._data[self._at : end], end
+        return taken
+
+
+def _vector_arcs(start: int, num_states: int, body: npt.NDArray[np.int32]) -> fst.Arcs:
+    """Of a vector file: a state is its weight and 64 bits with the number of its arcs, which follow. A negative number
+    of states: all up to the file's end."""
+    counts: list[int] = []
+    places: list[int] = []
+    at, size = 0, len(body)
+    low, high = body.view(np.uint32), body
+    while at < size and (num_states < 0 or len(counts) < num_states):
+        if at + 3 > size or high[at + 2] or low[at + 1] > (size - at - 3) // 4:
+            raise FstError(f"state {len(counts)} has more arcs than the file: it is damaged")
+        counts.append(int(low[at + 1]))
+        places.append(at)
+        at += 3 + 4 * counts[-1]
+    if at != size or len(counts) < num_states:
+        raise FstError(f"it has {len(counts)} states and not the {num_states} of its header: it is damaged")
+    count, begin = np.array(counts, np.int64), np.array(places, np.int64)
+    weight = body[begin].view(np.float32)
+    source = np.repeat(np.arange(len(count), dtype=np.int32), count)
+    nth = np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count)
+    first = np.repeat(begin + 3, count) + 4 * nth
+    return fst.plain_arcs(start, weight, source, body[first[:, None] + np.arange(4)])
+
+
+# --- text ---------------------------------------------------------------------------------------------
+
+
+def parse_fst(text: str) -> pynini.Fst:
+    """The transducer that ``text`` describes, with byte b as label b + 1 (convention 2). See the module's text.
+
+    ``FstError`` names the line of what cannot be read. Linear in the arcs.
+    """
+    start, finals = -1, list[int]()
+    lines: list[tuple[int, int, int, str, str]] = []
+    named: dict[int, set[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith(_COMMENT):
+            continue
+        states = [_state(word, number) for word in words[:2]]
+        start = states[0] if start < 0 else start
+        if len(words) == 1:
+            finals += states
+        elif len(words) == 4:
+            lines.append((number, states[0], states[1], words[2], words[3]))
+            named.setdefault(states[0], set()).add(words[2])
+        else:
+            raise FstError(
+                f"line {number} has {len(words)} words: an arc is 'source target input output', an accepting state "
+                "stands alone, and there are no weights"
+            )
+    if start < 0:
+        raise FstError("there is no state in it")
+    columns = [np.empty((4, 0), np.int64)]
+    for number, source, target, letter, written in lines:
+        apart = named[source].difference(_CLASSES) if letter == _OTHER else set()
+        labels = np.setdiff1d(_labels(letter, number), [_labels(each, number)[0] for each in apart])
+        if written == letter:
+            outputs = labels
+        elif written == _OTHER:
+            raise FstError(f"line {number}: {_OTHER} is written only where it is read")
+        else:
+            outputs = _labels(written, number)
+            labels, outputs = np.repeat(labels, len(outputs)), np.tile(outputs, len(labels))
+        columns.append(
+            np.stack([np.full(len(labels), source), np.full(len(labels), target), labels, outputs])
+        )
+    arcs = np.concatenate(columns, axis=1)
+    count = 1 + max(start, *finals, int(arcs[:2].max(initial=0)))
+    return with_byte_symbols(fst.from_arcs(count, start, finals, arcs[0], arcs[2], arcs[3], arcs[1]))
+
+
+def _state(word: str, number: int) -> int:
+    if not _STATE.fullmatch(word):
+        raise FstError(f"line {number}: {word!r} is no state; states are numbers of at most 7 digits")
+    return int(word)
+
+
+def _labels(letter: str, number: int) -> _Ints:
+    if letter in _CLASSES:
+        return np.arange(256) + BYTE_ZERO_LABEL
+    if letter == _EPSILON:
+        return np.array([EPSILON_LABEL])
+    if _HEX.fullmatch(letter):
+        return np.array([byte_label(int(letter, 16))])
+    if len(letter) == 1 and letter.isascii():
+        return np.array([byte_label(ord(letter))])
+    raise FstError(
+        f"line {number}: {letter!r} is no letter; a letter is an ASCII character, a byte such as 0x0a, {_EPSILON}, "
+        f"{_ANY} or {_OTHER}. Other characters are several bytes, an arc each; labels as numbers are for binary files"
+    )

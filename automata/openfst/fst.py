@@ -1,0 +1,375 @@
+"""The door to OpenFst: machines go through it as numpy arrays, and only here is pynini imported.
+
+The idea: an unweighted machine is six arrays (``Arcs``). OpenFst's binary layouts are rows of 32-bit words,
+so the arrays are scattered into one word buffer that OpenFst reads at once (vector layout), and gathered back
+from the buffer that it writes (const layout, whose arcs are one contiguous table). No loop over states or
+arcs runs in Python: 180,000 states and 310,000 arcs cross in some tens of milliseconds, ten times faster than
+arc by arc.
+
+Only those property bits are written that hold for every machine of the layout ("expanded", "mutable"); the
+rest are left unknown and OpenFst computes them when it needs them. Claiming one that is false
+(``ILABEL_SORTED``) makes ``compose`` silently empty.
+
+Invariants of what comes out: a ``Dfa`` made here is trim, its state 0 is DEAD (convention 3), and bytes share
+a class exactly if no state tells them apart. Weighted machines are refused: dropping weights silently would
+change what the author meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.expressions.expression import Dfa
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.expressions.tables import EMPTY_DFA, frozen_dfa
+from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, FstError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import pynini
+
+IntArray = npt.NDArray[np.integer[Any]]
+
+_MAGIC = 2125659606
+_VECTOR_VERSION = 2
+_EXPANDED_AND_MUTABLE = 0x3
+_NONE = -1
+_ONE = np.float32(0.0)  # tropical semiring: One is 0, Zero (not final) is +inf
+_ZERO = np.float32(np.inf)
+_STATE_WORDS, _ARC_WORDS, _CONST_STATE_WORDS = 3, 4, 5
+_FIRST_STATES = 4096
+"""States of the first try at a determinization; each next one may have four times as many."""
+_INT32_MAX = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arcs:
+    """An unweighted transducer as arrays. ``start`` is -1 if there is no state; labels are OpenFst's (0 is
+    ε).
+
+    ``final_states``: int64 (finals,), ascending. ``source``, ``ilabel``, ``olabel``, ``nextstate``: int32
+    (arcs,), in ascending order of ``source``.
+    """
+
+    num_states: int
+    start: int
+    final_states: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int32]
+    ilabel: npt.NDArray[np.int32]
+    olabel: npt.NDArray[np.int32]
+    nextstate: npt.NDArray[np.int32]
+
+
+def require_pynini() -> Any:
+    """The module ``pynini``; ``MissingDependencyError`` where it is not installed."""
+    try:
+        import pynini
+    except ImportError as error:
+        raise MissingDependencyError('this call needs OpenFst: pip install "tokenfst[fst]"') from error
+    return pynini
+
+
+# --- arrays to OpenFst and back ------------------------------------------------------------------------
+
+
+def from_arcs(
+    num_states: int,
+    start: int,
+    final_states: npt.ArrayLike,
+    source: npt.ArrayLike,
+    ilabel: npt.ArrayLike,
+    olabel: npt.ArrayLike,
+    nextstate: npt.ArrayLike,
+    *,
+    sorted_by_source: bool = False,
+) -> pynini.Fst:
+    """An unweighted OpenFst transducer from its arcs.
+
+    ``final_states``: integers (finals,). ``source``, ``ilabel``, ``olabel``, ``nextstate``: integers (arcs,),
+    one entry per arc; labels are OpenFst's (0 is ε). ``start`` is -1 for the machine without states. Arcs of
+    one state keep their order. With ``sorted_by_source`` the arcs already ascend by ``source`` (checked),
+    which saves a sort.
+
+    Linear in states and arcs (plus that sort). Raises ``FstError`` for lengths that differ and for states or
+    labels out of range, ``MissingDependencyError`` without pynini.
+    """
+    openfst = require_pynini()
+    columns = {"source": source, "ilabel": ilabel, "olabel": olabel, "nextstate": nextstate}
+    arrays = {name: _integers(name, column) for name, column in columns.items()}
+    finals = _integers("final_states", final_states)
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise FstError(f"source, ilabel, olabel and nextstate must have one entry per arc, not {lengths}")
+    if not 0 <= num_states <= _INT32_MAX:
+        raise FstError(f"num_states must lie in 0..{_INT32_MAX}, not {num_states}")
+    if not (0 <= start < num_states or (start == _NONE and num_states == 0)):
+        raise FstError(f"start {start} is not one of the {num_states} states")
+    _check_range("final_states", finals, num_states)
+    _check_range("source", arrays["source"], num_states)
+    _check_range("nextstate", arrays["nextstate"], num_states)
+    _check_range("ilabel", arrays["ilabel"], _INT32_MAX + 1)
+    _check_range("olabel", arrays["olabel"], _INT32_MAX + 1)
+
+    if not sorted_by_source:
+        order = np.argsort(arrays["source"], kind="stable")
+        arrays = {name: array[order] for name, array in arrays.items()}
+    elif np.any(arrays["source"][1:] < arrays["source"][:-1]):
+        raise FstError("sorted_by_source was given, but the arcs do not ascend by source")
+    num_arcs = len(arrays["source"])
+    words = np.zeros(_STATE_WORDS * num_states + _ARC_WORDS * num_arcs, np.uint32)
+    # Before state s stand s states and the arcs of smaller states; a state is (weight, arc count as 64 bits).
+    narcs = np.bincount(arrays["source"], minlength=num_states)
+    state_at = _STATE_WORDS * np.arange(num_states) + _ARC_WORDS * (np.cumsum(narcs) - narcs)
+    weight = np.full(num_states, _ZERO)
+    weight[finals] = _ONE
+    words[state_at] = weight.view(np.uint32)
+    words[state_at + 1] = narcs
+    # Before arc a stand the states up to its source and a arcs; an arc is ilabel, olabel, weight, nextstate.
+    arc_at = _STATE_WORDS * (arrays["source"].astype(np.int64) + 1) + _ARC_WORDS * np.arange(num_arcs)
+    words[arc_at] = arrays["ilabel"]
+    words[arc_at + 1] = arrays["olabel"]
+    words[arc_at + 3] = arrays["nextstate"]
+    made: pynini.Fst = openfst.Fst.read_from_string(
+        _header(num_states, start, num_arcs) + words.astype("<u4").tobytes()
+    )
+    return made
+
+
+def to_arcs(fst: pynini.Fst) -> Arcs:
+    """The arcs of an unweighted OpenFst transducer: what ``from_arcs`` takes.
+
+    Symbol tables are dropped: what labels mean is for ``fst_labels`` to say. Linear. Raises ``FstError`` for a semiring
+    other than the tropical one and for any weight but One, naming the first state or arc that has one.
+    """
+    require_pynini()
+    import pywrapfst
+
+    if fst.arc_type() != "standard":
+        raise FstError(
+            f"the transducer's arcs are of type {fst.arc_type()!r}, and only 'standard' is read; "
+            'convert it with pynini.arcmap(fst, map_type="to_std")'
+        )
+    if fst.input_symbols() is not None or fst.output_symbols() is not None:
+        fst = fst.copy().set_input_symbols(None).set_output_symbols(None)
+    data = pywrapfst.convert(fst, "const").write_to_string()
+    # After magic: two strings (fst type, arc type), i32 version, i32 flags, u64 properties, then i64 each:
+    at = 4
+    for _ in range(2):
+        at += 4 + int.from_bytes(data[at : at + 4], "little")
+    start, num_states, num_arcs = (int(n) for n in np.frombuffer(data, "<i8", 3, at + 16))
+    return const_arcs(start, num_states, num_arcs, np.frombuffer(data, "<i4", offset=at + 40))
+
+
+def const_arcs(start: int, num_states: int, num_arcs: int, body: npt.NDArray[np.int32]) -> Arcs:
+    """The arcs in ``body``, what comes after the header of OpenFst's const type, version 2, with standard arcs.
+
+    ``FstError`` for another length, weights, and states that are not there.
+    """
+    if min(num_states, num_arcs) < 0 or len(body) != _CONST_STATE_WORDS * num_states + _ARC_WORDS * num_arcs:
+        raise FstError(
+            f"OpenFst wrote {len(body)} words for {num_states} states and {num_arcs} arcs: this release of "
+            "OpenFst has another binary layout, or the file is damaged"
+        )
+    states = body[: _CONST_STATE_WORDS * num_states].reshape(num_states, _CONST_STATE_WORDS)
+    arcs = body[_CONST_STATE_WORDS * num_states :].reshape(num_arcs, _ARC_WORDS)
+    if states[:, 2].min(initial=0) < 0 or states[:, 2].sum() != num_arcs:
+        raise FstError(f"its states have other arcs than the {num_arcs} of its header: the file is damaged")
+    source = np.repeat(np.arange(num_states, dtype=np.int32), states[:, 2])
+    return plain_arcs(start, np.ascontiguousarray(states[:, 0]).view(np.float32), source, arcs)
+
+
+def plain_arcs(
+    start: int,
+    weight: npt.NDArray[np.float32],
+    source: npt.NDArray[np.int32],
+    arcs: npt.NDArray[np.int32],
+) -> Arcs:
+    """``Arcs`` out of what OpenFst holds: the final ``weight`` of each state; the ``source`` of each arc, ascending;
+    ``arcs`` (arcs, 4): input and output label, weight as bits, and next state. ``FstError`` for weights, and for states
+    that are not there."""
+    _refuse_weights(weight, np.ascontiguousarray(arcs[:, 2]).view(np.float32), source)
+    found = Arcs(
+        num_states=len(weight),
+        start=start,
+        final_states=np.flatnonzero(weight == _ONE),
+        source=source,
+        ilabel=arcs[:, 0].astype(np.int32),
+        olabel=arcs[:, 1].astype(np.int32),
+        nextstate=arcs[:, 3].astype(np.int32),
+    )
+    _check_range("nextstate", found.nextstate, len(weight))
+    if not (0 <= start < len(weight) or (start == _NONE and len(weight) == 0)):
+        raise FstError(f"start {start} is not one of the {len(weight)} states")
+    return found
+
+
+# --- deterministic byte automata -----------------------------------------------------------------------
+
+
+def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
+    """The acceptor of a ``Dfa``: byte b has label b + ``byte_zero`` (convention 2: b + 1), DEAD is left out.
+
+    Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then
+    be ε, so a machine that reads it is refused with ``FstError``. Linear in the number of arcs.
+    """
+    if dfa.start == 0:
+        return from_arcs(0, _NONE, [], [], [], [], [])
+    state, group = np.nonzero(dfa.table)
+    order = np.argsort(dfa.classes, kind="stable")
+    sizes = np.bincount(dfa.classes, minlength=dfa.table.shape[1])
+    # The bytes of class c are order[begin[c] : begin[c] + sizes[c]]: one arc for each.
+    begin = np.cumsum(sizes) - sizes
+    count = sizes[group]
+    arc = np.repeat(np.arange(len(group)), count)
+    nth = np.arange(len(arc)) - np.repeat(np.cumsum(count) - count, count)
+    byte = order[begin[group[arc]] + nth]
+    source = state[arc]
+    label = byte_label(byte) - BYTE_ZERO_LABEL + byte_zero
+    by_label = np.argsort(source * 256 + byte)
+    if byte_zero == EPSILON_LABEL and np.any(label == EPSILON_LABEL):
+        raise FstError("the language holds byte 0, and with byte_zero=0 its label would be ε")
+    return from_arcs(
+        num_states=dfa.num_states - 1,
+        start=dfa.start - 1,
+        final_states=np.flatnonzero(dfa.accepting) - 1,
+        source=source[by_label] - 1,
+        ilabel=label[by_label],
+        olabel=label[by_label],
+        nextstate=dfa.table[state, group][arc][by_label].astype(np.int64) - 1,
+        sorted_by_source=True,
+    )
+
+
+def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
+    """The ``Dfa`` of an acceptor over bytes (convention 2), by ``rmepsilon`` and ``determinize``.
+
+    Exponential in the number of states at worst, as determinization is. OpenFst does not look at a clock, so it is let
+    run to more and more states. Raises ``BudgetExceeded("states" or "seconds")``.
+    """
+    openfst = require_pynini()
+    columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
+    made = from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
+    made.project(
+        "input"
+    ).connect().rmepsilon()  # known as an acceptor, so that no more states are made than asked for
+    limit, most = deadline.budget.states, 0
+    while most < limit:
+        deadline.check()
+        most = min(limit, 4 * most + _FIRST_STATES)
+        found = openfst.determinize(made, nstate=most + 1)
+        if found.num_states() <= most:
+            return _tables(to_arcs(found.connect()))
+    raise BudgetExceeded("states", limit, deadline.where)
+
+
+def minimize_dfa(dfa: Dfa) -> Dfa:
+    """The least deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
+    return _tables(to_arcs(dfa_to_fst(dfa).minimize()))
+
+
+def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
+    """The automaton of the reversed words. Exponential at worst: "the k-th byte from the end" has 2^k
+    states."""
+    deadline = Deadline(budget or Budget(), "the reversal of an automaton")
+    return arcs_to_dfa(to_arcs(require_pynini().reverse(dfa_to_fst(dfa))), deadline)
+
+
+def compose(detokenizer: pynini.Fst, acceptor: pynini.Fst) -> pynini.Fst:
+    """The token acceptor of a constraint: determinize(rmepsilon(project(detokenizer ∘ acceptor, "input"))),
+    minimized.
+
+    This is the specification that the native token automaton must be equivalent to. ``detokenizer`` maps
+    token labels to byte labels, ``acceptor`` reads byte labels (convention 2). It writes every token out as
+    an arc, so it is for small vocabularies, tests and research; ``tokenfst.decoding.compile`` is for use.
+    """
+    openfst = require_pynini()
+    composed = openfst.compose(detokenizer, acceptor)
+    made: pynini.Fst = openfst.determinize(composed.project("input").rmepsilon()).minimize()
+    return made
+
+
+# --- details -------------------------------------------------------------------------------------------
+
+
+def _header(num_states: int, start: int, num_arcs: int) -> bytes:
+    """The header of an OpenFst vector file over the tropical semiring, without symbol tables."""
+
+    def text(value: bytes) -> bytes:
+        return len(value).to_bytes(4, "little") + value
+
+    return (
+        _MAGIC.to_bytes(4, "little")
+        + text(b"vector")
+        + text(b"standard")
+        + np.array([_VECTOR_VERSION, 0], "<i4").tobytes()
+        + np.array([_EXPANDED_AND_MUTABLE, start, num_states, num_arcs], "<i8").tobytes()
+    )
+
+
+def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise FstError(f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}")
+    return array
+
+
+def _check_range(name: str, array: IntArray, limit: int) -> None:
+    """Every entry lies in 0..limit-1."""
+    if len(array) and (array.min() < 0 or array.max() >= limit):
+        at = int(np.flatnonzero((array < 0) | (array >= limit))[0])
+        raise FstError(f"{name}[{at}] is {array[at]}, outside 0..{limit - 1}")
+
+
+def _refuse_weights(
+    final: npt.NDArray[np.float32], arcs: npt.NDArray[np.float32], source: npt.NDArray[np.int32]
+) -> None:
+    remedy = 'drop weights with pynini.arcmap(fst, map_type="rmweight")'
+    weighted = np.flatnonzero(arcs != _ONE)
+    if len(weighted):
+        at = weighted[0]
+        raise FstError(
+            f"a weighted transducer: arc {arc_name(source, at)} has weight {arcs[at]:g}, "
+            f"and a language has none; {remedy}"
+        )
+    weighted = np.flatnonzero((final != _ONE) & (final != _ZERO))
+    if len(weighted):
+        at = weighted[0]
+        raise FstError(
+            f"a weighted transducer: state {at} has final weight {final[at]:g}, "
+            f"and a language has none; {remedy}"
+        )
+
+
+def arc_name(source: npt.NDArray[np.int32], at: np.intp) -> str:
+    """A name for arc number ``at``: its number within its state."""
+    return f"{at - np.searchsorted(source, source[at])} of state {source[at]}"
+
+
+def _tables(arcs: Arcs) -> Dfa:
+    """A trim deterministic acceptor over bytes (convention 2) as tables; two bytes share a class if their arcs
+    are the same."""
+    if arcs.num_states == 0:
+        return EMPTY_DFA
+    order = np.lexsort((arcs.source, arcs.ilabel))
+    source, target = arcs.source[order], arcs.nextstate[order].astype(np.uint32)
+    bounds = np.searchsorted(arcs.ilabel[order], np.arange(257) + BYTE_ZERO_LABEL)
+    classes = np.zeros(256, np.uint8)
+    columns: dict[tuple[bytes, bytes], tuple[int, int]] = {}
+    for byte in range(256):
+        part = slice(bounds[byte], bounds[byte + 1])
+        key = (source[part].tobytes(), target[part].tobytes())
+        classes[byte] = columns.setdefault(key, (len(columns), byte))[0]
+    table = np.zeros((arcs.num_states + 1, len(columns)), np.uint32)
+    for number, byte in columns.values():
+        part = slice(bounds[byte], bounds[byte + 1])
+        table[source[part] + 1, number] = target[part] + 1
+    accepting = np.zeros(arcs.num_states + 1, np.bool_)
+    accepting[arcs.final_states + 1] = True
+    return frozen_dfa(classes, table, accepting, arcs.start + 1)

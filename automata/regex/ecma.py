@@ -1,0 +1,376 @@
+r"""Regular expressions of ECMA-262, with the semantics of its ``u`` flag: what JSON Schema's ``pattern`` holds.
+
+The idea: a pattern is rewritten, token by token, as one of Python's with the same meaning, and ``regex`` does the rest.
+Every character set is computed here and written out as ranges, so nothing of ``re``'s own notions of ``.``, ``\d``,
+``\w``, ``\s``, ``\b`` or ``$`` gets in: ``\d`` and ``\w`` are ASCII, ``.`` stops at four line ends, ``$`` is only the
+very end. Each piece of the result remembers where it came from, so errors show the pattern that was given.
+
+A pattern *searches*: it may match anywhere. "Any text" is added at both ends, and pushed inward through groups and
+alternatives to the places where a ``^`` or ``$`` cancels it, so that ``^(a|b)$`` is as plain as ``(a|b)``.
+
+Accepted beyond the ``u`` flag is what Annex B.1.2 of the standard adds and is a syntax error otherwise, so that it can
+mean one thing only: a backslash before any character that is neither letter nor digit (``\-``, ``\@``), a brace or
+closing bracket that belongs to nothing, and a hyphen beside a class in a class (``[\w-.]``).
+
+Refused: back-references (not regular), modifiers (``(?i:...)``), and ``\p{...}`` of properties that Python does not
+know (``unicode_properties``), such as scripts. A surrogate on its own matches nothing: no UTF-8 text holds one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NoReturn
+
+from tokenfst.automata.characters.properties import binary_property, general_category
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.parse import deepest_group, shorten
+from tokenfst.automata.regex.translate import expression
+from tokenfst.budget import Budget
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    PatternError,
+    PatternSyntaxError,
+    UnsupportedPatternError,
+)
+
+_DIGIT: Ranges = ((0x30, 0x39),)
+_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
+_SPACE: Ranges = (
+    *((0x09, 0x0D), (0x20, 0x20), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A)),
+    *((0x2028, 0x2029), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
+)
+_LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
+_CLASSES = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
+_CONTROLS = {"f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
+_ANCHORS = {"^": r"\A", "$": r"\Z"}
+_NOT_ECMA = {"A": "^", "Z": "$", "z": "$", "a": r"\x07", "e": r"\x1b", "h": r"[ \t]", "Q": "a backslash each"}
+
+_LONGEST_QUANTIFIER = 40
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{([0-9]+)(?:,([0-9]*))?\})\??")
+_OPENING = re.compile(r"\((?:\?(?::|<?[=!]|<([^>]*)>))?")
+_HEX = re.compile(r"u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})")
+_LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_PROPERTY = re.compile(r"[pP]\{(?:(\w+)=)?(\w+)\}", re.ASCII)
+
+_PLAIN = "(?:"
+_Piece = tuple[str, int]
+"""Text for Python, and where in the given pattern it comes from."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What stands between parentheses, or the whole pattern."""
+
+    position: int
+    opening: str = _PLAIN
+    alternatives: list[list[list[_Piece] | _Group]] = field(default_factory=lambda: [[]])
+    repeated: list[_Piece] = field(default_factory=list)
+
+    def write(self, out: list[_Piece], left: str, right: str) -> None:
+        """Writes the group for Python, with the text ``left`` and ``right`` of it, pushed inward where that can be."""
+        if self.repeated or self.opening != _PLAIN:
+            out.append((left, self.position))
+            self._write_inside(out, "", "")
+            out += (*self.repeated, (right, self.position))
+        else:
+            self._write_inside(out, left, right)
+
+    def _write_inside(self, out: list[_Piece], left: str, right: str) -> None:
+        out.append((self.opening, self.position))
+        for number, alternative in enumerate(self.alternatives):
+            if number:
+                out.append(("|", self.position))
+            if not alternative:
+                out.append((left or right, self.position))
+            last = len(alternative) - 1
+            for k, item in enumerate(alternative):
+                before, after = left if k == 0 else "", right if k == last else ""
+                if isinstance(item, _Group):
+                    item.write(out, before, after)
+                    continue
+                anchor, place = item[0]
+                out.append(("" if anchor == _ANCHORS["^"] else before, place))
+                out += item
+                out.append(("" if anchor == _ANCHORS["$"] else after, place))
+        out.append((")", self.position))
+
+
+def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
+    """The texts (in UTF-8) in which the ECMA-262 pattern matches somewhere, as ``RegExp(pattern, "u").test`` finds.
+
+    Linear in the pattern. Raises PatternSyntaxError for what is no pattern of ECMA-262, UnsupportedPatternError for
+    what is not regular or needs data that Python lacks (both with the position and a caret), and
+    BudgetExceeded("positions") when counted repetitions multiply beyond the budget.
+    """
+    if not isinstance(pattern, str):
+        raise ConstraintError(f"an ECMA-262 pattern is a str, not {type(pattern).__name__}")
+    pieces: list[_Piece] = []
+    nested = False
+    whole = _Reader(pattern).read()
+    try:
+        whole.write(pieces, _ANY_TEXT, _ANY_TEXT)
+    except RecursionError:
+        nested = True
+    if nested:
+        # Outside of the handler, where the stack is shallow again.
+        message = "groups are nested too deeply here; flatten the pattern"
+        raise UnsupportedPatternError(message, pattern, deepest_group(pattern))
+    try:
+        expr = expression("".join(text for text, _ in pieces), 0, budget, any_width=True)
+    except PatternError as error:
+        raise type(error)(error.message, pattern, _origin(pieces, error.position)) from None
+    except BudgetExceeded as error:
+        raise BudgetExceeded(error.resource, error.limit, f"the pattern {shorten(pattern)}") from None
+    return Language(expr, f"ecma_pattern({pattern!r})", budget)
+
+
+def _origin(pieces: list[_Piece], position: int) -> int:
+    """Where in the given pattern the place ``position`` of the rewritten one comes from."""
+    begins = [0]
+    for text, _ in pieces:
+        begins.append(begins[-1] + len(text))
+    return pieces[min(bisect_right(begins, position), len(pieces)) - 1][1]
+
+
+class _Reader:
+    """Reads a pattern, left to right and without recursion."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def refuse(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
+        raise kind(message, self.text, position)
+
+    def read(self) -> _Group:
+        groups = [_Group(0)]
+        while self.at < len(self.text):
+            begin, character = self.at, self.text[self.at]
+            if character == "(":
+                groups.append(self.opened())
+            elif character == ")":
+                if len(groups) == 1:
+                    self.refuse("this parenthesis closes nothing; escape it as \\)", begin)
+                self.at += 1
+                groups[-2].alternatives[-1].append(self.closed(groups.pop()))
+            elif character == "|":
+                self.at += 1
+                groups[-1].alternatives.append([])
+            elif _QUANTIFIER.match(self.text, begin):
+                self.refuse("there is nothing to repeat before this quantifier", begin)
+            elif character in _ANCHORS or self.text[begin : begin + 2] in (r"\b", r"\B"):
+                groups[-1].alternatives[-1].append([(self.condition(), begin)])
+            else:
+                atom = self.atom()
+                groups[-1].alternatives[-1].append([(atom, begin), *self.quantifier()])
+        if len(groups) > 1:
+            self.refuse("this group is never closed", groups[-1].position)
+        return groups[0]
+
+    # --- parts ----------------------------------------------------------------------------------------
+
+    def opened(self) -> _Group:
+        begin = self.at
+        match = _OPENING.match(self.text, begin)
+        assert match is not None
+        self.at = match.end()
+        name = match[1]
+        if name is not None and not name.replace("$", "_").isidentifier():
+            self.refuse(f"{name!r} is no name for a group", begin)
+        if match[0] == "(" and self.text.startswith("?", self.at):
+            self.refuse_group(begin)
+        look = match[0] if match[0][-1] in "=!" else _PLAIN
+        return _Group(begin, look)
+
+    def refuse_group(self, begin: int) -> NoReturn:
+        if self.text.startswith("(?P<", begin):
+            self.refuse("(?P<name>...) is Python's; ECMA-262 writes (?<name>...)", begin)
+        if re.compile(r"\(\?[a-zA-Z]*(?:-[a-zA-Z]+)?[:)]").match(self.text, begin):
+            message = "modifiers are not supported; write both cases out, as [aA]"
+            self.refuse(message, begin, UnsupportedPatternError)
+        self.refuse("this is no group of ECMA-262", begin)
+
+    def closed(self, group: _Group) -> _Group:
+        group.repeated = self.quantifier()
+        if group.repeated and group.opening != _PLAIN:
+            self.refuse("a look-around cannot be repeated", group.repeated[0][1])
+        return group
+
+    def quantifier(self) -> list[_Piece]:
+        match = _QUANTIFIER.match(self.text, self.at)
+        if match is None:
+            if re.compile(r"\{,[0-9]+\}").match(self.text, self.at):
+                self.refuse("a quantifier needs its lower bound, as in {0,5}", self.at)
+            return []
+        begin, self.at = self.at, match.end()
+        if len(match[0]) > _LONGEST_QUANTIFIER:
+            self.refuse("the bounds of this quantifier are too large", begin)
+        if match[1] and match[2] and int(match[2]) < int(match[1]):
+            self.refuse("the bounds of this quantifier are out of order", begin)
+        return [(match[0], begin)]
+
+    def condition(self) -> str:
+        character = self.text[self.at]
+        if character in _ANCHORS:
+            self.at += 1
+            return _ANCHORS[character]
+        self.at += 2
+        # Not Python's \B, which until 3.14 did not hold in an empty text.
+        return r"(?a:\b)" if self.text[self.at - 1] == "b" else r"(?!(?a:\b))"
+
+    def atom(self) -> str:
+        character = self.text[self.at]
+        if character == "[":
+            return _spelled(self.character_class())
+        if character == "\\":
+            return _spelled(self.escape(in_class=False))
+        self.at += 1
+        if character == ".":
+            return _spelled(negate(_LINE_ENDS))
+        return _spelled(((ord(character), ord(character)),))
+
+    # --- sets of characters ---------------------------------------------------------------------------
+
+    def character_class(self) -> Ranges:
+        begin = self.at
+        negated = self.text.startswith("^", begin + 1)
+        self.at += 1 + negated
+        pairs: list[tuple[int, int]] = []
+        while not self.text.startswith("]", self.at):
+            place = self.at
+            first = self.member(begin)
+            ranged = self.text.startswith("-", self.at) and self.text[self.at + 1 : self.at + 2] not in (
+                "]",
+                "",
+            )
+            if not ranged or not _is_one(first):
+                pairs += first
+                continue
+            self.at += 1
+            last = self.member(begin)
+            if not _is_one(last):
+                pairs += (*first, (0x2D, 0x2D), *last)
+            elif last < first:
+                self.refuse("this range is out of order", place)
+            else:
+                pairs.append((first[0][0], last[0][0]))
+        self.at += 1
+        ranges = normalize(pairs)
+        return negate(ranges) if negated else ranges
+
+    def member(self, begin: int) -> Ranges:
+        """One character or escape inside the class that opens at ``begin``."""
+        if self.at >= len(self.text):
+            self.refuse("this class is never closed", begin)
+        if self.text[self.at] == "\\":
+            return self.escape(in_class=True)
+        code = ord(self.text[self.at])
+        self.at += 1
+        return ((code, code),)
+
+    def escape(self, *, in_class: bool) -> Ranges:
+        begin = self.at
+        letter = self.text[begin + 1 : begin + 2]
+        self.at += 2
+        if not letter:
+            self.refuse("there is nothing to escape at the end", begin)
+        if letter.lower() in _CLASSES:
+            ranges = _CLASSES[letter.lower()]
+            return ranges if letter.islower() else negate(ranges)
+        if letter in "pP":
+            return self.property(begin)
+        code = self.code(letter, begin, in_class)
+        return ((code, code),)
+
+    def code(self, letter: str, begin: int, in_class: bool) -> int:
+        """The character that an escape stands for, which begins with ``letter``."""
+        if letter in _CONTROLS:
+            return _CONTROLS[letter]
+        if letter == "b" and in_class:
+            return 0x08
+        if letter == "c":
+            control = self.text[self.at : self.at + 1]
+            if not (control.isascii() and control.isalpha()):
+                self.refuse(r"\c needs a letter from A to Z after it", begin)
+            self.at += 1
+            return ord(control) % 32
+        if letter in "ux":
+            return self.hexadecimal(begin)
+        if letter == "k" or letter in "123456789":
+            message = "a back-reference makes the language irregular; write out what the group may match"
+            self.refuse(message, begin, UnsupportedPatternError)
+        if letter == "0" and not self.text[self.at : self.at + 1].isdecimal():
+            return 0x00
+        if letter.isascii() and letter.isalnum():
+            instead = f"; write {_NOT_ECMA[letter]}" if letter in _NOT_ECMA else ""
+            self.refuse(f"\\{letter} is no escape of ECMA-262{instead}", begin)
+        return ord(letter)
+
+    def hexadecimal(self, begin: int) -> int:
+        match = _HEX.match(self.text, begin + 1)
+        if match is None:
+            self.refuse("this escape needs hexadecimal digits: \\xHH, \\uHHHH or \\u{H...}", begin)
+        code = int(match[match.lastindex or 0], 16)
+        if code > MAX_CODE_POINT:
+            self.refuse("there is no such code point; the last is \\u{10FFFF}", begin)
+        self.at = match.end()
+        low = _LOW_SURROGATE.match(self.text, self.at)
+        if match[2] and 0xD800 <= code <= 0xDBFF and low is not None:
+            self.at = low.end()
+            code = 0x10000 + ((code - 0xD800) << 10) + int(low[1], 16) - 0xDC00
+        return code
+
+    def property(self, begin: int) -> Ranges:
+        match = _PROPERTY.match(self.text, begin + 1)
+        if match is None:
+            self.refuse(r"a property is written \p{Name} or \p{Name=Value}", begin)
+        self.at = match.end()
+        name, value = match.groups()
+        ranges: Ranges | None = None
+        if name is None:
+            ranges = general_category(value)
+            ranges = binary_property(value) if ranges is None else ranges
+        elif name in ("General_Category", "gc"):
+            ranges = general_category(value)
+        if ranges is None:
+            shown = value if name is None else f"{name}={value}"
+            message = f"Python's Unicode data has no property {shown!r}; write its characters out as ranges"
+            self.refuse(message, begin, UnsupportedPatternError)
+        return negate(ranges) if self.text[begin + 1] == "P" else ranges
+
+
+def _is_one(ranges: Ranges) -> bool:
+    return len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+
+
+@lru_cache(maxsize=1024)
+def _spelled(ranges: Ranges) -> str:
+    """A set of characters as Python writes it: one character, a class, or what never matches."""
+    ranges = without_surrogates(ranges)
+    if not ranges:
+        return "(?!)"
+    if _is_one(ranges):
+        return _character(ranges[0][0])
+    spans = (
+        _character(low) if low == high else f"{_character(low)}-{_character(high)}" for low, high in ranges
+    )
+    return f"[{''.join(spans)}]"
+
+
+def _character(code: int) -> str:
+    character = chr(code)
+    if not character.isprintable():
+        return f"\\U{code:08x}"
+    return (
+        f"\\{character}"
+        if character.isascii() and not character.isalnum() and character != "_"
+        else character
+    )
+
+
+_ANY_TEXT = f"{_spelled(((0, MAX_CODE_POINT),))}*"

@@ -1,0 +1,334 @@
+"""What ``re.match`` takes of a text: which of a pattern's words it prefers.
+
+The idea: as a set of words a pattern has no order, but ``re`` tries alternatives from left to right, and greedy
+repetitions before what follows them: ``a|ab`` matches the "a" of "ab" and never all of it. A state of the automaton
+here is the list of places where the pattern can be, the preferred one first. Where one of them is the end of the
+pattern, those behind it are dropped (Pike; RE2 calls it leftmost-first). So a word is accepted if ``re.match`` takes
+all of it, and the end of a match in a longer text is the last accepting state that is met.
+
+Most patterns prefer their longest words, so that each word is its own match. ``is_orderly`` finds most of these without
+the automaton: no place in the pattern can go on in two ways by the same character, and going on comes before ending.
+
+Cost: ``is_orderly`` is linear in the pattern where few places follow a place, counted repetitions count once;
+``read`` makes an automaton, with repetitions written out, under ``Budget``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.automata.characters.classes import members
+from tokenfst.automata.characters.utf8 import SURROGATES, Ranges, normalize, overlap
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.automata.images.letters import Ints, crawl, write_letters
+from tokenfst.automata.regex.parse import (
+    ANY,
+    ASSERT,
+    ASSERT_NOT,
+    AT,
+    BRANCH,
+    FAILURE,
+    IN,
+    LITERAL,
+    MAX_REPEAT,
+    MAXREPEAT,
+    MIN_REPEAT,
+    NOT_LITERAL,
+    SUBPATTERN,
+    Pattern,
+    combine_flags,
+)
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+_MAX_PLACES = 50_000
+_CHARACTERS = (LITERAL, NOT_LITERAL, ANY, IN)
+_NEVER, _DOUBT, _SURE = 0, 1, 2
+_END = 0
+"""The place behind the pattern."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leftmost:
+    """A deterministic automaton over classes of characters; state 0 is DEAD, 1 the start.
+
+    ``begins`` and ``group`` tell the class of a character as in ``LetterAutomaton`` (-1: surrogates). ``hides``:
+    whether places were dropped, so that there may be words that are not their own match, and are not accepted.
+    """
+
+    begins: Ints
+    group: Ints
+    table: npt.NDArray[np.uint32]
+    accepting: npt.NDArray[np.bool_]
+    hides: int
+
+    def expr(self, budget: Budget) -> Expr:
+        """The words that are their own match, in UTF-8."""
+        return write_letters(
+            self.begins, self.group, self.table, self.accepting, "characters", Deadline(budget, "a terminal")
+        )
+
+
+class Places:
+    """The places of a pattern and where each goes on, in the order of preference.
+
+    ``folded``: repetitions are written once, however they are counted, so that too many texts lead to a place.
+    ``blind``: there are conditions on the text around (look-around, anchors), which are passed. ``hollow``: something
+    that may be empty is repeated without a bound; ``re`` ends such a repetition by rules of its own.
+    ``ends_twice``: one text led to the end in two ways. Raises BudgetExceeded("positions").
+    """
+
+    def __init__(self, pattern: Pattern, *, folded: bool = False) -> None:
+        self.pattern, self.folded = pattern, folded
+        self.sets: list[Ranges | None] = [None]
+        self.ways: list[tuple[int, ...]] = [()]
+        self.loops: dict[int, tuple[int, int]] = {}
+        self.blind = self.hollow = self.ends_twice = False
+        self.start = self._sequence(pattern.tree.data, pattern.flags, _END)
+
+    @cached_property
+    def first(self) -> Ranges:
+        """What a word can begin with, or more."""
+        found, _, _ = self.reached((self.start,))
+        return normalize(pair for place in found for pair in self.sets[place] or ())
+
+    def reached(self, starts: Iterable[int]) -> tuple[tuple[int, ...], bool, int]:
+        """The places that read a character, up to the end of the pattern; whether the end is among them, and whether
+        places behind it were dropped, as far as that can be told."""
+        found: list[int] = []
+        seen: set[int] = set()
+        ends, drops = False, _NEVER
+        stack = list(starts)[::-1]
+        while stack:
+            place = stack.pop()
+            if place in self.loops:
+                again, out = self.loops[place]
+                stack.append(out if again in seen else again)  # an empty round is the last one
+                continue
+            if place in seen:
+                # Written once, a repetition has one place for many: what is behind the end may be another of them.
+                # And what comes first may be gone for a condition on the text around.
+                doubt = (ends and self.folded) or self.blind
+                drops = max(drops, _DOUBT) if doubt and place != _END else drops
+                self.ends_twice |= place == _END
+                continue
+            seen.add(place)
+            if place == _END:
+                ends = True
+            elif self.sets[place] is None:
+                stack += reversed(self.ways[place])
+            elif ends:
+                drops = _SURE
+            else:
+                found.append(place)
+        return tuple(found), ends, drops
+
+    def _place(self, ways: tuple[int, ...], characters: Ranges | None = None) -> int:
+        if len(self.ways) > _MAX_PLACES:
+            shown = str(self.pattern.text)
+            raise BudgetExceeded("positions", _MAX_PLACES, f"the regular expression {shown[:40]!r}")
+        self.ways.append(ways)
+        self.sets.append(characters)
+        return len(self.ways) - 1
+
+    def _sequence(self, items: Any, flags: int, rest: int) -> int:
+        for op, argument in reversed(items):
+            rest = self._item(op, argument, flags, rest)
+        return rest
+
+    def _item(self, op: Any, argument: Any, flags: int, rest: int) -> int:
+        if op in _CHARACTERS:
+            return self._place((rest,), members(op, argument, flags))
+        if op is SUBPATTERN:
+            _, added, removed, body = argument
+            return self._sequence(body.data, combine_flags(flags, added, removed), rest)
+        if op is BRANCH:
+            return self._place(tuple(self._sequence(each.data, flags, rest) for each in argument[1]))
+        if op is FAILURE:
+            return self._place(())
+        if op is AT or op is ASSERT or op is ASSERT_NOT:
+            self.blind = True
+            return rest
+        low, high, body = argument
+        greedy = op is MAX_REPEAT
+        once = self.folded and (high is MAXREPEAT or high > 1)
+        if once or high is MAXREPEAT:
+            self.hollow |= body.getwidth()[0] == 0
+            again, back = self._place(()), self._place(())
+            self.loops[back] = (again, rest)
+            begin = self._sequence(body.data, flags, back)
+            self.ways[again] = (begin, rest) if greedy else (rest, begin)
+            if once:
+                return begin if low else again
+            rest = again
+        else:
+            after = rest
+            for _ in range(high - low):
+                begin = self._sequence(body.data, flags, rest)
+                rest = self._place((begin, after) if greedy else (after, begin))
+        for _ in range(low):
+            rest = self._sequence(body.data, flags, rest)
+        return rest
+
+
+def is_orderly(pattern: Pattern) -> bool:
+    """Whether every word of a pattern is plainly its own match; also with look-around, which only takes ways away."""
+    if pattern.reserved:
+        return False
+    if not _has_choices(pattern) or _longest_first(pattern):
+        return True
+    if _counts_choices(pattern):
+        return False  # the copies of what is counted are one place below
+    places = Places(pattern, folded=True)
+    lists = [places.reached((places.start,))]
+    lists += [
+        places.reached(ways)
+        for ways, characters in zip(places.ways, places.sets, strict=True)
+        if characters is not None
+    ]
+    for found, _, drops in lists:
+        if drops:
+            return False
+        read: Ranges = ()
+        for place in found:
+            more = places.sets[place] or ()
+            if read and overlap(read, more):
+                return False
+            read = normalize((*read, *more))
+    return True
+
+
+def read(pattern: Pattern, budget: Budget) -> Leftmost | None:
+    """The automaton of what ``re.match`` takes; None where the pattern looks around, has named groups, or repeats
+    without a bound what may be empty."""
+    if pattern.reserved:
+        return None
+    places = Places(pattern)
+    return None if places.blind or places.hollow else _automaton(places, budget)
+
+
+def is_certain(pattern: Pattern, budget: Budget) -> bool:
+    """Whether every word is its own match, as far as can be told beside look-around."""
+    places = Places(pattern)
+    if pattern.reserved:
+        return False
+    made = _automaton(places, budget)
+    prefix_free = made.hides != _SURE and not made.table[made.accepting].any()
+    return prefix_free or not (made.hides or places.hollow)
+
+
+def is_shortest(pattern: Pattern, budget: Budget) -> bool:
+    """Whether the shortest word is preferred wherever there are several, as far as can be told beside look-around."""
+    places = Places(pattern)
+    made = _automaton(places, budget)
+    return not places.ends_twice and not made.table[made.accepting].any()
+
+
+def _automaton(places: Places, budget: Budget) -> Leftmost:
+    distinct = sorted({each for each in places.sets if each is not None})
+    begins, group, classes = cut({each: k for k, each in enumerate(distinct)})
+    holds = [
+        frozenset(k for k, inside in enumerate(classes) if number in inside)
+        for number in range(len(distinct))
+    ]
+    number = {each: k for k, each in enumerate(distinct)}
+    reads = [frozenset[int]() if each is None else holds[number[each]] for each in places.sets]
+    hides = _NEVER
+
+    def follow(state: tuple[tuple[int, ...], bool]) -> tuple[None, dict[int, Any]]:
+        nonlocal hides
+        found: dict[int, Any] = {}
+        for k in frozenset[int]().union(*(reads[place] for place in state[0])):
+            following, ends, drops = places.reached(
+                [places.ways[place][0] for place in state[0] if k in reads[place]]
+            )
+            hides = max(hides, drops)
+            if following or ends:
+                found[k] = (following, ends)
+        return None, found
+
+    first, ends, drops = places.reached((places.start,))
+    table, accepting = crawl(
+        (first, ends),
+        follow,
+        lambda state: state[1],
+        max(len(classes), 1),
+        Deadline(budget, f"what {str(places.pattern.text)[:40]!r} matches first"),
+    )
+    return Leftmost(begins, group, table, accepting, max(hides, drops))
+
+
+def cut(sets: dict[Ranges, int]) -> tuple[Ints, Ints, list[frozenset[int]]]:
+    """Classes of characters that no set tells apart: ``begins`` and ``group`` as in ``LetterAutomaton``, and the
+    sets that each class is in. Characters in no set have a class, too, and surrogates have none."""
+    edges = {0}
+    for ranges in (*sets, SURROGATES):
+        edges.update(edge for low, high in ranges for edge in (low, high + 1))
+    begins = np.array(sorted(edge for edge in edges if edge <= 0x10FFFF), np.int64)
+    members: list[set[int]] = [set() for _ in begins]
+    for ranges, k in sets.items():
+        for low, high in ranges:
+            first, last = np.searchsorted(begins, (low, high + 1))
+            for each in members[first:last]:
+                each.add(k)
+    numbers: dict[frozenset[int], int] = {}
+    group = np.array([numbers.setdefault(frozenset(each), len(numbers)) for each in members], np.int64)
+    [(low, high)] = SURROGATES
+    group[(begins >= low) & (begins <= high)] = -1
+    return begins, group, list(numbers)
+
+
+def _longest_first(pattern: Pattern) -> bool:
+    """Whether a pattern is alternatives of one length each, those of longer ones in front."""
+    items = pattern.tree.data
+    while len(items) == 1 and items[0][0] is SUBPATTERN:
+        items = items[0][1][3].data
+    if len(items) != 1 or items[0][0] is not BRANCH:
+        return False
+    widths = [each.getwidth() for each in items[0][1][1]]
+    return all(low == high for low, high in widths) and widths == sorted(widths, reverse=True)
+
+
+def _has_choices(pattern: Pattern) -> bool:
+    """Whether there is anything to prefer: alternatives, or repetitions that may end in several places."""
+    return _chooses(pattern.tree)
+
+
+def _chooses(tree: Any) -> bool:
+    stack = [tree]
+    while stack:
+        for op, argument in stack.pop().data:
+            if op is BRANCH or ((op is MAX_REPEAT or op is MIN_REPEAT) and argument[0] != argument[1]):
+                return True
+            if op is SUBPATTERN:
+                stack.append(argument[3])
+            elif op is MAX_REPEAT or op is MIN_REPEAT:
+                stack.append(argument[2])
+    return False
+
+
+def _counts_choices(pattern: Pattern) -> bool:
+    """Whether something is counted that can be read in several ways, or a count that can end in several places is
+    repeated: then how far one copy goes decides what is left for the next."""
+    stack = [(pattern.tree, False)]
+    while stack:
+        tree, repeated = stack.pop()
+        for op, argument in tree.data:
+            if op is SUBPATTERN:
+                stack.append((argument[3], repeated))
+            elif op is BRANCH:
+                stack += [(each, repeated) for each in argument[1]]
+            elif op is MAX_REPEAT or op is MIN_REPEAT:
+                low, high, body = argument
+                counted = low > 1 or 1 < high < MAXREPEAT
+                if counted and (_chooses(body) or (low != high and repeated)):
+                    return True
+                stack.append((body, repeated or high > 1))
+    return False

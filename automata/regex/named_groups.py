@@ -1,0 +1,150 @@
+r"""Named groups that stand for a language inside of a pattern: ``(?P<QUOTED_TEXT>)``, ``(?P<SUBSTRING_OF>abc)``, ...
+
+The names are those of Koo, Liu and He (2024), table 1. What is between a group's brackets are its arguments: patterns,
+separated by ``|`` where there are several. SUBSTRING_OF takes a text, written as a pattern without operators, which is
+what ``re.escape`` makes. The parser of ``re`` does not see them (``pattern``); the translator of ``regex`` asks here.
+
+Flags around a group hold for the patterns in it. Look-around among the arguments is refused: it would have to see
+beyond the group. Three groups are one token of a class (``token_groups``); IMAGE is refused beside look-around, which
+reads on over text only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tokenfst.automata.characters.classes import TEXT, is_cased
+from tokenfst.automata.expressions.expression import EPSILON, Expr, TokenName, tokens
+from tokenfst.automata.pieces import text as text_groups
+from tokenfst.automata.pieces import tokens as token_groups
+from tokenfst.automata.pieces.substrings import substring_of
+from tokenfst.automata.regex.parse import LITERAL, Pattern, ReservedGroup
+from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
+
+_COUNTS = {
+    "QUOTED_TEXT": (0, 0, "nothing"),
+    "UNQUOTED_TEXT": (0, 0, "nothing"),
+    "TEXT_UNTIL": (1, None, "the pattern of the stop phrase"),
+    "SUBSTRING_OF": (1, None, "a text, as re.escape writes it"),
+    "DELIMITED_LIST": (2, 2, "two patterns: item|separator"),
+    "DELIMITED_SUBSEQUENCE_OF": (2, None, "at least two patterns: item|item|...|separator"),
+}
+_TOKEN_CLASSES = {
+    "TEXT_TOKEN": token_groups.TEXT_TOKEN,
+    "PARAGRAPH_TOKEN": token_groups.PARAGRAPH_TOKEN,
+    "IMAGE": tokens(TokenName("IMAGE", special=False)),
+}
+NAMES = (*_COUNTS, *_TOKEN_CLASSES)
+"""The names that are kept for these groups."""
+
+_PLAIN_TEXT = re.compile(r"(?:[^\\.^$*+?{}\[\]|()#\s]|[ \n]|\\[^0-9A-Za-z])*")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedGroup:
+    """The group ``number`` of a pattern, where ``flags`` hold."""
+
+    pattern: Pattern
+    number: int
+    flags: int
+
+    def expr(self, translate: Callable[..., Expr]) -> Expr:
+        """Its language. ``translate`` is ``regex.expression``.
+
+        Raises PatternSyntaxError for arguments of the wrong number or form, UnsupportedPatternError for look-around in
+        them and around IMAGE, all at the place in the whole pattern.
+        """
+        name, parts = self._group.name, self._group.parts()
+        if name in _TOKEN_CLASSES:
+            if parts:
+                self._fail(f"between its brackets {name} takes nothing")
+            if name == "IMAGE" and self.pattern.asserting[id(self.pattern.tree)]:
+                self._fail(
+                    "look-around and anchors read on over text, and an image is none; leave them out beside IMAGE",
+                    UnsupportedPatternError,
+                )
+            return _TOKEN_CLASSES[name]
+        low, high, wanted = _COUNTS[name]
+        if len(parts) < low or (high is not None and len(parts) > high):
+            self._fail(f"between its brackets {name} takes {wanted}")
+        match name:
+            case "QUOTED_TEXT":
+                return text_groups.quoted('"')
+            case "UNQUOTED_TEXT":
+                return text_groups.unquoted()
+            case "SUBSTRING_OF":
+                return substring_of(self._text(), budget=self.pattern.budget).expr
+            case "TEXT_UNTIL":
+                stop = self._pattern(self._group.begin, self._group.end, translate)
+                if stop is EPSILON:
+                    self._fail("TEXT_UNTIL needs a stop phrase that has characters")
+                return text_groups.until(stop, self.pattern.budget)
+        *items, separator = (self._pattern(*part, translate) for part in parts)
+        if name == "DELIMITED_LIST":
+            source = self._shown[self._group.begin : self._group.end]
+            return text_groups.listed(items[0], separator, 1, None, source)
+        return text_groups.subsequence(items, separator)
+
+    @property
+    def _group(self) -> ReservedGroup:
+        return self.pattern.reserved[self.number]
+
+    @property
+    def _shown(self) -> str:
+        assert isinstance(self.pattern.text, str), "reserved groups stand in str patterns only"
+        return self.pattern.text
+
+    def _pattern(self, begin: int, end: int, translate: Callable[..., Expr]) -> Expr:
+        """An argument that is a pattern."""
+        part = self._parsed(begin, end)
+        if part.asserting[id(part.tree)]:
+            self._fail(
+                f"look-around in an argument of {self._group.name} cannot see what follows the group; put it outside",
+                UnsupportedPatternError,
+                begin,
+            )
+        try:
+            return translate(part)
+        except PatternError as error:
+            raise self._moved(error, begin) from None
+
+    def _parsed(self, begin: int, end: int) -> Pattern:
+        """An argument as ``re`` parses it."""
+        flags = self.flags & ~TEXT
+        try:
+            return Pattern(self._shown[begin:end], flags, self.pattern.budget, reserved=NAMES)
+        except PatternError as error:
+            raise self._moved(error, begin) from None
+
+    def _text(self) -> str:
+        """An argument that is a text."""
+        begin, end = self._group.begin, self._group.end
+        if not self.flags & re.VERBOSE and _PLAIN_TEXT.fullmatch(self._shown, begin, end):
+            text = re.sub(r"\\(.)", r"\1", self._shown[begin:end], flags=re.DOTALL)
+        else:
+            items = self._parsed(begin, end).tree.data
+            if any(op is not LITERAL for op, _ in items):
+                self._fail(
+                    "SUBSTRING_OF takes a text, and this pattern has operators; write it as re.escape does"
+                )
+            text = "".join(chr(code) for _, code in items)
+        if self.flags & re.IGNORECASE and any(is_cased(ord(each), self.flags) for each in text):
+            self._fail(
+                "ignoring case does not reach into SUBSTRING_OF; write (?-i:...) around it",
+                UnsupportedPatternError,
+            )
+        return text
+
+    def _moved(self, error: PatternError, begin: int) -> PatternError:
+        """An error of an argument, with its place in the whole pattern."""
+        return type(error)(error.message, self._shown, begin + error.position)
+
+    def _fail(
+        self, message: str, kind: type[PatternError] = PatternSyntaxError, at: int | None = None
+    ) -> NoReturn:
+        """Raise for this group, at its opening bracket or at a place in it."""
+        opening = self._group.begin - len(f"(?P<{self._group.name}>")
+        raise kind(message, self._shown, opening if at is None else at)

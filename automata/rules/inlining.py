@@ -1,0 +1,166 @@
+"""Replacing calls by expressions: what of a grammar is regular, and what needs a stack.
+
+The idea. Rules lose their left recursion (``left_recursion``). Then *tail recursion* becomes
+``expression.recursive``: rules that call each other as their last part are variables of one system, a *family*,
+which is regular as it stands. Every other call is *hard*: it would need a stack, and is replaced by the callee's
+expression as long as that does not come back to itself. Cycles of hard calls go through *heads*: of every strongly
+connected component the rule entered first, and so on inside of it without its head (``rule_graph.nested_heads``).
+
+``truncation`` cuts at heads below a depth; ``pushdown`` leaves their calls as they are. Both ask an ``Inliner``.
+
+Invariant: an expression made here has the words of its rule, given those of its hard calls. Cost: linear in the
+rules, and in a rule's body each time that its expression is made; parts without calls are shared. In the graph of
+hard calls every member of a family has the calls of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tokenfst.automata.expressions.expression import Expr, Op
+from tokenfst.automata.expressions.metering import NodeMeter
+from tokenfst.automata.expressions.rebuilding import rebuilt
+from tokenfst.automata.rules.graph import (
+    COMPOSED,
+    cycles,
+    holding,
+    is_composed,
+    name_of,
+    nested_heads,
+    reachable,
+)
+from tokenfst.automata.rules.left_recursion import Rewritten, rewrite_left_recursion
+from tokenfst.budget import Budget
+
+
+class Inliner:
+    """The rules that ``start`` reaches, without left recursion, and their hard calls."""
+
+    def __init__(self, rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> None:
+        """``rules`` may have lost their left recursion already.
+
+        Raises BudgetExceeded("positions" or "seconds"), as all methods do, naming the rule.
+        """
+        self.start = start
+        plain = rules if isinstance(rules, Rewritten) else rewrite_left_recursion(rules, start, budget)
+        self.rules, self.origins = plain.rules, plain.origins
+        self.meter = NodeMeter(budget)
+        self.calls = {name: _placed_calls(body) for name, body in self.rules.items()}
+        self.family: dict[str, list[str]] = {}
+        tails = {name: [callee for callee, tail in calls if tail] for name, calls in self.calls.items()}
+        for group in cycles(tails):
+            self.family.update(dict.fromkeys(group, group))
+        self.hard: dict[str, list[str]] = {}
+        of_group: dict[str, list[str]] = {}
+        found = [start]
+        for name in found:
+            group = self.family.get(name, [name])
+            if group[0] not in of_group:
+                of_group[group[0]] = self.hard_calls(group)
+                found += of_group[group[0]]
+            self.hard[name] = of_group[group[0]]
+
+    def hard_calls(self, group: list[str]) -> list[str]:
+        """The calls of a rule or of a family that are not variables of one system."""
+        family = self.family.get(group[0])
+        found: dict[str, None] = {}
+        for name in group:
+            for callee, tail in self.calls[name]:
+                if not tail or family is None or self.family.get(callee) is not family:
+                    found[callee] = None
+        return list(found)
+
+    def heads(self) -> dict[str, tuple[str, ...]]:
+        """Of each rule the heads of the components around it, outermost first; a head is its own last."""
+        order = {name: number for number, name in enumerate(reachable(self.hard, self.start))}
+        around: dict[str, tuple[str, ...]] = dict.fromkeys(self.hard, ())
+        for head, part in nested_heads(self.hard, order):
+            for name in part:
+                around[name] += (head,)
+            self.meter.charge(0, head)
+        return around
+
+    def expressions(self, entry: str, hard: Mapping[str, Expr]) -> dict[str, Expr]:
+        """The expression of a rule, and of those it is one system with, given those of its hard calls."""
+        group = self.family.get(entry)
+        if group is None:
+            return {entry: _named(self.inlined(entry, hard), entry)}
+        variables = {name: Expr(Op.VARIABLE) for name in group}
+        for name, variable in variables.items():
+            body = self.rewrite(name, lambda callee, tail: (tail and variables.get(callee)) or hard[callee])
+            # The variables of one system name each other, so they are made before their bodies.
+            variable.finish(_named(body, name))
+        return variables
+
+    def inlined(self, name: str, hard: Mapping[str, Expr]) -> Expr:
+        """The body of a rule with all its calls replaced."""
+        nodes = self.rules.nodes(name)
+        self.meter.charge(len(nodes), name)
+        return rebuild(nodes, lambda node: hard[name_of(node)] if node.op is Op.CALL else node)
+
+    def rewrite(self, name: str, resolve: Callable[[str, bool], Expr]) -> Expr:
+        """The same, where what a call is replaced by depends on whether it stands in tail position."""
+        body = self.rules[name]
+        inside = holding(body, self.rules.nodes(name))
+        done: dict[tuple[int, bool], Expr] = {}
+        stack: list[tuple[Expr, bool, bool]] = [(body, True, False)]
+        while stack:
+            node, tail, ready = stack.pop()
+            key = (id(node), tail)
+            if key in done:
+                continue
+            if id(node) not in inside:
+                done[key] = node
+            elif node.op is Op.CALL:
+                done[key] = resolve(name_of(node), tail)
+            elif ready:
+                args = [done[id(arg), place] for arg, place in _places(node, tail)]
+                done[key] = rebuilt(node, args)
+                self.meter.charge(1, name)
+            else:
+                stack.append((node, tail, True))
+                stack.extend((arg, place, False) for arg, place in _places(node, tail))
+        return done[id(body), True]
+
+
+def _places(node: Expr, tail: bool) -> Iterable[tuple[Expr, bool]]:
+    """The operands of a node, and whether each stands in tail position if the node does."""
+    if node.op is Op.UNION:
+        return [(arg, tail) for arg in node.args]
+    last = len(node.args) - 1 if node.op is Op.CONCAT else -1
+    return [(arg, tail and number == last) for number, arg in enumerate(node.args)]
+
+
+def _placed_calls(body: Expr) -> list[tuple[str, bool]]:
+    """Every call of a body, and whether it stands in tail position."""
+    found: list[tuple[str, bool]] = []
+    seen: set[tuple[int, bool]] = set()
+    stack: list[tuple[Expr, bool]] = [(body, True)]
+    while stack:
+        node, tail = stack.pop()
+        if (id(node), tail) in seen:
+            continue
+        seen.add((id(node), tail))
+        if node.op is Op.CALL:
+            found.append((name_of(node), tail))
+        elif is_composed(node):
+            stack.extend(reversed(list(_places(node, tail))))
+    return found
+
+
+def rebuild(nodes: list[Expr], leaf: Callable[[Expr], Expr]) -> Expr:
+    """A body, given its outer nodes, with its leaves replaced; parts that stay what they are are shared."""
+    done: dict[int, Expr] = {}
+    for node in nodes:
+        if is_composed(node):
+            args = [done[id(arg)] for arg in node.args]
+            # A list of nodes is equal to another if it holds the same objects.
+            done[id(node)] = node if args == [*node.args] else rebuilt(node, args)
+        else:
+            done[id(node)] = leaf(node)
+    return done[id(nodes[-1])]
+
+
+def _named(expr: Expr, name: str) -> Expr:
+    """``expr`` labelled with the rule that it is, so that an exceeded budget can name it."""
+    return expr.named(f"the rule {name!r}") if expr.op in COMPOSED and not expr.source else expr

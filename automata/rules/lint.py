@@ -1,0 +1,130 @@
+"""What is suspicious about a grammar, as values that a program can act on.
+
+Every finding is about a rule and true of the language as it stands, not of a parser: rules that nothing
+reaches, rules without a single word, rules that begin with themselves, and rules that derive themselves and
+nothing else, so that one text has infinitely many derivations. None of them is an error. Linear in the
+grammar, apart from terminals made with ``&``, ``~`` or look-around, whose words are searched for.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from tokenfst.automata.expressions.expression import Expr, Op, Unordered
+from tokenfst.automata.languages.emptiness import has_empty_word, has_word
+from tokenfst.automata.rules.graph import (
+    Rules,
+    calls_found,
+    cycles,
+    least_true,
+    left_edge,
+    reachable,
+    shortest_cycle,
+)
+from tokenfst.budget import Budget
+
+
+class FindingKind(enum.Enum):
+    """What a finding is about."""
+
+    UNREACHABLE = "unreachable"
+    UNPRODUCTIVE = "unproductive"
+    LEFT_RECURSION = "left-recursion"
+    CYCLE = "cycle"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One observation about ``rule``; ``path`` is the cycle of rules that shows it, where there is one.
+
+    ``line`` and ``column`` (from 1) say where the rule is defined; 0 where the grammar has no text.
+    """
+
+    kind: FindingKind
+    rule: str
+    message: str
+    path: tuple[str, ...] = ()
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.line}:{self.column}: " if self.line else ""
+        return f"{place}{self.message} [{self.kind.value}]"
+
+
+def productive(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
+    """The ids of the nodes that have a word. Kept, if these are ``Rules``."""
+
+    def leaf(node: Expr) -> bool:
+        return bool(node.size) or has_word(node, budget)
+
+    rules = Rules.of(rules)
+    if rules.productive is None:
+        rules.productive = least_true(rules, leaf)
+    return rules.productive
+
+
+def nullable(rules: Mapping[str, Expr], budget: Budget | None) -> frozenset[int]:
+    """The ids of the nodes that have the empty word. Kept, if these are ``Rules``."""
+
+    def leaf(node: Expr) -> bool:
+        return node.nullable if node.size else has_empty_word(node, budget)
+
+    rules = Rules.of(rules)
+    if rules.nullable is None:
+        rules.nullable = least_true(rules, leaf)
+    return rules.nullable
+
+
+def lint(rules: Mapping[str, Expr], start: str, budget: Budget | None) -> list[Finding]:
+    """All findings, in the order of the rules; without places."""
+    found: list[Finding] = []
+    rules = Rules.of(rules)
+    reached = set(reachable(rules.graph, start))
+    alive = productive(rules, budget)
+    empty = nullable(rules, budget)
+    for name, body in rules.items():
+        if id(body) not in alive:
+            message = (
+                f"the rule {name!r} has no word: every one of its alternatives needs a word of a rule without"
+            )
+            found.append(Finding(FindingKind.UNPRODUCTIVE, name, message))
+        if name not in reached:
+            message = f"the rule {name!r} is not used: no way leads to it from {start!r}"
+            found.append(Finding(FindingKind.UNREACHABLE, name, message))
+    kinds = (
+        (FindingKind.LEFT_RECURSION, left_edge, "begins with itself"),
+        (
+            FindingKind.CYCLE,
+            _alone,
+            "derives itself and nothing else, so a text has infinitely many derivations",
+        ),
+    )
+    for kind, edges, what in kinds:
+        graph = {name: edges(body, empty) for name, body in rules.items()}
+        for part in cycles(graph):
+            first = min(part, key=list(rules).index) if len(part) < 100 else part[0]
+            path = tuple(shortest_cycle(graph, first, part))
+            message = f"the rule {first!r} {what}: {' → '.join(path)}"
+            found.append(Finding(kind, first, message, path))
+    order = {name: number for number, name in enumerate(rules)}
+    return sorted(found, key=lambda finding: order[finding.rule])
+
+
+def _alone(body: Expr, empty: Container[int]) -> list[str]:
+    """The rules whose words are words of ``body`` as they are, all else around them being empty."""
+
+    def alone(node: Expr) -> Iterable[Expr]:
+        if node.op is Op.CONCAT:
+            needed = [arg for arg in node.args if id(arg) not in empty]
+            return node.args if not needed else needed if len(needed) == 1 else ()
+        if isinstance(node.value, Unordered):
+            low, _, required, _ = node.value
+            return node.args[1 : 2 if required else None] if low <= 1 else ()
+        if isinstance(node.value, tuple) and node.value[0] > 1 and id(node.args[0]) not in empty:
+            return ()
+        return node.args
+
+    return calls_found(body, alone)

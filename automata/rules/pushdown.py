@@ -1,0 +1,137 @@
+"""The rules that a push-down automaton calls: a grammar with everything inlined that needs no stack.
+
+The idea. A call that is walked costs a frame on a stack; a call that is inlined costs nothing but the callee's
+expression, which all callers share. Only heads of hard recursion must be called (``inlining``), so they and the start
+are rules, and every other call is replaced, as long as what grows by it stays small: an expression is walked by its
+derivatives, which are as many as its positions and worse where they overlap.
+
+Invariant: the rules have the words that they had, and none reaches itself at its left edge
+(``left_recursion``). Cost: one expression per rule of the grammar. Rejected: one rule per rule of the grammar;
+it nests frames where a grammar only names its parts, and those names would keep masks apart that are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from tokenfst.automata.expressions.expression import Expr, Op, call, copies
+from tokenfst.automata.rules.graph import components, is_composed, name_of
+from tokenfst.automata.rules.inlining import Inliner
+from tokenfst.automata.rules.left_recursion import Rewritten
+from tokenfst.budget import Budget
+
+_LARGE = 20_000
+"""Positions of a rule's expression beyond which its largest callees stay calls."""
+
+_DOUBLINGS = 8
+"""So many calls that stand twice in a row, each inside of the one before, stay calls. Inlined, their copies multiply,
+and where they are ambiguous, so does what may be left of a text; calls share what they return to."""
+
+
+def pushdown_rules(rules: Mapping[str, Expr] | Rewritten, start: str, budget: Budget) -> dict[str, Expr]:
+    """Rules with the same words of ``start``: it comes first, then what must be called. ``rules`` may have lost their
+    left recursion already.
+
+    Calls are left of heads of recursion, of rules that double each other many times, and of rules that would make
+    their callers larger than about 20,000 positions; rules that call each other as their last part are VARIABLEs,
+    below which calls may stand; all other calls are replaced.
+
+    The names are those of the grammar, and those that ``rewrite_left_recursion`` adds. Linear in the rules; raises
+    BudgetExceeded("positions" or "seconds") naming the rule.
+    """
+    inliner = Inliner(rules, start, budget)
+    kept = {name for name, heads in inliner.heads().items() if heads and heads[-1] == name} | {start}
+    kept |= _doubling(inliner, kept)
+    done: dict[str, Expr] = {}
+    sizes: dict[str, int] = {}
+    graph = {name: [each for each in inliner.hard[name] if each not in kept] for name in inliner.hard}
+    for part in components(graph):  # callees first; every cycle goes through a head
+        name = part[0]
+        if name in done:
+            continue
+        group = inliner.family.get(name, part)
+        kept |= _too_large(inliner, group, kept, sizes)
+        hard = {each: call(each) if each in kept else done[each] for each in inliner.hard[name]}
+        done.update(inliner.expressions(name, hard))
+    return {name: done[name] for name in inliner.hard if name in kept}
+
+
+def _doubling(inliner: Inliner, kept: set[str]) -> set[str]:
+    """Callees that stand twice in a row in a rule, on ways of at least _DOUBLINGS such calls."""
+    doubled = {
+        name: _in_a_row(inliner.rules.nodes(name)) for name in inliner.hard if name not in inliner.family
+    }
+    if not any(doubled.values()):
+        return set()
+    graph = {name: [each for each in inliner.hard[name] if each not in kept] for name in inliner.hard}
+    order = [name for part in components(graph) for name in part]  # callees first
+    below, above = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
+    for name in order:
+        below[name] = max((below[each] + (each in doubled.get(name, ())) for each in graph[name]), default=0)
+    found: set[str] = set()
+    for name in reversed(order):
+        for each in graph[name]:
+            doubles = each in doubled.get(name, ())
+            above[each] = max(above[each], above[name] + doubles)
+            if doubles and above[name] + 1 + below[each] >= _DOUBLINGS:
+                found.add(each)
+    return found - inliner.family.keys()
+
+
+def _in_a_row(nodes: list[Expr]) -> set[str]:
+    """The rules that a body calls twice in a row, given its outer nodes; the second call may be one way of several."""
+    found: set[str] = set()
+    for node in nodes:
+        if node.op is Op.CONCAT:
+            ways = [{name_of(way) for way in _ways(arg) if way.op is Op.CALL} for arg in node.args]
+            for before, after in pairwise(ways):
+                found |= before & after
+    return found
+
+
+def _ways(node: Expr) -> tuple[Expr, ...]:
+    return node.args if node.op is Op.UNION and not node.size else (node,)
+
+
+def _too_large(inliner: Inliner, group: list[str], kept: set[str], sizes: dict[str, int]) -> set[str]:
+    """Callees that must stay calls for the rules of ``group``, one system, to stay small. Notes their size.
+
+    An inlined family counts once, however often its variables are named: they share their bodies.
+    """
+    total = sum(inliner.rules.size(name) for name in group)
+    allowed = max(_LARGE, 2 * total)
+    grown: dict[str, int] = {}
+    callees: dict[str, set[str]] = {}
+    for name in group:
+        for callee, count in _call_counts(inliner.rules.nodes(name)).items():
+            if callee in sizes and callee not in kept:
+                family = inliner.family.get(callee)
+                key = family[0] if family else callee
+                more = sizes[callee] if family else count * (sizes[callee] - 1)
+                grown[key] = more if family else grown.get(key, 0) + more
+                callees.setdefault(key, set()).add(callee)
+    total += sum(grown.values())
+    found: set[str] = set()
+    for key in sorted(grown, key=lambda key: -grown[key]):
+        if total <= allowed:
+            break
+        found |= callees[key]
+        total -= grown[key]
+    sizes.update(dict.fromkeys(group, total))
+    return found
+
+
+def _call_counts(nodes: list[Expr]) -> dict[str, int]:
+    """How often each rule is called by a body, given its outer nodes, once counted repetitions are written out."""
+    counts = {id(nodes[-1]): 1}
+    found: dict[str, int] = {}
+    for node in reversed(nodes):  # users before operands
+        count = counts[id(node)]
+        if node.op is Op.CALL:
+            found[name_of(node)] = found.get(name_of(node), 0) + count
+        elif is_composed(node):
+            for arg in node.args:
+                inner = count * copies(node.value) if isinstance(node.value, tuple) else count
+                counts[id(arg)] = counts.get(id(arg), 0) + inner
+    return found

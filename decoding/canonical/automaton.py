@@ -1,0 +1,403 @@
+"""Canonical tokenizations: of every text of a language, the one token sequence that the tokenizer itself makes of it.
+
+``compile(language, vocabulary, tokenization="canonical")`` composes a token automaton with the automaton of what the
+tokenizer emits. Models are trained on such sequences only; other spellings of a text are tokens they have never seen
+together.
+
+Idea. A token sequence is canonical exactly when the tokenizer's pattern cuts its text only between tokens and each two
+neighbours within one piece stand beside each other in byte-pair encoding (``tokenizers/segmentation/byte_pairs.py``).
+So a state is the token automaton's state, the state of the segmentation (``tokenizers/segmentation/cuts.py``), and the
+last token, which is forgotten where a piece surely ends. After it a token may follow where the language allows it, and
+either a piece begins with it or the last token bears it: of each pair of the first two states two masks are kept, and
+
+    mask = begins | (continues & followers(last token))
+
+Invariant (convention 7, for canonical sequences): a token is allowed exactly where the tokens so far and it begin a
+canonical sequence of the language. Constraint and tokenizer can block each other although both have a way on, so
+whether some way leads to acceptance is searched for, nearest to the end first. Whole groups of tokens are settled by
+one witness: whoever bears the witness's first token is alive. What a search does not find it has proved: it is
+exhaustive.
+
+Cost. Three passes over a mask where the masks are known, and 0.3 ms more for a last token that was not seen lately;
+some ms to seconds for each new pair of states. Rejected: masks of what is allowed for one more step
+(they lead into dead ends), and a product with one state a token (V times the states).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.arguments import checked
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.budget import Budget
+from tokenfst.decoding.canonical.lengths import CanonicalLengths
+from tokenfst.decoding.canonical.matcher import CanonicalMatcher
+from tokenfst.decoding.canonical.nodes import ENDS, NO_TOKEN, Node
+from tokenfst.decoding.masks.bitmask import bitmask_from_ids
+from tokenfst.decoding.token_automata import artifact, artifact_format
+from tokenfst.errors import (
+    ArtifactError,
+    ArtifactVocabularyError,
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    TokenBudgetError,
+    TokenizationError,
+)
+from tokenfst.locks import fork_safe_lock
+from tokenfst.tokenizers.segmentation.cuts import DEAD
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
+
+if TYPE_CHECKING:
+    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+    from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_NO_WAY = -1
+"""What is remembered of a dead node; of others, the first token of a way to acceptance, or ``ENDS``."""
+
+_NEAREST = 32
+
+
+_Bits = npt.NDArray[np.int32]
+
+
+class CanonicalAutomaton:
+    """The canonical token sequences of a language. Made by ``compile`` and ``load``; shared by threads, one of which
+    builds at a time. ``every_sequence``: the automaton of all token sequences of the language.
+
+    Raises ``TokenizationError`` where how the vocabulary's tokenizer works is not known or has no exact automaton here,
+    ``ConstraintError`` for a grammar that needs a stack, ``EmptyLanguageError`` where no text of the language has a
+    canonical sequence. Later calls raise ``BudgetExceeded`` where one search visits more than ``budget.states`` nodes,
+    or the call takes more than ``budget.seconds``; what was found until then is kept. Masks beyond ``budget.bytes``,
+    and nodes beyond ``budget.states``, are forgotten and found again.
+    """
+
+    @checked
+    def __init__(self, automaton: TokenAutomaton, budget: Budget, split_pattern: str | None = None) -> None:
+        self.vocabulary, self.source, self.budget = automaton.vocabulary, automaton.source, budget
+        self.native, self.every_sequence = automaton._native, automaton
+        if self.native.is_pushdown:
+            raise ConstraintError(
+                f"{self.source} needs a stack; canonical tokenizations are of regular languages. Compile its "
+                "truncate(depth) instead"
+            )
+        if self.native.has_marks:
+            raise ConstraintError(
+                f"{self.source} has strings that must differ from each other (names of a JSON object, unique items), "
+                'which no finite automaton remembers: make the schema with repeated_names="allow"'
+            )
+        self.tokenizer = tokenizer = byte_pair_tokenizer(self.vocabulary, split_pattern)
+        self._lock = fork_safe_lock()
+        self._where = f"the search for canonical token sequences of {self.source}"
+        self.deadline = Deadline(budget, self._where)
+        self._words = (len(self.vocabulary) + 31) // 32
+        self.end_tokens = bitmask_from_ids(self.vocabulary.eos_token_ids, len(self.vocabulary)).ravel()
+        self._arcs: OrderedDict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = OrderedDict()
+        self._arcs_held = 0
+        self._masks: dict[tuple[int, int], _Bits] = {}
+        self._ways: dict[Node, int] = {}
+        self._lengths = CanonicalLengths(self)
+        self.start = Node(int(self.native.start), tokenizer.segmentation.start, NO_TOKEN)
+        if not self.alive(self.start):
+            raise EmptyLanguageError(
+                f"no string of {self.source} has a canonical token sequence. Texts that are not UTF-8, or hold code "
+                "points that are not assigned, have none"
+            )
+
+    def __repr__(self) -> str:
+        return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
+
+    def expand(self) -> CanonicalAutomaton:
+        """With all states and distances of the language made, ahead of time, as ``TokenAutomaton.expand``. Which
+        sequences are canonical is found while one walks them all the same."""
+        expanded = self.every_sequence.expand()
+        return (
+            self
+            if expanded is self.every_sequence
+            else CanonicalAutomaton(expanded, self.budget, self.tokenizer.pattern)
+        )
+
+    @checked
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write an artifact: the language over all token sequences, expanded, and how the tokenizer splits texts
+        (docs/format.md, version 3). Which sequences are canonical is found while one walks it, as it is here.
+
+        The file appears under its name only when it is whole. The same automaton gives the same bytes. Raises
+        ``BudgetExceeded`` where the language outgrows its budget.
+        """
+        vocabulary, pattern = self.vocabulary, self.tokenizer.pattern
+        arrays = self.every_sequence.arrays()
+        artifact.write(path, arrays, vocabulary.fingerprint, len(vocabulary), self.source, pattern)
+
+    @classmethod
+    @checked
+    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> CanonicalAutomaton:
+        """Read an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
+
+        Raises a subclass of ``ArtifactError`` for any file that is not one, and ``ArtifactVocabularyError`` where it
+        was compiled for another vocabulary, or where this one splits texts in another way. A vocabulary that does not
+        know how takes the artifact's word.
+        """
+        from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+
+        found = artifact.read(path)
+        if found.split_pattern is None:
+            raise ArtifactError(
+                f"{path} holds all token sequences, not canonical ones alone: load it with TokenAutomaton.load(), or "
+                'compile the constraint with tokenization="canonical"'
+            )
+        automaton = TokenAutomaton.of_artifact(found, path, vocabulary)
+        if vocabulary.split_pattern not in (None, found.split_pattern):
+            theirs, own = map(artifact_format.shown, (found.split_pattern, vocabulary.split_pattern))
+            raise ArtifactVocabularyError(
+                f"{path} was compiled for a tokenizer that splits texts by {theirs}, and this vocabulary's by {own}. "
+                "Load the vocabulary it was made with, or compile it again"
+            )
+        try:
+            return cls(automaton, automaton.budget, found.split_pattern)
+        except (TokenizationError, ConstraintError) as error:
+            raise artifact_format.corrupt(path, f"its sequences cannot be told: {error}") from None
+
+    @checked
+    def matcher(self, max_tokens: int | None = None) -> CanonicalMatcher:
+        """A walk from the start. With ``max_tokens``, masks admit only tokens after which the text can still be
+        completed in the tokens left; ``TokenBudgetError`` where no text is that short."""
+        return CanonicalMatcher(self, max_tokens)
+
+    def distance(self, node: Node) -> int:
+        """The least number of canonical tokens, the end token not counted, that complete the text of a live node.
+
+        A search, one token deeper each time, within the budget.
+        """
+        with self._call():
+            return self._lengths.distance(node)
+
+    def is_within(self, node: Node, most: int) -> bool:
+        """Whether at most so many canonical tokens complete the text."""
+        with self._call():
+            return self._lengths.is_within(node, most)
+
+    def refusal(self, node: Node, left: int) -> TokenBudgetError:
+        """The error where no text fits into so many tokens."""
+        return TokenBudgetError(
+            f"no accepted text fits into {left} canonical tokens: the least number from here is {self.distance(node)}"
+        )
+
+    def mask_within(self, node: Node, left: int) -> _Bits:
+        """The tokens after which ``left`` - 1 canonical tokens are enough, end tokens among them where one is left."""
+        with self._call():
+            return self._lengths.mask(node, left)
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """One call of the outside: nobody else builds meanwhile, and all of its searches share the budget's seconds."""
+        with self._lock, self.tokenizer.lock:
+            self.deadline = Deadline(self.budget, self._where)
+            yield
+
+    # --- nodes ----------------------------------------------------------------------------------------------------
+
+    def advance(self, node: Node, token: int) -> Node | None:
+        """The node after ``token``; None where the sequence is not canonical or leaves the language. It may be dead."""
+        state = int(self.native.advance(node.state, token))
+        with self.tokenizer.lock:
+            borne = node.last == NO_TOKEN or self.tokenizer.bears(node.last, token)
+            segmentation = self.tokenizer.segmentation
+            cuts = segmentation.next(node.cuts if borne else segmentation.at_cut(node.cuts), token)
+            return self.node(state, cuts, token) if state else None
+
+    def step(self, node: Node, token: int) -> Node | None:
+        """The live node after ``token``; None where there is none."""
+        following = self.advance(node, token)
+        return following if following is not None and self.alive(following) else None
+
+    def accepting(self, node: Node) -> bool:
+        """Whether the text so far is in the language and its tokens are canonical."""
+        return self.tokenizer.segmentation.accepting(node.cuts) and self.native.distance(node.state) == 0
+
+    def alive(self, node: Node) -> bool:
+        """Whether some canonical sequence of the language goes through ``node``."""
+        with self._call():
+            return self._way(node) != _NO_WAY
+
+    def mask(self, node: Node) -> _Bits:
+        """The tokens that may come next, end tokens among them: int32 (ceil(V / 32),). Not to be written to."""
+        with self._call():
+            mask = self._mask(node.state, node.cuts)
+            if node.last != NO_TOKEN:
+                mask = mask & self.tokenizer.followers(node.last)
+                begins = self.tokenizer.segmentation.at_cut(node.cuts)
+                if begins != DEAD:
+                    mask |= self._mask(node.state, begins)
+            return mask | self.end_tokens if self.accepting(node) else mask
+
+    def node(self, state: int, cuts: int, token: int) -> Node | None:
+        """The node behind ``token``, which led to these two states."""
+        if cuts == DEAD:
+            return None
+        return Node(state, cuts, token if self.tokenizer.segmentation.in_piece(cuts) != DEAD else NO_TOKEN)
+
+    # --- masks ----------------------------------------------------------------------------------------------------
+
+    def _mask(self, state: int, cuts: int) -> _Bits:
+        """The tokens that lead on where the last token bears them."""
+        known = self._masks.get((state, cuts))
+        if known is None:
+            allowed = np.zeros(self._words * 32, np.bool_)
+            allowed[self._find_allowed(state, cuts)] = True
+            known = np.packbits(allowed, bitorder="little").view(np.int32)
+            known.setflags(write=False)
+            if (len(self._masks) + 1) * known.nbytes > self.budget.bytes:
+                self._masks.clear()
+            self._masks[state, cuts] = known
+        return known
+
+    def _find_allowed(self, state: int, cuts: int) -> npt.NDArray[np.int64]:
+        segmentation = self.tokenizer.segmentation
+        tokens, targets = self.arcs_of(state)
+        after = segmentation.after(cuts, tokens).astype(np.int64)
+        tokens, targets, after = (part[after != DEAD] for part in (tokens, targets, after))
+        groups, group_of = np.unique(targets << 32 | after, return_inverse=True)
+        order = np.argsort(group_of, kind="stable")
+        ends = np.cumsum(np.bincount(group_of, minlength=len(groups)))
+        found = []
+        for group, members in zip(groups.tolist(), np.split(tokens[order], ends[:-1]), strict=False):
+            self.deadline.check()
+            found.append(self._living(group >> 32, group & 0xFFFFFFFF, members))
+        return np.concatenate([np.empty(0, np.int64), *found])
+
+    def _living(self, state: int, cuts: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Those of ``tokens``, which all lead to the same two states, that acceptance can be reached after."""
+        segmentation = self.tokenizer.segmentation
+        begins, goes_on = segmentation.at_cut(cuts), segmentation.in_piece(cuts)
+        if begins != DEAD and self._way(Node(state, begins, NO_TOKEN)) != _NO_WAY:
+            return tokens
+        if goes_on == DEAD:
+            return tokens[:0]
+        # Only what the last token bears is left.
+        next_tokens, next_states = self.arcs_of(state)
+        after = segmentation.after(goes_on, next_tokens)
+        sensible = np.flatnonzero(after)
+        living = np.zeros(len(tokens), np.bool_)
+        if len(sensible) < len(tokens):
+            for index in sensible.tolist():
+                self.deadline.check()
+                token = int(next_tokens[index])
+                borne = self.tokenizer.predecessors(token)[tokens] & ~living
+                if not borne.any():
+                    continue
+                node = self.node(int(next_states[index]), int(after[index]), token)
+                if node is not None and self._way(node) != _NO_WAY:
+                    living |= borne
+                    if living.all():
+                        break
+            return tokens[living]
+        settled = living.copy()
+        for index in range(len(tokens)):
+            if not settled[index]:
+                self.deadline.check()
+                way = self._way(Node(state, goes_on, int(tokens[index])))
+                settled[index] = True
+                if way != _NO_WAY:
+                    living |= self.tokenizer.predecessors(way)[tokens]
+                    living[index] = True
+                    settled |= living
+        return tokens[living]
+
+    def arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The language's tokens and where they lead, nearest to acceptance first."""
+        known = self._arcs.get(state)
+        if known is not None:
+            self._arcs.move_to_end(state)
+            return known
+        tokens, targets = (part.astype(np.int64) for part in self.native.arcs(state))
+        distinct, which = np.unique(targets, return_inverse=True)
+        distance = np.array([self._distance(target) for target in distinct.tolist()], np.int64)
+        order = np.lexsort((tokens, distance[which]))
+        known = self._arcs[state] = tokens[order], targets[order]
+        self._arcs_held += 16 * len(tokens)
+        while self._arcs_held > self.budget.bytes and len(self._arcs) > 1:
+            self._arcs_held -= 16 * len(self._arcs.popitem(last=False)[1][0])
+        return known
+
+    def _distance(self, state: int) -> int:
+        """The language's distance of a state: a search of the core, at worst, which has the budget for itself."""
+        self.deadline.check()
+        return self.native.distance(state)
+
+    # --- the search -----------------------------------------------------------------------------------------------
+
+    def _way(self, start: Node) -> int:
+        """The first token of a way from ``start`` to acceptance, ``ENDS`` where it accepts, ``_NO_WAY`` if there is
+        none.
+
+        Depth first, nearest to the language's end first. A way found settles the nodes on it; a search that ends
+        without one has seen all that can be reached, and settles that.
+        """
+        known = self._known_way(start)
+        if known is not None:
+            return known
+        if len(self._ways) > self.budget.states:
+            self._ways.clear()
+        seen = {start}
+        path: list[tuple[Node, Iterator[tuple[int, Node]]]] = [(start, self.successors(start))]
+        taken: list[int] = []
+        while path:
+            for token, node in path[-1][1]:
+                if node in seen:
+                    continue
+                self.deadline.tick()
+                way = self._known_way(node)
+                if way == _NO_WAY:
+                    continue
+                taken.append(token)
+                if way is not None:
+                    for (passed, _), first in zip(path, taken, strict=True):
+                        self._ways[passed] = first
+                    return taken[0]
+                seen.add(node)
+                self.check(len(seen))
+                path.append((node, self.successors(node)))
+                break
+            else:
+                path.pop()
+                if taken:
+                    taken.pop()
+        self._ways.update(dict.fromkeys(seen, _NO_WAY))
+        return _NO_WAY
+
+    def check(self, visited: int) -> None:
+        """Raise ``BudgetExceeded`` for a search that has grown too large, or a call that takes too long."""
+        if visited > self.budget.states:
+            raise BudgetExceeded("states", self.budget.states, self._where)
+        self.deadline.check()
+
+    def _known_way(self, node: Node) -> int | None:
+        known = self._ways.get(node)
+        if known is None and self.accepting(node):
+            known = self._ways[node] = ENDS
+        return known
+
+    def successors(self, node: Node) -> Iterator[tuple[int, Node]]:
+        """Each token that may follow canonically and where it leads, nearest to the language's end first."""
+        segmentation = self.tokenizer.segmentation
+        tokens, targets = self.arcs_of(node.state)
+        after = segmentation.after(node.cuts, tokens)
+        if node.last != NO_TOKEN:
+            bits = self.tokenizer.followers(node.last).view(np.uint8)
+            borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
+            after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
+        found = np.flatnonzero(after)
+        for part in (found[:_NEAREST], found[_NEAREST:]):  # mostly one of the first will do
+            for index in part.tolist():
+                token = int(tokens[index])
+                following = self.node(int(targets[index]), int(after[index]), token)
+                if following is not None:
+                    yield token, following

@@ -1,0 +1,7 @@
+"""The masking loop on a device: gather mask, apply, choose, advance, with no word to the host.
+
+``tables`` packs automata, ``kernels`` computes the loop; here is what users of a device import.
+
+Read in this order: ``automaton``, ``masks``, ``matchers`` (masks paged in), ``pushdown`` (stacks of bounded depth),
+``composing`` (no masks kept), ``graphs`` (CUDA graphs), ``generate`` (transformers).
+"""

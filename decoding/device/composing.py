@@ -1,0 +1,77 @@
+"""Device automata without masks: each step composes those of its rows, by running the vocabulary on the device.
+
+Nothing is made ahead of time but the byte automaton's class table, in which every state is live; so an automaton is
+resident as soon as its bytes are determinized, and takes no memory for masks. The price is paid at each step: a look-up
+for every byte of every token and row. On a CPU that is a hundred times the cost of a mask that the lazy engine makes
+(docs/decisions/006-device-layout.md); it is meant for devices with thousands of threads.
+
+Limits: every byte must be a token of the vocabulary, and distances are not known, so there are no token budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tokenfst.arguments import checked, checked_but
+from tokenfst.decoding.device.automaton import DeviceAutomaton, Source
+from tokenfst.decoding.device.kernels.compose import compose
+from tokenfst.decoding.device.masks import Left, View
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.errors import TokenBudgetError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+
+class ComposingDeviceAutomaton(DeviceAutomaton):
+    """``DeviceAutomaton`` whose masks are made at each step. ``automata`` are not expanded; see there for the rest.
+
+    Raises ``ConstraintError`` where not every byte is a token, ``TokenBudgetError`` for budgets and distances.
+    """
+
+    masks = False
+
+    @checked_but("automata")
+    def __init__(
+        self,
+        automata: Source | Iterable[Source],
+        device: torch.device | str = "cpu",
+        *,
+        vocabulary: Vocabulary | None = None,
+        capacity: int | None = None,
+        debug: bool = False,
+    ) -> None:
+        super().__init__(
+            automata, device, vocabulary=vocabulary, budgets=False, capacity=capacity, debug=debug
+        )
+
+    def bitmask(self, states: Tensor, budget: Left = None) -> Tensor:
+        """The masks as int32 (B, ceil(V / 32)), convention 6: ``compose``."""
+        self._check_budget(budget, states)
+        return self.compose(states)
+
+    def distance(self, states: Tensor) -> Tensor:
+        """Not known without masks."""
+        raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
+
+    @checked
+    def start(self, index: int = 0, max_tokens: int | None = None) -> int:
+        """The start state of an automaton. Raises ``TokenBudgetError`` for ``max_tokens``."""
+        if max_tokens is not None:
+            raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
+        return super().start(index)
+
+    def _allowed(self, states: Tensor, left: Left) -> Tensor:
+        words = self._composed_by_triton(states)
+        if words is None:
+            return compose(self._tables, states, self._trie())
+        place = torch.arange(32, dtype=torch.int32, device=states.device)
+        bits = (words[:, :, None] >> place) & 1
+        return bits.flatten(1)[:, : len(self.vocabulary)] != 0
+
+    def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
+        """Checked for plain torch: other kernels look masks up."""
+        super()._check_logits(logits, states)
+        return None
+
+    def _triton(self, states: Tensor, logits: Tensor | None = None) -> object:
+        """As elsewhere, but for masking logits."""
+        return super()._triton(states) if logits is None else None

@@ -1,0 +1,130 @@
+"""Generation with transformers where constraint and sampling stay on the device: ``generate(custom_generate=...)``.
+
+The loop is that of ``GenerationMixin._sample``, but for what a row may take, which is a number on the device, and for
+the question whether all rows are over, which waits for the device and so is asked every ``check_every`` steps only:
+up to so many steps are computed in vain and cut off again. With ``cache_implementation="static"`` all shapes of a
+step are fixed.
+
+Logits processors see masked scores, as they do behind ``ConstraintLogitsProcessor``; whatever they make of them, the
+token that is taken is an allowed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tokenfst.arguments import checked
+from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.errors import VocabularyMismatchError
+
+
+class DeviceGenerate:
+    """For ``model.generate(..., custom_generate=DeviceGenerate(automaton))``, greedy and sampling.
+
+    ``indices``: the automaton of each prompt where there are several; all sequences returned for a prompt share it.
+    The text is always complete within ``max_new_tokens`` where ``automaton`` was made with ``budgets``.
+    ``generator``: of the draws, on the device. Raises ``TokenBudgetError`` where a constraint's shortest text is
+    longer, ``StackDepthError`` where a stack had no room left, ``ValueError`` for beams, encoder-decoder models and
+    ``return_dict_in_generate``.
+    """
+
+    @checked
+    def __init__(
+        self,
+        automaton: DeviceAutomaton,
+        indices: Sequence[int] | None = None,
+        *,
+        check_every: int = 16,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        if check_every < 1:
+            raise ValueError(f"check_every must be at least 1, not {check_every}")
+        self.automaton, self.indices = automaton, indices
+        self.check_every, self.generator = check_every, generator
+
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Tensor,
+        logits_processor: Any = None,
+        stopping_criteria: Any = None,
+        generation_config: Any = None,
+        **model_kwargs: Any,
+    ) -> Tensor:
+        """Called by ``generate``: the prompts with the texts behind them, int64 (rows, length), padded."""
+        self._check(model, generation_config)
+        rows, prompt = input_ids.shape
+        steps = int(generation_config.max_length) - prompt
+        states = self._starts(rows, steps if self.automaton.budgets else None)
+        ends = set(torch.as_tensor(generation_config.eos_token_id).flatten().tolist())
+        ours = self.automaton.vocabulary.eos_token_ids
+        if not ends & set(ours):
+            raise VocabularyMismatchError(
+                f"generate() ends texts by {sorted(ends)}, and the vocabulary by {ours}: pass eos_token_id"
+            )
+        pad = generation_config.pad_token_id
+        sequences = torch.full(
+            (rows, prompt + steps),
+            min(ends) if pad is None else pad,
+            dtype=torch.int64,
+            device=input_ids.device,
+        )
+        sequences[:, :prompt] = input_ids
+        over = torch.zeros(rows, dtype=torch.bool, device=input_ids.device)
+        needed = torch.zeros((), dtype=torch.int64, device=input_ids.device)
+        forward = model.__call__
+        if model._valid_auto_compile_criteria(model_kwargs, generation_config):
+            forward = model.get_compiled_call(generation_config.compile_config)
+
+        outputs = model._prefill(input_ids, generation_config, model_kwargs)
+        for step in range(steps):
+            width = prompt + step
+            if step:
+                inputs = model.prepare_inputs_for_generation(
+                    sequences[:, :width], next_sequence_length=1, **model_kwargs
+                )
+                outputs = forward(**inputs, return_dict=True)
+            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
+            budget = steps - step if self.automaton.budgets else None
+            scores = outputs.logits[:, -1].float()
+            if logits_processor:
+                scores = scores.clone() if scores.data_ptr() == outputs.logits[:, -1].data_ptr() else scores
+                self.automaton.mask_logits_(scores, states, budget)
+                scores = logits_processor(sequences[:, :width], scores)
+            tokens, states = self.automaton.step(
+                scores,
+                states,
+                budget,
+                temperature=1.0 if generation_config.do_sample else 0.0,
+                generator=self.generator,
+            )
+            needed = needed + (~over).any()
+            sequences[:, width] = torch.where(over, sequences[:, width], tokens)
+            over = over | self.automaton.is_ended(states) | self.automaton.is_dead(states)
+            if stopping_criteria:
+                over = over | stopping_criteria(sequences[:, : width + 1], None)
+            if (step + 1) % self.check_every == 0:
+                self.automaton.check_stacks(states)
+                if bool(over.all()):
+                    break
+        self.automaton.check_stacks(states)
+        return sequences[:, : prompt + int(needed)]
+
+    def _starts(self, rows: int, max_tokens: int | None) -> Tensor:
+        indices = [0] if self.indices is None else list(self.indices)
+        if rows % len(indices) or (self.indices is None and len(self.automaton) != 1):
+            raise ValueError(
+                f"{rows} rows, {len(indices)} indices and {len(self.automaton)} automata: give the index of each "
+                "prompt's"
+            )
+        each = rows // len(indices)
+        return self.automaton.start_states([index for index in indices for _ in range(each)], max_tokens)
+
+    def _check(self, model: Any, config: Any) -> None:
+        if config.num_beams != 1 or model.config.is_encoder_decoder or config.return_dict_in_generate:
+            raise ValueError(
+                "DeviceGenerate decodes greedily or by sampling, with decoder-only models, to a tensor: for beams, "
+                "other models and dictionaries use ConstraintLogitsProcessor"
+            )

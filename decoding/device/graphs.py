@@ -1,0 +1,133 @@
+"""Batches of any size for graphs of few sizes: CUDA graphs that are captured once for each bucket.
+
+A CUDA graph replays the same launches on the same addresses, so it fits one batch size only. ``batch_bucket`` rounds a
+size up to one of few, ``pad_states`` fills up with rows in state DEAD: those may take the end token and stay dead,
+harm nothing, and cost what a row costs. ``GraphedStep`` does both around ``automaton.step``: the first step of a
+bucket warms up and captures, later ones copy their inputs in, replay, and copy the results out.
+
+Invariant: what comes out is what ``automaton.step`` gives for the rows asked about, whatever bucket they are in; and a
+graph is never replayed on tables that ``add`` has moved (``generation``). Off CUDA the same padding is done and the
+step called as it is.
+
+Source: torch.cuda.graph's documentation, "Whole-network capture"; a graph's inputs and outputs are static tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tokenfst.arguments import checked
+from tokenfst.decoding.device.automaton import DeviceAutomaton
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.errors import StateError
+
+WARM_UP = 3
+"""Steps on a side stream before capture, as torch advises."""
+
+
+def batch_bucket(rows: int, largest: int = 4096) -> int:
+    """The size that so many rows are filled up to: the next power of 2 up to 64, then the next multiple of 64.
+
+    Raises ``StateError`` for more than ``largest`` rows, or none.
+    """
+    if not 1 <= rows <= largest:
+        raise StateError(f"a batch has 1 to {largest} rows, not {rows}: split it, or set largest=")
+    if rows <= 64:
+        return 1 << (rows - 1).bit_length()
+    return min(-(-rows // 64) * 64, largest)
+
+
+def pad_states(states: Tensor, rows: int) -> Tensor:
+    """So many rows of states, those behind the given ones in state DEAD."""
+    padded = states.new_zeros((rows, *states.shape[1:]))
+    padded[: len(states)] = states
+    return padded
+
+
+def captured(call: Callable[[], object], device: torch.device) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of a call, warmed up on a side stream."""
+    here, side = torch.cuda.current_stream(device), torch.cuda.Stream(device)
+    side.wait_stream(here)
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP):
+            call()
+    here.wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph
+
+
+class _Bucket(NamedTuple):
+    """Static inputs and outputs of one size, and how to go from one to the other."""
+
+    logits: Tensor
+    states: Tensor
+    budget: Tensor | None
+    tokens: Tensor
+    reached: Tensor
+    graph: torch.cuda.CUDAGraph | None
+
+
+class GraphedStep:
+    """``automaton.step`` at temperature 0, in one graph for each bucket of batch sizes and dtype of logits.
+
+    ``largest``: the most rows of a batch. Memory: the logits of each bucket that was used. The tensors that a call
+    returns belong to the caller. Not for several threads at once.
+    """
+
+    @checked
+    def __init__(self, automaton: DeviceAutomaton, *, largest: int = 4096) -> None:
+        self.automaton, self.largest = automaton, largest
+        self._buckets: dict[tuple[int, int, torch.dtype, bool], _Bucket] = {}
+        self._generation = automaton.generation
+
+    def __len__(self) -> int:
+        """How many buckets there are so far."""
+        return len(self._buckets)
+
+    def __call__(
+        self, logits: Tensor, states: Tensor, budget: Tensor | int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The greedy step: ``(tokens, states)``; see ``DeviceAutomaton.step``."""
+        if len(states) == 0:
+            return self.automaton.step(logits, states, budget)
+        self.automaton.check(logits, states, budget)
+        if self._generation != self.automaton.generation:
+            self._buckets.clear()
+            self._generation = self.automaton.generation
+        rows, width = logits.shape
+        size = batch_bucket(rows, self.largest)
+        key = size, width, logits.dtype, budget is not None
+        if key not in self._buckets:
+            self._buckets[key] = self._made(logits, states, size, budget is not None)
+        bucket = self._buckets[key]
+        bucket.logits[:rows] = logits
+        bucket.states.zero_()
+        bucket.states[:rows] = states
+        if bucket.budget is not None and budget is not None:
+            bucket.budget[:rows] = budget
+        if bucket.graph is None:
+            self._step(bucket)
+        else:
+            bucket.graph.replay()
+        return bucket.tokens[:rows].clone(), bucket.reached[:rows].clone()
+
+    def _made(self, logits: Tensor, states: Tensor, size: int, limited: bool) -> _Bucket:
+        device = states.device
+        bucket = _Bucket(
+            logits.new_zeros((size, logits.shape[1])),
+            pad_states(states[:0], size),
+            torch.zeros(size, dtype=torch.int32, device=device) if limited else None,
+            torch.zeros(size, dtype=torch.int64, device=device),
+            pad_states(states[:0], size),
+            None,
+        )
+        graph = captured(lambda: self._step(bucket), device) if device.type == "cuda" else None
+        return bucket._replace(graph=graph)
+
+    def _step(self, bucket: _Bucket) -> None:
+        tokens, reached = self.automaton.step(bucket.logits, bucket.states, bucket.budget)
+        bucket.tokens.copy_(tokens)
+        bucket.reached.copy_(reached)

@@ -1,0 +1,145 @@
+"""Push-down automata on a device in plain torch: the specification of ``native/device/stacks.hpp`` and of the Triton
+kernels (device_stack_kernels.py).
+
+Pure functions of tables and tensors, without a word to the host, as in device_torch.py. A batch is int32 (B, 2 +
+capacity): state, depth, symbols with the top last and zeros behind it. All loops are as long as the tables need at
+most: bytes of the longest token, looks into the stack behind one byte, symbols put on by one action.
+"""
+
+from __future__ import annotations
+
+from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
+from tokenfst.decoding.device.tables.tables import (
+    ACCEPTING,
+    AFTER_EMPTY,
+    CLASSES,
+    DEAD,
+    ENDED,
+    FAR,
+    FIRST,
+    FLAGS,
+    ROW,
+    Reach,
+)
+
+STATE, DEPTH, SYMBOLS = 0, 1, 2
+"""The columns of a row."""
+OVERFLOWN = -1
+"""The depth of a row whose stack was to hold more than there is room for."""
+
+
+def known(t: Tables, rows: Tensor) -> Tensor:
+    """Which rows are under way: neither dead nor ended, nothing out of range, bool (B,)."""
+    state, depth = rows[:, STATE], rows[:, DEPTH]
+    fits = (depth >= 0) & (depth <= rows.shape[1] - SYMBOLS)
+    return (state > ENDED) & (state < min(len(t.states), len(t.controls))) & fits
+
+
+def _find(t: Tables, owner: Tensor, answer: Tensor) -> Tensor:
+    """What owners of slots keep for answers; 0: nothing."""
+    at = owner.long() + answer
+    at = torch.where((at >= 0) & (at < len(t.comb)), at, 0)
+    slot = t.comb[at]
+    return torch.where((owner > 0) & (slot[:, 0] == owner), slot[:, 1], 0)
+
+
+def resting(t: Tables, rows: Tensor, asks: int) -> tuple[Tensor, Tensor]:
+    """The state whose mask each row has, by what is to be looked at of its stack, and how many symbols lie below that:
+    int32 (B,), (B,)."""
+    live = known(t, rows)
+    control = t.controls[torch.where(live, rows[:, STATE], DEAD)]
+    below = torch.where(live, rows[:, DEPTH], 0)
+    at, ask = control[:, 1], control[:, 0]
+    for _ in range(asks):
+        asking, fits = ask > 0, below > 0
+        below = torch.where(asking & fits, below - 1, below)
+        symbol = _symbol(rows[:, SYMBOLS:], below)
+        value = _find(t, ask, 2 * symbol.long() + (below > 0))
+        at = torch.where(asking, torch.where(fits, value, DEAD), at)
+        ask = torch.where(asking & fits, -value, 0).clamp_min(0)
+    ended = torch.where(rows[:, STATE] == ENDED, ENDED, DEAD)
+    return torch.where(live, at, ended).int(), torch.where(live, below, 0).int()
+
+
+def length(t: Tables, rows: Tensor, symbols: Tensor) -> Tensor:
+    """The distances of so many symbols from the bottom on, added up, int32 (B,); at most ``FAR``."""
+    offset = t.controls[torch.where(known(t, rows), rows[:, STATE], DEAD), 3]
+    frames = rows[:, SYMBOLS:].long() + offset[:, None]
+    inside = (frames >= 0) & (frames < len(t.frames))
+    each = torch.where(inside, t.frames[torch.where(inside, frames, 0)].long(), FAR)
+    place = torch.arange(each.shape[1], dtype=torch.int32, device=rows.device)
+    return torch.where(place < symbols[:, None], each, 0).sum(1).clamp_max(FAR).int()
+
+
+def advance(t: Tables, rows: Tensor, tokens: Tensor, longest: int, reach: Reach) -> Tensor:
+    """The rows behind ``tokens``, int64 (B,). O(B * longest * looks * pushes)."""
+    live = known(t, rows) & (tokens >= 0) & (tokens < len(t.tokens))
+    at = t.states[torch.where(live, rows[:, STATE], DEAD)]
+    token = t.tokens[torch.where(live, tokens, 0)]
+    first = (at[:, FLAGS] & FIRST) != 0
+    begin = torch.where(first, token[:, 2], token[:, 0])
+    size = torch.where(first, token[:, 3], token[:, 1])
+    place = torch.arange(longest, dtype=torch.int32, device=rows.device)
+    reads = place < size[:, None]
+    byte = t.bytes[torch.where(reads, begin[:, None] + place, 0)]
+    entry = t.classes[at[:, CLASSES, None] + byte.int()].int() + 1
+
+    row, stack = at[:, ROW], rows[:, SYMBOLS:]
+    depth = torch.where(live, rows[:, DEPTH], 0)
+    over = torch.zeros_like(live)
+    for i in range(longest):
+        row = torch.where(reads[:, i], t.table[row + entry[:, i]], row)
+        for _ in range(reach.looks + 1):
+            row, stack, depth, over = _acted(t, row, stack, depth, over, reach.pushes)
+    reached = t.table[row]
+    reached = torch.where(size == 0, torch.where(token[:, 1] > 0, at[:, AFTER_EMPTY], DEAD), reached)
+    ended = torch.where((at[:, FLAGS] & ACCEPTING) != 0, ENDED, DEAD)
+    reached = torch.where(token[:, 1] < 0, ended, reached)
+    reached = torch.where(live, reached, DEAD)
+
+    over = (over & live) | (rows[:, DEPTH] == OVERFLOWN)
+    reached = torch.where((rows[:, STATE] == ENDED) & ~over, ENDED, torch.where(over, DEAD, reached))
+    depth = torch.where(reached > ENDED, depth, 0)
+    column = torch.arange(stack.shape[1], dtype=torch.int32, device=rows.device)
+    stack = torch.where(column < depth[:, None], stack, 0)
+    depth = torch.where(over, OVERFLOWN, depth)
+    return torch.cat([reached[:, None], depth[:, None], stack], 1).int()
+
+
+def _acted(
+    t: Tables, row: Tensor, stack: Tensor, depth: Tensor, over: Tensor, pushes: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What rows in ``row`` of negative numbers, which are actions, come to: places, or again actions."""
+    acting = row < 0
+    action = t.actions[torch.where(acting, -row, 0)]
+    depth = torch.where(acting & (action[:, 1] == 0), 0, depth)
+    lost = torch.zeros_like(acting)
+    for k in range(pushes):
+        at = action[:, 2] + k
+        pushing = acting & (at < action[:, 3]) & ~lost & ~over
+        push = t.pushes[torch.where(pushing, at, 0)]
+        chained = pushing & (push[:, 1] > 0) & (depth > 0)
+        both = _find(t, push[:, 1], _symbol(stack, depth - 1).long())
+        lost = lost | (chained & (both == 0))
+        full = pushing & ~chained & (depth == stack.shape[1])
+        over = over | full
+        slot = torch.where(chained, depth - 1, torch.where(full, 0, depth))
+        symbol = torch.where(chained, both - 1, push[:, 0])
+        stack = _put(stack, slot, symbol, pushing & ~full)
+        depth = torch.where(pushing & ~chained & ~full, depth + 1, depth)
+    looking, fits = acting & (action[:, 4] > 0), depth > 0
+    depth = torch.where(looking & fits, depth - 1, depth)
+    found = -_find(t, action[:, 4], 2 * _symbol(stack, depth).long() + (depth > 0))
+    row = torch.where(acting, torch.where(looking, torch.where(fits, found, 0), action[:, 0]), row)
+    return torch.where(lost | over, 0, row), stack, depth, over
+
+
+def _symbol(stack: Tensor, at: Tensor) -> Tensor:
+    """The symbols at these heights; any where there are none."""
+    return stack.gather(1, at.clamp(0, stack.shape[1] - 1)[:, None].long())[:, 0]
+
+
+def _put(stack: Tensor, at: Tensor, symbols: Tensor, where: Tensor) -> Tensor:
+    """Stacks with these symbols at these heights, for the rows of ``where``."""
+    column = torch.arange(stack.shape[1], dtype=torch.int32, device=stack.device)
+    return torch.where((column == at[:, None]) & where[:, None], symbols[:, None], stack)

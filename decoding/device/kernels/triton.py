@@ -1,0 +1,152 @@
+"""The masking loop by Triton kernels (device_kernels.py, device_stack_kernels.py): what ``device_torch`` and
+``device_stack_torch`` say, bit for bit.
+
+Tables must be ``dense``: a mask is a row, or a list on the empty row. Masking stores -inf where the row forbids and
+reads no logit; for a list the program puts the listed logits of its block aside first and back afterwards. The greedy
+step writes no logit: each program finds the greatest allowed one of a block of columns, by the order of the numbers
+as integers, and a second kernel the greatest of those, then walks the token's bytes. A step is two launches, with
+nothing between them and the host, so CUDA graphs can capture it.
+
+Tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1); ``AVAILABLE`` says whether Triton is installed.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from tokenfst.decoding.device.kernels.plain_stacks import SYMBOLS
+from tokenfst.decoding.device.tables.pool import Tables, Tensor, torch
+from tokenfst.decoding.device.tables.tables import MOST_FLIPS
+
+AVAILABLE = find_spec("triton") is not None
+
+if AVAILABLE:
+    from triton import cdiv, next_power_of_2
+
+    from tokenfst.decoding.device.kernels import triton_kernels as kernels
+    from tokenfst.decoding.device.kernels import triton_stack_kernels as stack_kernels
+
+_BITS = {
+    torch.float32: (torch.int32, 0x7F800000, 0x7FFFFFFF),
+    torch.float16: (torch.int16, 0x7C00, 0x7FFF),
+    torch.bfloat16: (torch.int16, 0x7F80, 0x7FFF),
+}
+"""Of each type of logits: integers of its width, infinity, and the greatest magnitude."""
+BLOCK = 4096
+"""Columns of a row that one program takes."""
+ADVANCED = 32
+"""Rows that one program advances."""
+COMPOSED = 1024
+"""Tokens that one program runs from a state."""
+
+
+def takes(logits: Tensor | None) -> bool:
+    """Whether the kernels know the type of these logits, if there are any."""
+    return logits is None or logits.dtype in _BITS
+
+
+def mask_logits_(t: Tables, logits: Tensor, states: Tensor, left: Tensor | int | None, steps: int) -> Tensor:
+    """``DeviceAutomaton.mask_logits_``."""
+    rows, width = logits.shape
+    if rows:
+        kernels.mask_kernel[rows, cdiv(width, BLOCK)](
+            logits, logits.stride(0), width, states, *_left(left, states), t.states, t.layers, t.masks, t.rows, t.flips,
+            len(t.states), len(t.tokens), t.rows.shape[1], **_budgeted(left, steps), most_flips=MOST_FLIPS, block=BLOCK,
+        )  # fmt: skip
+    return logits
+
+
+def advance(t: Tables, states: Tensor, tokens: Tensor) -> Tensor:
+    """``DeviceAutomaton.advance``."""
+    reached = torch.empty_like(states)
+    if len(states):
+        kernels.advance_kernel[(cdiv(len(states), ADVANCED),)](
+            states, tokens, len(states), *_walk(t), reached, block=ADVANCED, num_warps=1
+        )
+    return reached
+
+
+def greedy(
+    t: Tables, logits: Tensor, states: Tensor, left: Tensor | int | None, steps: int
+) -> tuple[Tensor, Tensor]:
+    """``DeviceAutomaton.step`` at temperature 0."""
+    rows, device = len(states), states.device
+    blocks = cdiv(len(t.tokens), BLOCK)
+    chosen = torch.empty(rows, dtype=torch.int64, device=device)
+    reached = torch.empty_like(states)
+    if rows:
+        integers, infinity, magnitude = _BITS[logits.dtype]
+        keys, columns = torch.empty((2, rows, blocks), dtype=torch.int32, device=device)
+        kernels.greatest_kernel[rows, blocks](
+            logits.view(integers), logits.stride(0), states, *_left(left, states), t.states, t.layers, t.masks, t.rows,
+            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns, **_budgeted(left, steps),
+            most_flips=MOST_FLIPS, infinity=infinity, magnitude=magnitude, block=BLOCK,
+        )  # fmt: skip
+        kernels.choose_kernel[(rows,)](
+            keys,
+            columns,
+            states,
+            *_walk(t),
+            chosen,
+            reached,
+            blocks,
+            padded=next_power_of_2(blocks),
+            num_warps=1,
+        )
+    return chosen, reached
+
+
+def compose(t: Tables, states: Tensor, only_end: Tensor) -> Tensor:
+    """``DeviceAutomaton.compose``; ``only_end``: the mask of the end tokens, for rows where nothing is allowed."""
+    words = t.rows.shape[1]
+    out = torch.empty((len(states), words), dtype=torch.int32, device=states.device)
+    if len(states):
+        kernels.compose_kernel[len(states), cdiv(32 * words, COMPOSED)](
+            states, *_walk(t), words, out, block=COMPOSED
+        )
+    return torch.where((out != 0).any(1, keepdim=True), out, only_end)
+
+
+def advance_stacks(t: Tables, rows: Tensor, tokens: Tensor) -> Tensor:
+    """``PushDownDeviceAutomaton.advance``."""
+    reached, capacity = torch.empty_like(rows), rows.shape[1] - SYMBOLS
+    if len(rows):
+        stack_kernels.advance_stacks_kernel[(len(rows),)](
+            rows, tokens, t.states, t.table, t.classes, t.bytes, t.tokens, t.actions, t.pushes, t.comb, _with_stacks(t),
+            len(t.tokens), len(t.comb), capacity, reached, padded=next_power_of_2(capacity), num_warps=1,
+        )  # fmt: skip
+    return reached
+
+
+def resting(t: Tables, rows: Tensor, has_left: bool) -> tuple[Tensor, Tensor | None]:
+    """The state whose mask each row has, int32 (B,); ``has_left``: and how many tokens complete what lies below what
+    that looks at, int32 (B,)."""
+    found, capacity = rows.new_empty(len(rows)), rows.shape[1] - SYMBOLS
+    lengths = torch.empty_like(found) if has_left else None
+    if len(rows):
+        stack_kernels.resting_kernel[(len(rows),)](
+            rows, t.controls, t.comb, t.frames, _with_stacks(t), len(t.comb), len(t.frames), capacity, found,
+            found if lengths is None else lengths, has_left=has_left, padded=next_power_of_2(capacity), num_warps=1,
+        )  # fmt: skip
+    return found, lengths
+
+
+def _with_stacks(t: Tables) -> int:
+    return min(len(t.states), len(t.controls))
+
+
+def _walk(t: Tables) -> tuple[Any, ...]:
+    return t.states, t.table, t.classes, t.bytes, t.tokens, len(t.states), len(t.tokens)
+
+
+def _left(left: Tensor | int | None, states: Tensor) -> tuple[Tensor, int]:
+    return (states, -1 if left is None else left) if left is None or isinstance(left, int) else (left, 0)
+
+
+def _budgeted(left: Tensor | int | None, steps: int) -> dict[str, Any]:
+    return {
+        "has_left": left is not None,
+        "has_each": left is not None and not isinstance(left, int),
+        "steps": steps,
+    }

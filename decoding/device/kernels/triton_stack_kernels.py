@@ -1,0 +1,136 @@
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
+"""Triton kernels of push-down automata; device_triton.py starts them, device_stack_torch.py says what they give.
+
+A program takes one row of a batch and holds its stack in registers, spread over the lanes: it reads a symbol by a sum
+in which all others count 0, and writes one by a choice, so no load of a symbol waits for a store. What a row holds is
+compared with bounds before it indexes anything. Loops end by themselves, whatever a row holds: device_stack_tables.py
+refuses automata in which one byte may look into the stack any number of times.
+
+Cost: O(bytes of the token * depth / 32) a row. Rejected: a row in each lane, its stack in memory: lanes that disagree
+about the next action, and one that waits for the longest walk of all.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from tokenfst.decoding.device.kernels.triton_kernels import state_behind, text_of
+
+FAR = tl.constexpr(2**31 - 1)
+
+
+@triton.jit
+def _is_known(state, depth, num_states, capacity):
+    """Whether a row is under way: neither dead nor ended, nothing out of range."""
+    return (state > 1) & (state < num_states) & (depth >= 0) & (depth <= capacity)
+
+
+@triton.jit
+def _find(owner, answer, comb, num_slots):
+    """What an owner of slots keeps for an answer; 0: nothing, as where there is no owner."""
+    at = owner.to(tl.int64) + answer
+    inside = (owner > 0) & (at >= 0) & (at < num_slots)
+    slot = comb + 2 * tl.where(inside, at, 0)
+    named = tl.load(slot, mask=inside, other=0) == owner
+    return tl.where(inside & named, tl.load(slot + 1, mask=inside, other=0), 0)
+
+
+@triton.jit
+def _symbol(stack, place, at):
+    """The symbol at this height; 0 where there is none."""
+    return tl.sum(tl.where(place == at, stack, 0), 0).to(tl.int64)
+
+
+@triton.jit
+def _acted(row, stack, depth, place, capacity, actions, pushes, comb, num_slots):
+    """What the action ``-row`` comes to: a place, or again an action; 0 where the row dies, with depth -1 where there
+    was no room, -2 where symbols did not fit together."""
+    action = actions + (-row).to(tl.int64) * 5
+    depth = tl.where(tl.load(action + 1) == 0, 0, depth)
+    k = tl.load(action + 2)
+    end = tl.load(action + 3)
+    while (k < end) & (depth >= 0):
+        push = pushes + k.to(tl.int64) * 2
+        chain = tl.load(push + 1)
+        chained = (chain > 0) & (depth > 0)
+        both = _find(tl.where(chained, chain, 0), _symbol(stack, place, depth - 1), comb, num_slots)
+        slot = tl.where(chained, depth - 1, depth)
+        stack = tl.where(place == slot, tl.where(chained, both - 1, tl.load(push)), stack)
+        joined = tl.where(both == 0, -2, depth)
+        depth = tl.where(chained, joined, tl.where(depth == capacity, -1, depth + 1))
+        k += 1
+    look = tl.load(action + 4)
+    looks = (look > 0) & (depth > 0)
+    depth = tl.where(looks, depth - 1, depth)
+    answer = 2 * _symbol(stack, place, depth) + (depth > 0).to(tl.int64)
+    found = -_find(tl.where(looks, look, 0), answer, comb, num_slots)
+    return tl.where(depth < 0, 0, tl.where(look > 0, found, tl.load(action))), stack, depth
+
+
+@triton.jit
+def advance_stacks_kernel(
+    batch, taken, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots,
+    capacity, reached, padded: tl.constexpr,
+):  # fmt: skip
+    """The row behind a token: ``device_stack_torch.advance``. ``padded``: a power of 2, at least ``capacity``."""
+    begin_row = tl.program_id(0).to(tl.int64) * (capacity + 2)
+    state = tl.load(batch + begin_row)
+    given = tl.load(batch + begin_row + 1)
+    token = tl.load(taken + tl.program_id(0))
+    known = _is_known(state, given, num_states, capacity) & (token >= 0) & (token < vocab_size)
+    depth = tl.where(known, given, 0)
+    place = tl.arange(0, padded)
+    stack = tl.load(batch + begin_row + 2 + place, mask=place < depth, other=0)
+
+    at = states + tl.where(known, state, 0).to(tl.int64) * 8
+    begin, length, inside = text_of(state, token, known, states, tokens)
+    of_byte = classes + tl.load(at + 1)
+    row = tl.load(at)
+    i = begin
+    while (i < begin + length) & (row != 0):
+        byte = tl.load(text + i).to(tl.int32)
+        row = tl.load(table + row + tl.load(of_byte + byte).to(tl.int32) + 1)
+        while row < 0:
+            row, stack, depth = _acted(row, stack, depth, place, capacity, actions, pushes, comb, num_slots)
+        i += 1
+    number = tl.where(known, state_behind(row, at, length, inside, table), (state == 1).to(tl.int32))
+    over = (given == -1) | (depth == -1)
+    number = tl.where(over, 0, number)
+    depth = tl.where(number > 1, depth, 0)
+    tl.store(reached + begin_row, number)
+    tl.store(reached + begin_row + 1, tl.where(over, -1, depth))
+    tl.store(reached + begin_row + 2 + place, tl.where(place < depth, stack, 0), mask=place < capacity)
+
+
+@triton.jit
+def resting_kernel(
+    batch, controls, comb, frames, num_states, num_slots, num_frames, capacity, found, lengths,
+    has_left: tl.constexpr, padded: tl.constexpr,
+):  # fmt: skip
+    """The state whose mask a row has: ``device_stack_torch.resting``; and with ``has_left``, the ``length`` of what
+    lies below what that looks at."""
+    row = tl.program_id(0)
+    at = batch + row.to(tl.int64) * (capacity + 2)
+    state = tl.load(at)
+    depth = tl.load(at + 1)
+    known = _is_known(state, depth, num_states, capacity)
+    control = controls + tl.where(known, state, 0).to(tl.int64) * 4
+    below = tl.where(known, depth, 0)
+    ask = tl.load(control, mask=known, other=0)
+    leaf = tl.load(control + 1)
+    while ask > 0:
+        fits = below > 0
+        below = tl.where(fits, below - 1, below)
+        answer = 2 * tl.load(at + 2 + below).to(tl.int64) + (below > 0).to(tl.int64)
+        leaf = _find(tl.where(fits, ask, 0), answer, comb, num_slots)
+        ask = -leaf
+    tl.store(found + row, tl.where(known, leaf, (state == 1).to(tl.int32)))
+    if has_left:
+        place = tl.arange(0, padded)
+        lies = place < below
+        frame = tl.load(at + 2 + place, mask=lies, other=0).to(tl.int64) + tl.load(control + 3)
+        has_distance = lies & (frame >= 0) & (frame < num_frames)
+        each = tl.load(frames + frame, mask=has_distance, other=FAR).to(tl.int64)
+        total = tl.sum(tl.where(lies, each, 0), 0)
+        tl.store(lengths + row, tl.minimum(total, FAR).to(tl.int32))

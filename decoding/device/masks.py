@@ -1,0 +1,370 @@
+"""Masks on a device, applied to logits: what device automata and paged matchers have in common.
+
+A row of a batch has a number, its *state*, an int32 in a tensor; the tables say which mask belongs to it
+(device_tables.py).
+
+Invariants. State 0 is DEAD, state 1 ENDED. A mask never is empty: where nothing is allowed it holds the end tokens,
+so that rows which are dead, ended or without tokens left stay finite. A token that is chosen here is an allowed one
+whatever the logits are. A number out of range counts as DEAD and is never read behind a table; ``debug=True`` raises
+instead.
+
+One dispatch: tensors in host memory go to the native kernels (native/device/kernels.hpp), CUDA tensors to Triton's
+where it is installed (device_triton.py), all others, and calls that ``torch.compile`` traces, to plain torch
+(device_torch.py), which is the specification of the other two, bit for bit.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+import tokenfst._native as _native
+from tokenfst.arguments import real, refuse, whole
+from tokenfst.decoding.device.kernels import plain
+from tokenfst.decoding.device.tables.pool import Pool, Tables, Tensor, torch
+from tokenfst.decoding.device.tables.tables import DEAD, ENDED, FAR, MOST_FLIPS, ground
+from tokenfst.decoding.masks.bitmask import bitmask_from_ids, host_threads
+from tokenfst.errors import (
+    MaskBufferError,
+    StateError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Left: TypeAlias = "torch.Tensor | int | None"
+View: TypeAlias = tuple[int, int, int, int, int]
+
+_LOGITS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+_SIZES = (4, 2, 2)
+NO_LIMIT = -1
+
+
+def first_row(holds: Tensor) -> int | None:
+    """The first row of which something holds: ``holds`` is bool (B,). Waits for the device."""
+    rows = holds.nonzero()
+    return int(rows[0]) if len(rows) else None
+
+
+class DeviceMemory(NamedTuple):
+    """Bytes on the device: of state records and class tables, of masks with rows, flips and budgets, of token bytes."""
+
+    automata: int
+    masks: int
+    vocabulary: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self)
+
+
+class DeviceMasks:
+    """Tables on ``device`` and the functions that need masks only. ``dense``, ``capacity``, ``debug``: see the
+    subclasses."""
+
+    budgets = False
+    _row: tuple[int, ...] = ()
+    """The shape of one row's state."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        device: torch.device | str,
+        capacity: int | None,
+        dense: bool | None,
+        debug: bool,
+    ) -> None:
+        self.vocabulary, self.debug = vocabulary, debug
+        self._pool = Pool(torch.empty(0, device=device).device, capacity)
+        self._dense = self.device.type != "cpu" if dense is None else dense
+        self._rows: dict[bytes, int] = {}
+        self._flips = min(MOST_FLIPS, len(vocabulary.eos_token_ids))
+        self._steps = 0
+        self._longest = max(1, *map(len, (*vocabulary.tokens, *(vocabulary.initial_tokens or ()))))
+        self._pool.append(ground(vocabulary), "the vocabulary")
+        end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._only_end = torch.from_numpy(end).to(self.device)
+        """The mask of the end tokens alone, int32 (words,)."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tables are."""
+        return self._pool.device
+
+    @property
+    def num_states(self) -> int:
+        """Of all automata, DEAD and ENDED included."""
+        return self._pool.used["states"]
+
+    @property
+    def generation(self) -> int:
+        """Changes where ``add`` has moved a table: a CUDA graph must then be captured anew."""
+        return self._pool.generation
+
+    @property
+    def tables(self) -> Tables:
+        """The tensors; see ``device_pool.Tables``. Read only."""
+        return self._tables
+
+    def memory(self) -> DeviceMemory:
+        """Bytes on the device, room for more included."""
+        of = self._pool.memory_of
+        return DeviceMemory(
+            of("states", "table", "classes", "controls", "actions", "pushes", "comb", "frames"),
+            of("masks", "rows", "flips", "layers"),
+            of("bytes", "tokens"),
+        )
+
+    # --- states and masks ---------------------------------------------------------------------------------
+
+    def is_dead(self, states: Tensor) -> Tensor:
+        """Which rows were led out of the language, bool (B,)."""
+        self._check_states(states)
+        return self._numbers(states) == DEAD
+
+    def is_ended(self, states: Tensor) -> Tensor:
+        """Which rows took the end token, bool (B,)."""
+        self._check_states(states)
+        return self._numbers(states) == ENDED
+
+    def mask_logits_(self, logits: Tensor, states: Tensor, budget: Left = None) -> Tensor:
+        """Set what each row's state forbids, and what lies beyond the vocabulary, to -inf; returns ``logits``.
+
+        ``logits``: floating point (B, width), rows contiguous. ``states``: int32 (B,). ``budget``: how many tokens each
+        row may still take, the end token counted, int32 (B,) or one number; negative for no limit. A token then is
+        allowed only if the text can be completed by the tokens left after it (``Matcher.max_tokens_left``).
+        """
+        self._check_states(states)
+        view = self._check_logits(logits, states)
+        states, left = self._resting(states, self._check_budget(budget, states))
+        if view is not None:
+            each, all_rows = _left(left)
+            self._kernels.mask(states.data_ptr(), each, all_rows, *view, _threads(view))
+            return logits
+        if (triton := self._triton(states, logits)) is not None:
+            triton.mask_logits_(self._tables, logits, states, left, self._steps)
+            return logits
+        return plain.mask_logits_(logits, self._allowed(states, left))
+
+    def bitmask(self, states: Tensor, budget: Left = None) -> Tensor:
+        """The masks as int32 (B, ceil(V / 32)), convention 6, on the device."""
+        self._check_states(states)
+        states, left = self._resting(states, self._check_budget(budget, states))
+        if self._is_native():
+            out = torch.empty((len(states), self._tables.rows.shape[1]), dtype=torch.int32)
+            self._kernels.fill(states.data_ptr(), *_left(left), out.data_ptr(), len(states))
+            return out
+        return plain.packed(self._allowed(states, left))
+
+    def choose(
+        self,
+        logits: Tensor,
+        states: Tensor,
+        budget: Left = None,
+        *,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """An allowed token for each row, int64 (B,); ``logits`` are not changed.
+
+        ``temperature`` 0 takes the first greatest logit; otherwise tokens are drawn, from the ``top_k`` greatest
+        logits and the fewest tokens that together have probability ``top_p``. Whatever the logits are, NaN and -inf
+        included, the token is an allowed one.
+        """
+        check_sampling(temperature, top_k, top_p)
+        if temperature == 0:
+            return self._greedy(logits, states, budget)[0]
+        self._check_states(states)
+        self._check_logits(logits, states)
+        permitted = self._allowed(*self._resting(states, self._check_budget(budget, states)))
+        return plain.sample(logits, permitted, temperature, top_k, top_p, generator)
+
+    def _greedy(self, logits: Tensor, states: Tensor, budget: Left) -> tuple[Tensor, Tensor]:
+        """The first greatest allowed logit of each row, and the state behind it."""
+        self._check_states(states)
+        view = self._check_logits(logits, states)
+        states, left = self._resting(states, self._check_budget(budget, states))
+        if view is not None:
+            tokens, reached = torch.empty(len(states), dtype=torch.int64), torch.empty_like(states)
+            self._kernels.greedy(
+                states.data_ptr(), *_left(left), *view, tokens.data_ptr(), reached.data_ptr(), _threads(view)
+            )
+            return tokens, reached
+        if (triton := self._triton(states, logits)) is not None:
+            found: tuple[Tensor, Tensor] = triton.greedy(self._tables, logits, states, left, self._steps)
+            return found
+        tokens = plain.greedy(logits, self._allowed(states, left))
+        return tokens, plain.advance(self._tables, states, tokens, self._longest)
+
+    # --- which implementation -----------------------------------------------------------------------------
+
+    def _is_native(self) -> bool:
+        return not torch.compiler.is_compiling() and self._pool.device.type == "cpu"
+
+    def _triton(self, states: Tensor, logits: Tensor | None = None) -> Any:
+        """The Triton kernels, for CUDA tensors that they know where they are installed and nothing is being traced."""
+        if torch.compiler.is_compiling() or not states.is_cuda or not self._dense:
+            return None
+        from tokenfst.decoding.device.kernels import triton as device_triton
+
+        return device_triton if device_triton.AVAILABLE and device_triton.takes(logits) else None
+
+    def _allowed(self, states: Tensor, left: Left) -> Tensor:
+        masks = plain.mask_of(self._tables, states, left, self._steps)
+        return plain.allowed(self._tables, masks, self._flips)
+
+    # --- what a state is: a number, or a number and a stack -------------------------------------------------
+
+    def _numbers(self, states: Tensor) -> Tensor:
+        return states
+
+    def _resting(self, states: Tensor, left: Left) -> tuple[Tensor, Left]:
+        """The numbers that masks are found by, int32 (B,), and the tokens left as they count there."""
+        return states, left
+
+    # --- checks -------------------------------------------------------------------------------------------
+
+    def check(self, logits: Tensor, states: Tensor, budget: Left = None) -> None:
+        """Raise what ``mask_logits_`` would for these tensors."""
+        self._check_states(states)
+        self._check_logits(logits, states)
+        self._check_budget(budget, states)
+
+    def _check_states(self, states: Tensor) -> None:
+        self._check_tensor("states", states)
+        if (
+            states.dtype is not torch.int32
+            or states.dim() != 1 + len(self._row)
+            or (self._row and states.shape[1:] != self._row)
+            or states.device != self._pool.device
+        ):
+            shape = "(" + ", ".join(map(str, ("batch", *self._row))) + (")" if self._row else ",)")
+            raise StateError(
+                f"states must be int32 {shape} on {self.device}, not {states.dtype} {tuple(states.shape)} on "
+                f"{states.device}; start_states() makes them"
+            )
+        if not states.is_contiguous():
+            raise StateError("states must be contiguous: states.contiguous()")
+        if self.debug:
+            numbers = self._numbers(states)
+            wrong = (numbers < 0) | (numbers >= self.num_states)
+            if (row := first_row(wrong)) is not None:
+                raise StateError(
+                    f"row {row} has state {int(numbers[row])}, and there are {self.num_states:,} states"
+                )
+
+    def _check_tensor(self, name: str, value: object, wanted: str = "a tensor") -> None:
+        if not isinstance(value, torch.Tensor):
+            refuse(type(self).__name__, name, value, wanted)
+
+    def _check_logits(self, logits: Tensor, states: Tensor) -> View | None:
+        """The logits as the native kernels see them; ``None`` where others take them."""
+        self._check_tensor("logits", logits)
+        if logits.dim() != 2 or len(logits) != len(states) or logits.device != states.device:
+            raise MaskBufferError(
+                f"logits must have shape ({len(states)}, width) on {states.device}, not {tuple(logits.shape)} on "
+                f"{logits.device}"
+            )
+        rows, width = logits.shape
+        if width < self._tables.tokens.shape[0]:
+            raise VocabularyMismatchError(
+                f"the model scores {width} tokens and the vocabulary has {len(self.vocabulary)}: use the vocabulary of "
+                "the model's own tokenizer"
+            )
+        stride, step = logits.stride()
+        if step != 1 and width > 1:
+            raise MaskBufferError(
+                "the rows of the logits must be contiguous in memory; .contiguous() makes them so"
+            )
+        if rows > 1 and stride < width:
+            raise MaskBufferError(
+                "the rows of the logits overlap in memory (an expanded view?); make them their own copy"
+            )
+        kind = _LOGITS.get(logits.dtype)
+        if kind is None and not logits.dtype.is_floating_point:
+            raise MaskBufferError(
+                f"logits must be floating point, not {logits.dtype}; convert them by logits.float()"
+            )
+        if kind is None or not self._is_native():
+            return None
+        return logits.data_ptr(), kind, rows, width, stride * _SIZES[kind]
+
+    def _check_budget(self, budget: Left, states: Tensor) -> Left:
+        if budget is None:
+            return None
+        if not self.budgets:
+            raise TokenBudgetError(
+                "this device automaton was made with budgets=False: make it with budgets=True"
+            )
+        if isinstance(budget, int) and not isinstance(budget, bool):
+            return min(max(budget, NO_LIMIT), FAR)
+        self._check_tensor("budget", budget, "an integer, a tensor or None")
+        if (
+            budget.dtype is not torch.int32
+            or budget.shape != (len(states),)
+            or budget.device != states.device
+        ):
+            raise StateError(
+                f"budget must be a number or int32 ({len(states)},) on {states.device}, not {budget.dtype} "
+                f"{tuple(budget.shape)} on {budget.device}"
+            )
+        return budget.contiguous()
+
+    # --- packing ------------------------------------------------------------------------------------------
+
+    def _place_rows(
+        self, rows: npt.NDArray[np.uint32]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]:
+        """Where rows of masks go, the empty one first: equal ones are kept once. And those that are new."""
+        place = np.zeros(len(rows) + 1, np.int32)
+        fresh: list[npt.NDArray[np.uint32]] = []
+        for number, row in enumerate(rows, 1):
+            digest = blake2b(row.tobytes(), digest_size=16).digest()
+            if digest not in self._rows:
+                self._rows[digest] = self._pool.used["rows"] + len(fresh)
+                fresh.append(row)
+            place[number] = self._rows[digest]
+        return place, np.array(fresh, np.uint32).reshape(len(fresh), rows.shape[1])
+
+    def _publish(self) -> None:
+        self._tables = self._pool.tables()
+        if self.device.type == "cpu":
+            t = self._tables
+            self._kernels = _native.DeviceTables(
+                [tensor.data_ptr() for tensor in t[:9]], len(t.states), len(t.tokens), t.rows.shape[1]
+            )
+
+
+def _left(left: Tensor | int | None) -> tuple[int, int]:
+    """Tokens left as the native kernels take them: the address of one number a row, or one for all."""
+    if left is None:
+        return 0, NO_LIMIT
+    return (0, left) if isinstance(left, int) else (left.data_ptr(), NO_LIMIT)
+
+
+def _threads(view: View) -> int:
+    return host_threads(view[2], view[2] * view[3] * _SIZES[view[1]])
+
+
+def check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
+    """``TypeError`` or ``ValueError`` for options that mean nothing."""
+    if type(temperature) is not float:
+        temperature = real("sampling", "temperature", temperature)
+    if top_k is not None and type(top_k) is not int:
+        top_k = whole("sampling", "top_k", top_k)
+    if top_p is not None and type(top_p) is not float:
+        top_p = real("sampling", "top_p", top_p)
+    if (
+        not temperature >= 0
+        or (top_k is not None and top_k < 1)
+        or (top_p is not None and not 0 < top_p <= 1)
+    ):
+        raise ValueError(
+            f"temperature must not be negative, top_k at least 1, top_p in (0, 1]: {temperature}, {top_k}, {top_p}"
+        )

@@ -1,0 +1,172 @@
+"""Push-down automata on a device: deterministic grammars with stacks of bounded depth.
+
+``PushDownDeviceAutomaton`` is ``DeviceAutomaton`` for automata with a stack and without, mixed as one likes. The state
+of a row is a row of int32: a number, the depth, and room for ``depth`` symbols, those not in use 0. So it is still a
+pure value: forks, beams and rollback copy and gather rows, and nothing waits for the host.
+
+Invariants. Equal configurations are equal rows. A stack that would outgrow its room is never cut: the row dies, with
+depth -1, and ``check_stacks`` raises on the host, whenever it is asked. Masks are those of ``Matcher``, bit for bit.
+
+Two stages for each mask: which state's mask a row has (``resting``: down the stack as far as some token looks), and
+then what device_masks.py does. Rejected: stacks in a shared pool with links, so that a row were one number again:
+rows would need an allocator, and copies would share what one of them changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import tokenfst._native as _native
+from tokenfst.arguments import checked, checked_but
+from tokenfst.budget import Budget
+from tokenfst.decoding.device.automaton import DeviceAutomaton, Source
+from tokenfst.decoding.device.kernels import plain_stacks as plain
+from tokenfst.decoding.device.kernels.plain_stacks import DEPTH, OVERFLOWN, STATE, SYMBOLS
+from tokenfst.decoding.device.masks import NO_LIMIT, Left, first_row
+from tokenfst.decoding.device.tables.pool import Tensor, torch
+from tokenfst.decoding.device.tables.stacks import PackedStacks, pack_stacks
+from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, Reach
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import ConstraintError, StackDepthError, StateError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+
+class PushDownDeviceAutomaton(DeviceAutomaton):
+    """``DeviceAutomaton`` for grammars: states are int32 (B, 2 + ``depth``).
+
+    ``depth``: the most symbols a stack may hold; nesting in JSON takes one a level. All else as there. Raises
+    ``NondeterministicError`` for a grammar that one stack is not enough for, ``TokenBudgetError`` where token budgets
+    cannot be told from the top of the stack (make it with ``budgets=False``).
+    """
+
+    @checked_but("automata")
+    def __init__(
+        self,
+        automata: Source | Iterable[Source],
+        device: torch.device | str = "cpu",
+        *,
+        depth: int = 64,
+        vocabulary: Vocabulary | None = None,
+        budgets: bool = True,
+        capacity: int | None = None,
+        dense: bool | None = None,
+        budget: Budget | None = None,
+        debug: bool = False,
+    ) -> None:
+        if depth < 1:
+            raise ValueError(f"depth must be at least 1, not {depth}")
+        self.depth, self._row = depth, (SYMBOLS + depth,)
+        self._reach = Reach(0, 0, 0)
+        super().__init__(
+            automata,
+            device,
+            vocabulary=vocabulary,
+            budgets=budgets,
+            capacity=capacity,
+            dense=dense,
+            budget=budget,
+            debug=debug,
+        )
+
+    @checked
+    def start_states(self, indices: int | Sequence[int] | Tensor, max_tokens: int | None = None) -> Tensor:
+        """Rows of start states, int32 (B, 2 + depth); see ``DeviceAutomaton.start_states``."""
+        return torch.nn.functional.pad(
+            super().start_states(indices, max_tokens)[:, None], (0, 1 + self.depth)
+        )
+
+    # --- stacks -------------------------------------------------------------------------------------------
+
+    def is_overflown(self, states: Tensor) -> Tensor:
+        """Which rows died since their stack had no room left, bool (B,)."""
+        self._check_states(states)
+        return states[:, DEPTH] == OVERFLOWN
+
+    def check_stacks(self, states: Tensor) -> None:
+        """Raise ``StackDepthError`` where a stack had no room left. Waits for the device."""
+        self._check_states(states)
+        if (row := first_row(self.is_overflown(states))) is not None:
+            raise StackDepthError(
+                f"the stack of row {row} needs more than {self.depth} symbols: make the device automaton with more "
+                f"room, as with depth={2 * self.depth}"
+            )
+
+    def distance(self, states: Tensor) -> Tensor:
+        """How many tokens, the end token not counted, are enough to complete each text, int32 (B,): an upper bound,
+        ``Matcher.distance``'s; 2³¹ - 1: none."""
+        above = self._field(states, DISTANCE).long()
+        live = plain.known(self._tables, states)
+        below = plain.length(self._tables, states, torch.where(live, states[:, DEPTH], 0))
+        alone = self._tables.controls[torch.where(live, states[:, STATE], 0), 2].long()
+        return torch.minimum((above + below).clamp_max(FAR), alone).int()
+
+    def advance(self, states: Tensor, tokens: Tensor) -> Tensor:
+        """The rows behind one token each; see ``DeviceAutomaton.advance``. O(bytes of the token + depth) a row."""
+        self._check_states(states)
+        self._check_tokens(tokens, states)
+        if self._is_native():
+            out = torch.empty_like(states)
+            self._stacks.advance(states.data_ptr(), tokens.data_ptr(), out.data_ptr(), len(states))
+            return out
+        if (triton := self._triton(states)) is not None:
+            return triton.advance_stacks(self._tables, states, tokens)
+        return plain.advance(self._tables, states, tokens, self._longest, self._reach)
+
+    def compose(self, states: Tensor) -> Tensor:
+        """Not with stacks: whether tokens lead on is a question about all of the stack."""
+        raise ConstraintError("masks of push-down automata are looked up, not composed: use bitmask()")
+
+    # --- as device_masks.py asks for it -------------------------------------------------------------------
+
+    def _numbers(self, states: Tensor) -> Tensor:
+        return states[:, STATE]
+
+    def _resting(self, states: Tensor, left: Left) -> tuple[Tensor, Left]:
+        if self._is_native():
+            found = torch.empty(len(states), dtype=torch.int32)
+            lengths = None if left is None else torch.empty_like(found)
+            self._stacks.resting(
+                states.data_ptr(), found.data_ptr(), 0 if lengths is None else lengths.data_ptr(), len(states)
+            )
+        elif (triton := self._triton(states)) is not None:
+            found, lengths = triton.resting(self._tables, states, left is not None)
+        else:
+            found, below = plain.resting(self._tables, states, self._reach.asks)
+            lengths = None if left is None else plain.length(self._tables, states, below)
+        if left is None or lengths is None:
+            return found, None
+        given = torch.full_like(lengths, left) if isinstance(left, int) else left
+        return found, torch.where(given < 0, NO_LIMIT, (given - lengths).clamp_min(0))
+
+    def _greedy(self, logits: Tensor, states: Tensor, budget: Left) -> tuple[Tensor, Tensor]:
+        tokens = super()._greedy(logits, states, budget)[0]
+        return tokens, self.advance(states, tokens)
+
+    def _check_states(self, states: Tensor) -> None:
+        super()._check_states(states)
+        if self.debug:
+            wrong = (states[:, DEPTH] < OVERFLOWN) | (states[:, DEPTH] > self.depth)
+            if (row := first_row(wrong)) is not None:
+                raise StateError(
+                    f"row {row} has a stack of {int(states[row, DEPTH])} symbols, and there is room for {self.depth}"
+                )
+
+    # --- packing ------------------------------------------------------------------------------------------
+
+    def _pack(self, automaton: TokenAutomaton) -> tuple[Packed, PackedStacks | None]:
+        stacks = pack_stacks(automaton, budgets=self.budgets, dense=self._dense, budget=self._budget)
+        self._reach = Reach(*map(max, zip(self._reach, stacks.reach, strict=True)))
+        return stacks.packed, stacks
+
+    def _publish(self) -> None:
+        super()._publish()
+        if self.device.type == "cpu":
+            t = self._tables
+            self._stacks = _native.DeviceStacks(
+                self._kernels,
+                [tensor.data_ptr() for tensor in (t.controls, t.actions, t.pushes, t.comb, t.frames)],
+                min(len(t.states), len(t.controls)),
+                len(t.comb),
+                len(t.frames),
+                self.depth,
+            )

@@ -1,0 +1,226 @@
+"""Several labels: lists of them as texts of ``multi_choice`` have them, the next label's probability exact each time.
+
+What may come next are the labels that are not used yet, and the end; their probabilities, normalised, are those of one
+pass over a trie (``label_pass``). A label counts with what may follow it: the end, where there are enough labels then,
+and the first token of a separator and a label that is still left, where there may be more. So the product of them over
+a list is a distribution over all lists, and a set's probability is the sum over its orders. ``multi_label`` takes the
+most probable label each time; ``label_lists`` keeps the most probable beginnings of lists, as beams, and says what
+share of all it has found.
+
+Cost: ``multi_label`` a pass for each label chosen; ``label_lists`` a pass for each place in the list, over all beams in
+one batch, their prompts and labels read anew. Rejected for sets: summing over the orders of each set apart, which are
+n! passes where beams share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.pieces.taxonomy import multi_choice
+from tokenfst.decoding.labels.scoring import normalised
+from tokenfst.decoding.labels.trie_pass import score_trie
+from tokenfst.decoding.labels.tries import LabelTrie, LeadingSpace, canonical_tokens, model_over
+from tokenfst.decoding.models.language_model import TreeSession, one_prompt
+from tokenfst.decoding.models.token_tree import TokenTree
+from tokenfst.decoding.models.tree_session import tree_session, tree_sessions
+from tokenfst.decoding.search.jump_forward import Encode
+from tokenfst.errors import DecodingError, MissingDependencyError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+_Beginning: TypeAlias = tuple[tuple[str, ...], list[int], float]
+"""Labels, all tokens so far with the prompt's, and ln of the probability."""
+
+_Stops: TypeAlias = tuple[tuple[int, ...], frozenset[int]]
+"""What may follow the next label, and which of these only one label that is left begins with: not after itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLists:
+    """``lists``: lists of labels in the order in which they are written, with their probabilities, best first."""
+
+    lists: tuple[tuple[tuple[str, ...], float], ...]
+
+    @property
+    def covered(self) -> float:
+        """The probability of all of them together: 1 where none was left out."""
+        return sum(share for _, share in self.lists)
+
+    def sets(self) -> list[tuple[frozenset[str], float]]:
+        """The sets of labels, in whatever order they are written; best first. As far as ``covered``."""
+        found: dict[frozenset[str], float] = {}
+        for labels, share in self.lists:
+            found[frozenset(labels)] = found.get(frozenset(labels), 0.0) + share
+        return sorted(found.items(), key=lambda each: -each[1])
+
+    def marginals(self) -> dict[str, float]:
+        """How probable it is that a label is in the list, wherever; best first. At least so, as far as ``covered``."""
+        found: dict[str, float] = {}
+        for labels, share in self.lists:
+            for label in labels:
+                found[label] = found.get(label, 0.0) + share
+        return dict(sorted(found.items(), key=lambda each: -each[1]))
+
+
+@checked_but("prompt", "labels")
+def multi_label(
+    model: Any,
+    prompt: Sequence[int],
+    labels: Sequence[str],
+    vocabulary: Vocabulary,
+    *,
+    separator: str = ", ",
+    threshold: float = 0.5,
+    min: int = 1,
+    max: int | None = None,
+    leading_space: LeadingSpace = "none",
+    encode: Encode | None = None,
+    width: int | None = None,
+) -> list[tuple[str, float]]:
+    """Several different labels, as a text of ``multi_choice`` has them: each the most probable one after the prompt and
+    those before it, with its probability among what may come next: the labels not used yet, and the end.
+
+    Stops where that is less than ``threshold`` (but not before ``min`` labels), or after ``max``. A label's probability
+    includes that the end or a separator follows, whichever may: no end before ``min`` labels, and of separators the
+    first tokens that they have before a label that is left then. Raises what ``label_probabilities`` and
+    ``multi_choice`` do.
+    """
+    if not 0 <= threshold <= 1:
+        raise DecodingError(f"threshold={threshold} is no probability")
+    language_model = model_over(model, vocabulary, width)
+    ways = _Ways(labels, vocabulary, separator, min, max, leading_space, encode)
+    session = tree_session(language_model.start([one_prompt(prompt)]))
+    found: dict[str, float] = {}
+    while len(found) < ways.most:
+        left = [label for label in labels if label not in found]
+        shares = ways.following(session, left, ways.stops(found), len(found))[0].exp()
+        place = int(shares[: len(left)].argmax())
+        if len(found) >= min and float(shares[place]) < threshold:
+            break
+        sequence = ways.sequences(len(found))[left[place]]
+        found[left[place]] = float(shares[place])
+        if len(found) < ways.most:
+            ids = torch.tensor([sequence], device=language_model.device)
+            session.extend(torch.zeros(1, dtype=torch.long, device=ids.device), ids)
+    return list(found.items())
+
+
+@checked_but("prompt", "labels")
+def label_lists(
+    model: Any,
+    prompt: Sequence[int],
+    labels: Sequence[str],
+    vocabulary: Vocabulary,
+    *,
+    beams: int = 16,
+    separator: str = ", ",
+    min: int = 1,
+    max: int | None = None,
+    leading_space: LeadingSpace = "none",
+    encode: Encode | None = None,
+    width: int | None = None,
+) -> LabelLists:
+    """The most probable lists of different labels, at most ``beams`` of them; all there are, where ``beams`` is no
+    less than their number. Each label and the end have the probability that they have in ``multi_label``.
+
+    Raises what ``multi_label`` does.
+    """
+    if beams < 1:
+        raise DecodingError(f"beams={beams} is out of range: it must be 1 or more")
+    language_model = model_over(model, vocabulary, width)
+    ways = _Ways(labels, vocabulary, separator, min, max, leading_space, encode)
+    live: list[_Beginning] = [((), one_prompt(prompt), 0.0)]
+    done: list[tuple[tuple[str, ...], float]] = []
+    for count in range(ways.most):
+        alike: dict[_Stops, list[_Beginning]] = {}
+        for each in live:
+            alike.setdefault(ways.stops(each[0]), []).append(each)
+        live = []
+        for stops, some in alike.items():
+            rows = iter(some)
+            shares = []
+            for session in tree_sessions(language_model, [tokens for _, tokens, _ in some]):
+                own = [used for used, _, _ in islice(rows, len(session.logits))]
+                shares += ways.following(session, labels, stops, count, own).tolist()
+            for (used, tokens, value), row in zip(some, shares, strict=True):
+                if count >= min:
+                    done.append((used, value + row.pop()))
+                live += [
+                    ((*used, label), tokens + ways.sequences(count)[label], value + share)
+                    for label, share in zip(labels, row, strict=True)
+                    if share > -torch.inf
+                ]
+        live = sorted(live, key=lambda each: -each[2])[:beams]
+    done += [(used, value) for used, _, value in live]
+    best = sorted(done, key=lambda each: (-each[1], each[0]))[:beams]
+    return LabelLists(tuple((used, math.exp(value)) for used, value in best if value > -torch.inf))
+
+
+class _Ways:
+    """How lists go on: the tokens of each label at the beginning and behind a separator. Checks the options."""
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        vocabulary: Vocabulary,
+        separator: str,
+        least: int,
+        most: int | None,
+        leading_space: LeadingSpace,
+        encode: Encode | None,
+    ) -> None:
+        # Says what is wrong.
+        multi_choice(labels, separator, min=least, max=most, leading_space=leading_space)
+        space = " " if leading_space == "required" else ""
+        self._first = {label: canonical_tokens(space + label, vocabulary, encode) for label in labels}
+        self._later = {label: canonical_tokens(separator + label, vocabulary, encode) for label in labels}
+        self._ends = list(vocabulary.eos_token_ids)
+        self._least = least
+        self.most = len(labels) if most is None else min(most, len(labels))
+
+    def sequences(self, count: int) -> dict[str, list[int]]:
+        """The tokens of each label behind ``count`` others."""
+        return self._later if count else self._first
+
+    def stops(self, used: Collection[str]) -> _Stops:
+        """What may follow a label behind ``used``: the end, where there are enough labels then, or a separator and
+        another label, where more may come."""
+        more: Counter[int] = Counter()
+        if len(used) + 1 < self.most:
+            more.update(tokens[0] for label, tokens in self._later.items() if label not in used)
+        ends = self._ends if len(used) + 1 >= self._least else []
+        return (*ends, *sorted(more)), frozenset(token for token, count in more.items() if count == 1)
+
+    def following(
+        self,
+        session: TreeSession,
+        labels: Sequence[str],
+        stops: _Stops,
+        count: int,
+        used: Sequence[Collection[str]] = (),
+    ) -> torch.Tensor:
+        """ln of the probabilities of what may come next behind ``count`` labels: ``labels``, less those ``used`` in
+        a row, and last the end, where there are enough. Float64, a row for each of the session."""
+        may_follow, alone = stops
+        tree, nodes = TokenTree.of_sequences(self.sequences(count)[label] for label in labels)
+        firsts = [self._later[label][0] for label in labels]
+        without = {node: first for node, first in zip(nodes, firsts, strict=True) if first in alone}
+        trie = LabelTrie(tree, nodes, list(range(len(labels))), len(labels))
+        joint = score_trie(session, trie, may_follow, without)
+        for row, own in enumerate(used):
+            joint[row, [place for place, label in enumerate(labels) if label in own]] = -torch.inf
+        if count >= self._least:
+            log_probs = session.logits.double().log_softmax(1)
+            joint = torch.cat([joint, log_probs[:, self._ends].logsumexp(1, keepdim=True)], dim=1)
+        return normalised(joint)

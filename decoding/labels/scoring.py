@@ -1,0 +1,113 @@
+"""How probable each label is: exactly, by one pass of the model over all of them, their beginnings shared.
+
+A label's probability is that of its tokens after the prompt, times that of the end after them (so "sad" does not win by
+"sadness"), and over a set of labels it is normalised. The token sequences of all labels are a trie; one call of the
+model scores it, each node seeing the prompt and its own ancestors only (``label_pass``).
+
+Which sequences: the tokenizer's own of each label (``"canonical"``), or all that spell it (``"all"``), whose sum is the
+probability of the text itself. A model is no automaton: what it thinks depends on the tokens, not on the state they
+lead to. So all paths of the token automaton are summed, and their number, exponential in a label's length, is bounded.
+
+Several labels are for ``label_lists``, sets too large to score for ``label_search``.
+
+Cost: nodes of the trie times the model's cost of a token, in calls of up to a thousand nodes. Rejected: a row for each
+label (the prompt's cache copied, shared beginnings scored again), and scores of the first tokens alone.
+
+Source of the task: "Constrained decoding for taxonomies" (docs/label-scoring.md says which of its bugs are tests here).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.arguments import checked, checked_but
+from tokenfst.budget import Budget
+from tokenfst.decoding.labels.trie_pass import score_trie
+from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, label_trie, model_over
+from tokenfst.decoding.models.language_model import Prompts, prompt_rows
+from tokenfst.decoding.models.tree_session import tree_sessions
+from tokenfst.decoding.search.jump_forward import Encode
+from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScores:
+    """``labels``, and float64 tensors of shape (prompts, labels).
+
+    ``log_probs``: ln p(label | prompt), normalised over the labels. ``joint``: ln of the probability that the model
+    goes on with the label, and ends where the end was asked for.
+    """
+
+    labels: tuple[str, ...]
+    log_probs: torch.Tensor
+    joint: torch.Tensor
+
+    @checked
+    def best(self, count: int = 1) -> list[list[tuple[str, float]]]:
+        """The most probable labels of each prompt with their probabilities, best first. All of them, where there are
+        fewer than ``count``."""
+        if count < 1:
+            raise DecodingError(f"count must be at least 1, not {count}")
+        found = self.log_probs.topk(min(count, len(self.labels)), dim=1)
+        return [
+            [(self.labels[place], value) for place, value in zip(places, values, strict=True)]
+            for places, values in zip(found.indices.tolist(), found.values.exp().tolist(), strict=True)
+        ]
+
+
+@checked_but("labels")
+def label_probabilities(
+    model: Any,
+    prompts: Prompts,
+    labels: Sequence[str],
+    vocabulary: Vocabulary,
+    *,
+    tokenization: Tokenization = "canonical",
+    leading_space: LeadingSpace = "none",
+    end: bool = True,
+    encode: Encode | None = None,
+    budget: Budget | None = None,
+    width: int | None = None,
+) -> LabelScores:
+    """The probability of each label after each prompt.
+
+    ``leading_space="required"``: a space before every label, as after a prompt that ends in a word. ``end``: whether an
+    end token must follow; without it a label has the probability of all texts that begin with it. ``encode``: the
+    tokenizer, where the vocabulary does not know its own. ``width``: of the scores, where ``model`` is a function.
+
+    Raises ``ConstraintError`` and ``LabelError`` for labels that are none, ``TokenizationError`` where the tokenizer is
+    not known or does not give a label back, ``BudgetExceeded`` beyond ``budget.positions`` nodes,
+    ``VocabularyMismatchError``, ``ModelError``; ``LogitsError`` where a prompt gives no label a probability.
+    """
+    language_model = model_over(model, vocabulary, width)
+    begun = prompt_rows(prompts)
+    trie = label_trie(labels, vocabulary, tokenization, leading_space, encode, budget or Budget())
+    stops = vocabulary.eos_token_ids if end else ()
+    joint = torch.cat([score_trie(session, trie, stops) for session in tree_sessions(language_model, begun)])
+    return LabelScores(tuple(labels), normalised(joint), joint)
+
+
+@checked
+def classify(
+    model: Any, prompts: Prompts, labels: Sequence[str], vocabulary: Vocabulary, **options: Any
+) -> list[str]:
+    """The most probable label of each prompt; options and errors are those of ``label_probabilities``."""
+    scores = label_probabilities(model, prompts, labels, vocabulary, **options)
+    return [best[0][0] for best in scores.best()]
+
+
+def normalised(joint: torch.Tensor) -> torch.Tensor:
+    """ln of probabilities that sum to one in each row. Raises ``LogitsError`` where a row has none."""
+    total = joint.logsumexp(dim=1, keepdim=True)
+    if not bool(total.isfinite().all()):
+        row = int((~total.isfinite()).nonzero()[0, 0])
+        raise LogitsError(f"the model gives none of the labels a probability after prompt {row}")
+    return joint - total

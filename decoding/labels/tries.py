@@ -1,0 +1,104 @@
+"""The token sequences of labels as one trie: one of each label, or all that spell it.
+
+Invariant: what a sequence spells is its label, byte for byte, with the leading space that was asked for. Cost: linear
+in the sequences' total length; all tokenizations of a label may be exponentially many in its length, so the nodes are
+counted against ``Budget.positions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from tokenfst.automata.pieces.taxonomy import choices
+from tokenfst.budget import Budget
+from tokenfst.decoding.models.language_model import LanguageModel, as_language_model
+from tokenfst.decoding.models.token_tree import TokenTree
+from tokenfst.decoding.search.jump_forward import Encode
+from tokenfst.decoding.token_automata.token_automaton import compile
+from tokenfst.errors import BudgetExceeded, ConstraintError, TokenizationError, VocabularyMismatchError
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Tokenization: TypeAlias = Literal["canonical", "all"]
+LeadingSpace: TypeAlias = Literal["none", "required"]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTrie:
+    """``ends[i]``: a node in which a sequence of label ``of[i]`` ends; a label may have several, and none."""
+
+    tree: TokenTree
+    ends: list[int]
+    of: list[int]
+    num_labels: int
+
+
+def label_trie(
+    labels: Sequence[str],
+    vocabulary: Vocabulary,
+    tokenization: Tokenization,
+    leading_space: LeadingSpace,
+    encode: Encode | None,
+    budget: Budget,
+) -> LabelTrie:
+    """The trie of some labels. Raises ``ConstraintError``, ``LabelError``, ``TokenizationError`` and
+    ``BudgetExceeded``."""
+    checked_tokenization(tokenization, leading_space)
+    language = choices(labels, leading_space=leading_space, budget=budget)
+    texts = [(" " if leading_space == "required" else "") + label for label in labels]
+    number = {text.encode(): place for place, text in enumerate(texts)}
+    if tokenization == "canonical":
+        tree, ends = TokenTree.of_sequences(canonical_tokens(text, vocabulary, encode) for text in texts)
+        return LabelTrie(tree, ends, list(range(len(texts))), len(texts))
+    native = compile(language, vocabulary, budget)._native
+    tree = TokenTree()
+    ends, of = [], []
+    pending = [(-1, int(native.start))]
+    for node, state in pending:
+        if native.distance(state) == 0:
+            ends.append(node)
+            of.append(number[vocabulary.decode(tree.path(node))])
+        tokens, targets = native.arcs(state)
+        for token, target in zip(tokens.tolist(), targets.tolist(), strict=True):
+            pending.append((tree.append(node, token), target))
+        if len(tree) > budget.positions:
+            raise BudgetExceeded(
+                "positions",
+                budget.positions,
+                "all tokenizations of the labels (score canonical ones instead)",
+            )
+    return LabelTrie(tree, ends, of, len(texts))
+
+
+def checked_tokenization(tokenization: str, leading_space: str) -> None:
+    """Raises ``ConstraintError`` for settings that are none."""
+    if tokenization not in ("canonical", "all"):
+        raise ConstraintError(f'tokenization is "canonical" or "all", not {tokenization!r}')
+    if leading_space not in ("none", "required"):
+        raise ConstraintError(f'leading_space is "none" or "required", not {leading_space!r}')
+
+
+def canonical_tokens(text: str, vocabulary: Vocabulary, encode: Encode | None) -> list[int]:
+    """The tokenizer's own tokens of a text. Raises ``TokenizationError`` where it is not known, or does not give the
+    text back."""
+    data = text.encode()
+    found = list((encode or byte_pair_tokenizer(vocabulary).encode)(data))
+    if vocabulary.decode(found) != data:
+        raise TokenizationError(
+            f"the tokenizer makes of {text!r} tokens that spell {vocabulary.decode(found)!r}: give one that keeps "
+            "texts as they are, without special tokens"
+        )
+    return found
+
+
+def model_over(model: Any, vocabulary: Vocabulary, width: int | None) -> LanguageModel:
+    """``model`` as the decoders see it. Raises ``VocabularyMismatchError`` where it scores too few tokens."""
+    language_model = as_language_model(model, width)
+    if language_model.width < len(vocabulary):
+        raise VocabularyMismatchError(
+            f"the model scores {language_model.width} tokens and the vocabulary has {len(vocabulary)}: use the "
+            "vocabulary of the model's own tokenizer"
+        )
+    return language_model

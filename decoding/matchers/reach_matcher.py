@@ -1,0 +1,98 @@
+"""Matchers whose token budgets are exact for stacks: the configurations of ``Reach``, walked.
+
+A push-down automaton's distances are upper bounds, since one token may close several frames. So ``Matcher`` refuses
+some budgets into which a text fits, and near the end of a budget its masks lack tokens whose texts would fit.
+``start_matcher`` gives every decoder its matcher, and where there are stacks and a budget, that is a ``ReachMatcher``:
+a mask holds a token exactly if the text can be completed after it. Where that cannot be found out within
+``automaton.budget``, there is ``BudgetExceeded``, and never a part of the mask.
+
+Cost: masks are the automaton's own while the budget is plenty; near its end a search, whose answers stay with the
+automaton (``gcd_reach``).
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from tokenfst._native import Matcher
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach import START, Bits, Reach
+from tokenfst.decoding.matchers.walked import NodeMatcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+
+def start_matcher(automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None) -> AnyMatcher:
+    """A walk from the start, complete within ``max_tokens`` tokens, the end token counted but not needed.
+
+    Raises ``TokenBudgetError``, with the least number that suffices, where no accepted text is so short,
+    ``EmptyLanguageError``, and ``BudgetExceeded`` where that cannot be found out for a stack, as its masks do.
+    """
+    if max_tokens is None or max_tokens < 0 or not isinstance(automaton, TokenAutomaton):
+        return automaton.matcher(max_tokens)
+    if automaton._native.has_marks or not automaton.is_pushdown:
+        return automaton.matcher(max_tokens)
+    return ReachMatcher(_Configurations(automaton.reach(exact=False)), max_tokens)
+
+
+class ReachMatcher(NodeMatcher[int]):
+    """One decoding over the configurations of a ``Reach``; its methods mean what those of ``Matcher`` mean."""
+
+    _twin: Matcher | None = None
+    """A matcher without a budget that stood here when it was last asked."""
+
+    def forced_bytes(self) -> bytes:
+        """The bytes that every accepted text goes on with."""
+        tokens, twin = self.tokens, self._twin
+        if twin is None:
+            assert isinstance(self.automaton, _Configurations)
+            twin = self._twin = self.automaton.without_budget()
+        known = twin.tokens
+        same = next(
+            (k for k, pair in enumerate(zip(known, tokens, strict=False)) if pair[0] != pair[1]), None
+        )
+        kept = min(len(known), len(tokens)) if same is None else same
+        twin.rollback(len(known) - kept)
+        twin.accept_tokens(tokens[kept:])
+        return twin.forced_bytes()
+
+    def fork(self) -> Self:
+        """Another matcher at the same place. At the start it takes the automaton's newest ``Reach``, so that texts to
+        come have room."""
+        walk = self.automaton
+        if self._tokens or not isinstance(walk, _Configurations):
+            return super().fork()
+        return type(self)(walk.newest(), self.max_tokens_left)
+
+
+class _Configurations:
+    """A ``Reach`` of budgets as a ``Walk``."""
+
+    start = START
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self.end_tokens = reach.end_tokens
+        self.distance, self.accepting = reach.distance, reach.accepting
+        self.is_within, self.refusal, self.mask_within = reach.can, reach.refusal, reach.mask
+
+    def without_budget(self) -> Matcher:
+        """A walk from the start, of any number of tokens."""
+        return self._reach.automaton.matcher()
+
+    def newest(self) -> _Configurations:
+        """The same over the ``Reach`` that the automaton begins texts with now."""
+        reach = self._reach.automaton.reach(exact=False)
+        return self if reach is self._reach else _Configurations(reach)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._reach.automaton.vocabulary
+
+    def step(self, node: int, token: int) -> int | None:
+        following = self._reach.advance(node, token)
+        return None if following < 0 else following
+
+    def mask(self, node: int) -> Bits:
+        return self._reach.mask(node, None)

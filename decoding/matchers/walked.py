@@ -1,0 +1,285 @@
+"""Matchers over whatever can be walked node by node: what ``Matcher`` is to native automata, in Python.
+
+Two things are walked so: canonical token sequences (``CanonicalMatcher``), and the configurations of ``Reach``, whose
+token budgets are exact for stacks (``ReachMatcher``). A matcher keeps the nodes that it came through, so that going
+back is free, and what raises leaves a matcher where it was. Cost: a step of what is walked, and a copied mask.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.arguments import refuse, whole
+from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Bits = npt.NDArray[np.int32]
+N = TypeVar("N")
+
+
+class Walk(Protocol[N]):
+    """What can be walked: nodes, each with the tokens that lead on."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def start(self) -> N: ...
+    @property
+    def end_tokens(self) -> Bits: ...
+    def distance(self, node: N) -> int:
+        """Tokens to acceptance, the end token not counted."""
+
+    def refusal(self, node: N, left: int) -> TokenBudgetError:
+        """The error where so many tokens complete no text."""
+
+    def accepting(self, node: N) -> bool:
+        """Whether the text may end."""
+
+    def is_within(self, node: N, most: int) -> bool:
+        """Whether at most so many tokens complete the text."""
+
+    def step(self, node: N, token: int) -> N | None:
+        """Where a token leads from which the text can be completed; None: nowhere."""
+
+    def mask(self, node: N) -> Bits:
+        """The tokens that may come next; read only."""
+
+    def mask_within(self, node: N, left: int) -> Bits:
+        """Those after which the tokens that are left suffice; read only."""
+
+
+class NodeMatcher(Generic[N]):
+    """One decoding over a ``Walk``; its methods mean what those of ``Matcher`` mean."""
+
+    def __init__(self, automaton: Walk[N], max_tokens: int | None = None) -> None:
+        self.automaton = automaton
+        self._nodes = [automaton.start]
+        self._tokens: list[int] = []
+        self._terminated = False
+        self._limit: int | None = None
+        self.max_tokens_left = max_tokens
+
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens accepted so far."""
+        return list(self._tokens)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens were accepted so far."""
+        return len(self._tokens)
+
+    @property
+    def max_tokens_left(self) -> int | None:
+        """How many tokens may still come, the end token counted; None: any number. Setting it raises
+        ``TokenBudgetError`` where no accepted text fits, ``BudgetExceeded`` where that cannot be found out."""
+        return None if self._limit is None else self._limit - len(self._tokens)
+
+    @max_tokens_left.setter
+    def max_tokens_left(self, left: int | None) -> None:
+        if left is not None and not self._terminated and not self.automaton.is_within(self._nodes[-1], left):
+            raise self.automaton.refusal(self._nodes[-1], left)
+        self._limit = None if left is None else len(self._tokens) + left
+
+    def distance(self) -> int:
+        """The least number of tokens, the end token not counted, that complete the text; an upper bound with stacks."""
+        return self.automaton.distance(self._nodes[-1])
+
+    def is_accepting(self) -> bool:
+        """Whether an end token is allowed."""
+        return self.automaton.accepting(self._nodes[-1])
+
+    def is_terminated(self) -> bool:
+        """Whether an end token was accepted."""
+        return self._terminated
+
+    def accept_token(self, token_id: int) -> bool:
+        """Go on by one token; False, and nothing changes, where it is not allowed. Raises ``TokenIdError`` and
+        ``TerminatedError``."""
+        token = self._checked(token_id)
+        if self._terminated:
+            raise TerminatedError(
+                f"token {token} was offered after the end token; reset() or rollback() first"
+            )
+        return self._push(token)
+
+    def accept_tokens(self, token_ids: Sequence[int]) -> bool:
+        """Go on by all of the tokens, or by none."""
+        before, whole = len(self._tokens), False
+        try:
+            whole = self._push_all(token_ids) == len(token_ids)
+        finally:
+            if not whole:
+                self.rollback(len(self._tokens) - before)
+        return whole
+
+    def validate_tokens(self, token_ids: Sequence[int]) -> int:
+        """How many of the tokens would be accepted; the matcher stays where it is."""
+        before = len(self._tokens)
+        try:
+            return self._push_all(token_ids)
+        finally:
+            self.rollback(len(self._tokens) - before)
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the mask into row ``index`` of an int32 array or CPU tensor ``(batch, ceil(V / 32))``; True."""
+        mask = self._mask()
+        if type(index) is not int:
+            index = whole("fill_next_token_bitmask", "index", index)
+        rows = _rows(bitmask)
+        if rows.dtype != np.int32 or rows.shape[1] != len(mask) or not 0 <= index < len(rows):
+            raise MaskBufferError(
+                f"row {index} of {len(mask)} int32 words does not fit a bitmask of shape {rows.shape} and type "
+                f"{rows.dtype}; make one by allocate_token_bitmask()"
+            )
+        rows[index] = mask
+        return True
+
+    def forced_tokens(self) -> list[int]:
+        """The tokens that have no alternative, up to the next choice or the end."""
+        before = len(self._tokens)
+        try:
+            while not self._terminated:
+                bits = np.unpackbits(self._mask().view(np.uint8), bitorder="little")
+                only = np.flatnonzero(bits)
+                if len(only) != 1 or int(only[0]) in self.automaton.vocabulary.eos_token_ids:
+                    break
+                self._push(int(only[0]))
+            return self._tokens[before:]
+        finally:
+            self.rollback(len(self._tokens) - before)
+
+    def traverse_draft_tree(
+        self,
+        next_token: npt.NDArray[np.int64],
+        next_sibling: npt.NDArray[np.int64],
+        draft_tokens: npt.NDArray[np.int64],
+        bitmask: Any,
+    ) -> None:
+        """Masks for a tree of draft tokens, as ``Matcher.traverse_draft_tree`` has them: row i is the mask after the
+        path to node i, zero behind a token that is not allowed. The matcher does not change."""
+        if not len(next_token) == len(next_sibling) == len(draft_tokens):
+            raise MaskBufferError("the three arrays of a draft tree must have one entry a node")
+        for name, each in (
+            ("next_token", next_token),
+            ("next_sibling", next_sibling),
+            ("draft_tokens", draft_tokens),
+        ):
+            if getattr(each, "dtype", None) != np.int64:
+                refuse("traverse_draft_tree", name, each, "an int64 array")
+        rows = _rows(bitmask)
+        size, seen, before = len(self.automaton.vocabulary), set[int](), len(self._tokens)
+        pending = [(0, before)] if len(draft_tokens) else []
+        try:
+            while pending:
+                node, depth = pending.pop()
+                if node < 0:
+                    continue
+                if node >= len(draft_tokens) or node in seen:
+                    raise TokenIdError(f"node {node} of the draft tree does not exist or has two parents")
+                seen.add(node)
+                self.rollback(len(self._tokens) - depth)
+                if node:
+                    pending.append((int(next_sibling[node]), depth))
+                token = int(draft_tokens[node])
+                if node and (self._terminated or not 0 <= token < size or not self._push(token)):
+                    for below in self._subtree(int(next_token[node]), next_token, next_sibling, seen):
+                        rows[below] = 0
+                    rows[node] = 0
+                    continue
+                self.fill_next_token_bitmask(bitmask, node)
+                pending.append((int(next_token[node]), len(self._tokens)))
+        finally:
+            self.rollback(len(self._tokens) - before)
+
+    @staticmethod
+    def _subtree(
+        first: int, next_token: npt.NDArray[np.int64], next_sibling: npt.NDArray[np.int64], seen: set[int]
+    ) -> list[int]:
+        """The nodes of a draft tree from ``first`` on, its siblings and all below, that were not seen."""
+        found, pending = [], [first]
+        while pending:
+            node = pending.pop()
+            if 0 <= node < len(next_token) and node not in seen:
+                seen.add(node)
+                found.append(node)
+                pending += (int(next_sibling[node]), int(next_token[node]))
+        return found
+
+    def rollback(self, num_tokens: int = 1) -> None:
+        """Take back the last tokens. Raises ``RollbackError``."""
+        if type(num_tokens) is not int:
+            num_tokens = whole("rollback", "num_tokens", num_tokens)
+        if not 0 <= num_tokens <= len(self._tokens):
+            raise RollbackError(
+                f"cannot roll back {num_tokens} tokens: only {len(self._tokens)} were accepted"
+            )
+        if num_tokens:
+            del self._tokens[-num_tokens:]
+            del self._nodes[len(self._tokens) + 1 :]
+            self._terminated = False
+
+    def reset(self) -> None:
+        """Back to the start."""
+        self.rollback(len(self._tokens))
+
+    def fork(self) -> Self:
+        """Another matcher at the same place."""
+        other = type(self)(self.automaton)
+        other._nodes, other._tokens = list(self._nodes), list(self._tokens)
+        other._terminated, other._limit = self._terminated, self._limit
+        return other
+
+    def _mask(self) -> Bits:
+        """What may come next."""
+        automaton, left = self.automaton, self.max_tokens_left
+        if self._terminated:
+            return automaton.end_tokens
+        if left is None:
+            return automaton.mask(self._nodes[-1])
+        return automaton.mask_within(self._nodes[-1], left)
+
+    def _push_all(self, token_ids: Sequence[int]) -> int:
+        accepted = 0
+        for token in [self._checked(token) for token in token_ids]:
+            if self._terminated or not self._push(token):
+                break
+            accepted += 1
+        return accepted
+
+    def _push(self, token: int) -> bool:
+        automaton, node, left = self.automaton, self._nodes[-1], self.max_tokens_left
+        if left is not None and left <= 0:
+            return False
+        if token in automaton.vocabulary.eos_token_ids:
+            if not automaton.accepting(node):
+                return False
+            self._terminated = True
+        else:
+            following = automaton.step(node, token)
+            if following is None or (left is not None and not automaton.is_within(following, left - 1)):
+                return False
+            node = following
+        self._nodes.append(node)
+        self._tokens.append(token)
+        return True
+
+    def _checked(self, token_id: int) -> int:
+        token, size = operator.index(token_id), len(self.automaton.vocabulary)
+        if not 0 <= token < size:
+            raise TokenIdError(f"token id {token} lies outside the vocabulary of {size} tokens")
+        return token
+
+
+def _rows(bitmask: Any) -> npt.NDArray[Any]:
+    """A bitmask's own memory by rows: of a list there would be a copy, which nobody sees."""
+    if not hasattr(bitmask, "dtype") or getattr(bitmask, "is_meta", False):
+        raise MaskBufferError(
+            f"the bitmask must be a numpy array or a torch tensor on the CPU, not {type(bitmask).__name__}"
+        )
+    return np.atleast_2d(np.asarray(bitmask))

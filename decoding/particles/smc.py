@@ -1,0 +1,313 @@
+"""Sequential Monte Carlo: weighted samples of what a language model would write, given that a constraint is met.
+
+The target is the posterior p(x | x accepted) ∝ p_lm(x) · 1{x accepted}, over texts of n tokens, or of up to n with
+their end token. Masking alone samples something else: where the mask leaves little of the model's probability nothing
+makes up for it later. k particles do: each draws its next token from a *proposal* q (``proposals.py``) and multiplies
+its weight by p_lm(x) / q(x); when the weights have become too unequal, particles are resampled. For q ∝ p_lm · m the
+factor is Σ_x p_lm(x) m(x), whatever was drawn; for P-GCD it is Z / g(x), with g the look-ahead and Z = Σ_x p_lm(x)
+g(x). The mean of the weights estimates the evidence Σ p_lm(x) · 1{x accepted} without bias, for every proposal,
+resampling scheme and number of particles; the weighted particles approach the posterior as k grows.
+
+With P-GCD a particle's weight falls exactly when it takes a token that leads to acceptance, and would be resampled
+away. So resampling looks at weight times *potential*, p_hmm(accepted | particle): with a perfect hidden Markov model
+all are equal then. What a particle is given in advance is divided out again, and no weight that is returned has it.
+
+A particle that took an end token is finished: it stays, with its weight, and is resampled with the others, but the
+model is not asked about it any more. A local mask (LCD) can leave a particle without any token, or incomplete after n
+of them: such a particle has the weight zero. Where all have, the evidence is estimated as zero.
+
+Cost: one prompt run for each prompt, then one model call a step for all particles of all prompts that are not
+finished, and one gather of the cache in steps that resample. Rejected: resampling in every step (variance without
+need), particles as objects of their own (a model call each).
+
+Source: "Mitigating bias in locally constrained decoding via tractable proposals"; Naesseth, Lindsten, Schön,
+"Elements of sequential Monte Carlo" (2019), chapters 2 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import torch
+
+from tokenfst.arguments import checked_but
+from tokenfst.budget import Budget
+from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
+from tokenfst.decoding.particles.hmm import Hmm
+from tokenfst.decoding.particles.hmm_product import HmmProduct
+from tokenfst.decoding.particles.proposals import MaskedRows, ProductRows, Proposal
+from tokenfst.decoding.particles.resampling import SCHEMES, Resampling, draw_one, resample
+from tokenfst.decoding.rows.reach_rows import Length, ReachRows, start_rows
+from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows, one_for_each
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import HmmError, ParticleError
+
+ProposalName = Literal["lcd", "gcd", "p-gcd"]
+
+PROPOSALS = get_args(ProposalName)
+
+
+@dataclass(frozen=True, slots=True)
+class Particles:
+    """Weighted samples for one prompt.
+
+    ``tokens``: the new tokens of each particle, its end token included. ``log_weights``: float64 (k,), natural
+    logarithms; the mean of the weights estimates the evidence. ``log_evidence``: the logarithm of that mean, -inf
+    where no particle was accepted. ``effective``: the effective sample size after each step, before resampling.
+    ``resampled``: the steps after which particles were resampled, from 0.
+    """
+
+    tokens: list[list[int]]
+    log_weights: torch.Tensor
+    log_evidence: float
+    effective: list[float]
+    resampled: list[int]
+
+    @property
+    def weights(self) -> torch.Tensor:
+        """float64 (k,): the weights, summing to one; zeros where no particle was accepted."""
+        if self.log_evidence == -math.inf:
+            return torch.zeros_like(self.log_weights)
+        return self.log_weights.softmax(0)
+
+    def distribution(self) -> dict[tuple[int, ...], float]:
+        """The estimated posterior: each different sequence of positive weight, and its share."""
+        found: dict[tuple[int, ...], float] = {}
+        for tokens, weight in zip(self.tokens, self.weights.tolist(), strict=True):
+            if weight > 0:
+                found[tuple(tokens)] = found.get(tuple(tokens), 0.0) + weight
+        return found
+
+    def draw(self, count: int = 1, generator: torch.Generator | None = None) -> list[list[int]]:
+        """So many particles, drawn in proportion to their weights: approximate samples of the posterior. Raises
+        ``ParticleError`` where no particle was accepted."""
+        if self.log_evidence == -math.inf:
+            raise ParticleError(
+                "no particle was accepted, so there is none to draw: use more particles, or a proposal that knows the "
+                'budget ("gcd")'
+            )
+        chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)
+        return [self.tokens[index] for index in chosen.tolist()]
+
+
+@checked_but("automata")
+def smc(
+    model: Any,
+    prompts: Prompts,
+    automata: AnyAutomaton | Sequence[AnyAutomaton],
+    *,
+    particles: int,
+    max_tokens: int,
+    proposal: ProposalName = "gcd",
+    length: Length = "at_most",
+    hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None = None,
+    corrected: bool = True,
+    potentials: bool = True,
+    defensive: float = 0.0,
+    resampling: Resampling = "systematic",
+    ess_threshold: float = 0.5,
+    generator: torch.Generator | None = None,
+    budget: Budget | None = None,
+    width: int | None = None,
+) -> list[Particles]:
+    """``particles`` weighted samples for each prompt, of texts of ``max_tokens`` tokens at most, or exactly so many.
+
+    ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``automata``: one for all prompts, or
+    one for each; with stacks for "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths.
+    ``proposal``: "lcd", "gcd", or "p-gcd", which needs ``hmm``: a hidden Markov model over the same vocabulary, of what
+    the model writes after its prompts; or finished products of the automata with it, to be used again and again.
+    ``corrected``, ``potentials``, ``defensive``: of P-GCD; see ``HmmProduct.log_weights``, above, and ``ProductRows``:
+    the share of tokens that are drawn as for GCD, against look-aheads that are wrong. ``ess_threshold``: particles of a
+    prompt are resampled after a step where their effective number is below this share of k; 0 never, 1 (nearly)
+    always. ``generator``: of the model's device.
+
+    Raises, before the model is called: ``TokenBudgetError`` where no text fits, with the least number of tokens that
+    works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
+    lacks its model. Later, ``LogitsError`` where the model's scores are no distribution.
+    """
+    if particles < 1 or max_tokens < 0 or not (0 <= ess_threshold <= 1 and 0 <= defensive <= 1):
+        raise ParticleError(
+            "particles must be at least 1, max_tokens at least 0, ess_threshold and defensive from 0 to 1; they are "
+            f"{particles}, {max_tokens}, {ess_threshold} and {defensive}"
+        )
+    if proposal not in PROPOSALS or length not in ("exact", "at_most") or resampling not in SCHEMES:
+        raise ParticleError(
+            f"proposal is one of {', '.join(PROPOSALS)}, length one of exact, at_most, and resampling one of "
+            f"{', '.join(SCHEMES)}; they are {proposal!r}, {length!r} and {resampling!r}"
+        )
+    language_model = as_language_model(model, width)
+    each = one_for_each(automata, len(prompts))
+    shared = [automaton for automaton in each for _ in range(particles)]
+    scored, device = language_model.width, language_model.device
+    if proposal != "lcd" or length == "at_most" or all(isinstance(a, TokenAutomaton) for a in each):
+        # Checks budgets and vocabularies, with one row a prompt; what canonical tokens spell exactly n is not known.
+        start_rows(
+            each, prompts=len(prompts), max_tokens=max_tokens, width=scored, device=device, length=length
+        )
+    ends = each[0].vocabulary.eos_token_ids
+    found: Proposal
+    if proposal == "p-gcd":
+        products = _products(hmm, each, max_tokens, length, budget)
+        found = ProductRows(
+            [product for product in products for _ in range(particles)],
+            scored,
+            corrected=corrected,
+            potentials=potentials,
+            defensive=defensive,
+        )
+    elif proposal == "lcd":
+        found = MaskedRows(ConstraintRows(shared, None, scored, device), ends if length == "exact" else ())
+    elif length == "exact" or any(isinstance(a, TokenAutomaton) and a.is_pushdown for a in each):
+        # Distances of stacks are upper bounds: masks by them would leave texts of the target out.
+        found = MaskedRows(ReachRows(shared, max_tokens, scored, device, exact=length == "exact"))
+    else:
+        found = MaskedRows(ConstraintRows(shared, max_tokens, scored, device))
+    run = _Run(language_model.start(prompts), found, len(prompts), particles, max_tokens, ends)
+    for left in range(max_tokens, 0, -1):
+        going = run.draw(left, generator)
+        parents = run.resample(going, resampling, ess_threshold if left > 1 else 0.0, generator)
+        if not run.extend(going, parents, left - 1):
+            break
+    return run.particles()
+
+
+class _Run:
+    """Particles in motion. Row p · k + j is particle j of prompt p. ``live`` are the rows that are not finished, in
+    the order in which the proposal has them; ``place`` says which row of the session each of them continues."""
+
+    def __init__(
+        self,
+        session: Session,
+        proposal: Proposal,
+        prompts: int,
+        count: int,
+        max_tokens: int,
+        ends: Sequence[int],
+    ) -> None:
+        self._session, self._proposal, self._count = session, proposal, count
+        device, rows = session.logits.device, prompts * count
+        self._ends = torch.tensor(list(ends), device=device)
+        self._tokens = torch.zeros(rows, max_tokens, dtype=torch.long, device=device)
+        self._lengths = torch.zeros(rows, dtype=torch.long, device=device)
+        self._weights = torch.zeros(rows, dtype=torch.float64, device=device)
+        self._potentials = torch.zeros_like(self._weights)
+        self._live = torch.arange(rows, device=device)
+        self._place = self._live // count
+        self._effective: list[torch.Tensor] = []
+        self._resampled: list[torch.Tensor] = []
+
+    def draw(self, left: int, generator: torch.Generator | None) -> torch.Tensor:
+        """A token for every live row, weights and potentials brought up to date. Returns which of all rows go on:
+        neither ended nor without a token."""
+        log_probs = next_log_probs(self._session.logits)
+        if len(log_probs) < len(self._place):  # one row a prompt, before the first token
+            log_probs = log_probs[self._place]
+        scores = self._proposal.weigh(log_probs, left)
+        total = scores.logsumexp(1)
+        stuck = total == -torch.inf
+        if bool(stuck.any()):
+            scores[stuck, 0] = total[stuck] = 0.0
+        tokens = draw_one((scores - total[:, None]).exp_(), generator)
+        factors, potentials = self._proposal.taken(tokens)
+        live = self._live
+        self._weights[live] += (total - factors).double().masked_fill(stuck, -torch.inf)
+        self._potentials[live] = potentials.double().masked_fill(stuck, 0.0)
+        self._tokens[live, self._tokens.shape[1] - left] = tokens
+        self._lengths[live] += (~stuck).long()
+        going = torch.zeros(len(self._weights), dtype=torch.bool, device=tokens.device)
+        going[live] = ~(stuck | torch.isin(tokens, self._ends))
+        return going
+
+    def resample(
+        self, going: torch.Tensor, scheme: Resampling, threshold: float, generator: torch.Generator | None
+    ) -> torch.Tensor:
+        """The row that each row goes on from, itself in prompts that are not resampled: those whose weights are equal
+        enough, or that are finished."""
+        rows = torch.arange(len(going), device=going.device).reshape(-1, self._count)
+        steering = (self._weights + self._potentials).reshape(rows.shape)
+        best = steering.amax(1, keepdim=True)
+        shares = (steering - best).exp().nan_to_num(0.0)
+        effective = shares.sum(1) ** 2 / (shares**2).sum(1).clamp_min(1e-300)
+        chosen = (effective < threshold * self._count) & going.reshape(rows.shape).any(1) & (effective > 0)
+        self._effective.append(effective)
+        self._resampled.append(chosen)
+        parents = rows.clone()
+        if bool(chosen.any()):
+            own = resample(shares[chosen], scheme, generator)
+            parents[chosen] = rows[chosen].gather(1, own)
+            mean = (shares.mean(1, keepdim=True).log() + best)[chosen]
+            given = self._potentials.reshape(rows.shape)[chosen].gather(1, own)
+            self._weights.reshape(rows.shape)[chosen] = mean - given
+        return parents.reshape(-1)
+
+    def extend(self, going: torch.Tensor, parents: torch.Tensor, left: int) -> bool:
+        """Every row goes on from its parent; the model and the proposal follow where it does. Whether any does."""
+        live = going[parents].nonzero().squeeze(1)
+        slots = torch.empty_like(parents)
+        slots[self._live] = torch.arange(len(self._live), device=parents.device)
+        sources = slots[parents[live]]
+        self._tokens, self._lengths = self._tokens[parents], self._lengths[parents]
+        self._potentials = self._potentials[parents]
+        self._live, places = live, self._place[sources]
+        self._place = torch.arange(len(live), device=parents.device)
+        if len(live):
+            tokens = self._tokens[live, self._tokens.shape[1] - left - 1]
+            self._proposal.extend(sources, tokens)
+            if left:
+                self._session.extend(places, tokens)
+        return len(live) > 0
+
+    def particles(self) -> list[Particles]:
+        """The particles of each prompt; those that are not complete have the weight zero."""
+        if len(self._live):
+            complete = self._proposal.accepting().to(self._live.device)
+            self._weights[self._live[~complete]] = -torch.inf
+        found = []
+        for prompt, log_weights in enumerate(self._weights.reshape(-1, self._count)):
+            rows = range(prompt * self._count, (prompt + 1) * self._count)
+            found.append(
+                Particles(
+                    [self._tokens[row, : self._lengths[row]].tolist() for row in rows],
+                    log_weights,
+                    float(log_weights.logsumexp(0)) - math.log(self._count),
+                    [float(effective[prompt]) for effective in self._effective],
+                    [step for step, chosen in enumerate(self._resampled) if bool(chosen[prompt])],
+                )
+            )
+        return found
+
+
+def _different(automata: Sequence[AnyAutomaton]) -> Iterable[tuple[int, AnyAutomaton]]:
+    return {id(automaton): automaton for automaton in automata}.items()
+
+
+def _products(
+    hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None,
+    automata: Sequence[AnyAutomaton],
+    max_tokens: int,
+    length: Length,
+    budget: Budget | None,
+) -> list[HmmProduct]:
+    """A circuit product for each prompt."""
+    if hmm is None:
+        raise HmmError('proposal="p-gcd" needs hmm: a hidden Markov model, such as distil_hmm makes')
+    if isinstance(hmm, Hmm):
+        made = {
+            number: HmmProduct(hmm, automaton, max_tokens, length, budget=budget)
+            for number, automaton in _different(automata)
+        }
+        return [made[id(automaton)] for automaton in automata]
+    products = [hmm] * len(automata) if isinstance(hmm, HmmProduct) else list(hmm)
+    if len(products) != len(automata) or any(product.hmm is not products[0].hmm for product in products):
+        raise HmmError("give one product for each prompt, all of one hidden Markov model")
+    for product, automaton in zip(products, automata, strict=True):
+        horizon = product.horizon
+        if product.automaton is not automaton or (horizon.max_tokens, horizon.length) != (max_tokens, length):
+            raise HmmError(
+                f"a product was made of {horizon.name} for {horizon.length} {horizon.max_tokens} tokens, and is asked "
+                f"about {automaton.source} for {length} {max_tokens}"
+            )
+    return products

@@ -1,0 +1,364 @@
+"""The constraint's side of a decoder: where each row of a batch stands, and what it may take next.
+
+``ConstraintRows`` is to matchers what ``language_model.Session`` is to a model: it goes on with rows chosen and
+repeated at will. A decoder keeps one of each, in step:
+
+    rows = ConstraintRows.start(automaton, prompts=2, max_tokens=50, width=model.width, device=model.device)
+    rows.mask_(log_probs)                    # forbidden tokens to -inf, in place
+    rows.extend(parents, tokens)             # row i is now row parents[i] and tokens[i]
+
+Invariants. A row is *finished* when it took an end token, or when its tokens are used up (its text is complete then, by
+the budget's guarantee); a finished row allows end tokens only, and what it is given changes nothing. Every row that is
+not finished allows a token. Cost: a mask and an advance a row (about 1 µs each once cached), a fork where a row goes on
+in several; the masks travel to the device packed. Near the end of a budget a mask is a walk of the vocabulary: one for
+all rows of a state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst._native import Matcher
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.masks.bitmask import (
+    allocate_token_bitmask,
+    apply_token_bitmask_inplace,
+    bitmask_from_ids,
+    fill_bitmasks,
+)
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach import START, Reach
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    MissingDependencyError,
+    ModelError,
+    TokenBudgetError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+AnyAutomaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
+
+_Place: TypeAlias = tuple[Reach, int, int]
+
+
+class Rows(ABC):
+    """What decoders ask of a batch's constraints. ``ConstraintRows`` walks matchers; ``gcd_rows.ReachRows`` keeps exact
+    numbers of tokens, and ``gcd_tensor.TensorRows`` those of nondeterministic automata."""
+
+    def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
+        if width < len(vocabulary):
+            raise VocabularyMismatchError(
+                f"the model scores {width} tokens and the constraint's vocabulary has {len(vocabulary)}: use the "
+                "vocabulary of the model's own tokenizer"
+            )
+        self.vocabulary = vocabulary
+        self.width = width
+        self.device = device
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def is_finished(self, row: int) -> bool:
+        """Whether the row took an end token or has no token left."""
+
+    @property
+    def finished(self) -> torch.Tensor:
+        """Which rows are finished, bool of shape (rows,)."""
+        return torch.tensor([self.is_finished(row) for row in range(len(self))], device=self.device)
+
+    @property
+    @abstractmethod
+    def accepting(self) -> torch.Tensor:
+        """Which rows hold an accepted text, bool of shape (rows,)."""
+
+    @abstractmethod
+    def distances(self) -> torch.Tensor:
+        """The least number of tokens, end token not counted, from each row to an accepted text: int64 of shape (rows,).
+        Those of stacks are upper bounds."""
+
+    @abstractmethod
+    def tokens(self, row: int) -> list[int]:
+        """The tokens that the row took, its end token included."""
+
+    @abstractmethod
+    def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
+        """Row i becomes row ``parents[i]`` followed by ``tokens[i]``; both of shape (rows',).
+
+        Finished rows stay as they are. Raises ``ModelError`` for a token that its row does not allow, and nothing
+        changes.
+        """
+
+    @abstractmethod
+    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
+
+        ``left``: for this mask only, the tokens left for each row instead of what its budget says: the tokens after
+        which ``left - 1`` suffice. Rows for which none suffice allow nothing.
+        """
+
+    @abstractmethod
+    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
+        """Set the scores, of shape (rows, width), of all tokens that do not reduce the distance to -inf in place, and
+        return them: of the end tokens too. Nothing is left of rows at distance 0. Tokens that reduce it are not always
+        allowed: mask twice."""
+
+    def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        """The tokens that each row may take next, bool of shape (rows, width)."""
+        ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
+        return self.mask_(ones, left=left) == 0
+
+
+class PackedRows(Rows):
+    """Rows whose masks are packed on the host. ``mask_nearer_`` of a state, or of a state with its stack, is a walk of
+    the vocabulary, the first time."""
+
+    def __init__(self, count: int, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
+        super().__init__(vocabulary, width, device)
+        self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._bitmask = allocate_token_bitmask(count, len(vocabulary))
+
+    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
+        self._fill(left)
+        for row in range(len(self)):
+            if self.is_finished(row):
+                self._bitmask[row] = self._only_end
+        return self._apply(scores)
+
+    def mask_nearer_(self, scores: torch.Tensor) -> torch.Tensor:
+        self._fill_nearer()
+        return self._apply(scores)
+
+    def _apply(self, scores: torch.Tensor) -> torch.Tensor:
+        apply_token_bitmask_inplace(scores, self._bitmask, vocab_size=len(self.vocabulary), check_nan=False)
+        return scores
+
+    def _resize(self) -> None:
+        """Fit the masks to the number of rows."""
+        if len(self._bitmask) != len(self):
+            self._bitmask = allocate_token_bitmask(len(self), len(self.vocabulary))
+
+    @abstractmethod
+    def _fill(self, left: Sequence[int] | None) -> None:
+        """Write the masks of rows that are not finished."""
+
+    @abstractmethod
+    def _fill_nearer(self) -> None:
+        """Write the masks of the tokens that reduce the distance."""
+
+
+class ConstraintRows(PackedRows):
+    """One matcher per row of a batch.
+
+    Stacks are a matcher's own, so what reduces a stack's distance is kept by the numbers that ``Reach`` gives to
+    configurations. ``_places`` has that of each row, as it was after so many tokens; it follows when it is asked for.
+    """
+
+    def __init__(
+        self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
+    ) -> None:
+        super().__init__(len(automata), automata[0].vocabulary, width, device)
+        self.matchers = [start_matcher(automaton, max_tokens) for automaton in automata]
+        self._automata = list(automata)
+        self._places: list[_Place | None] = [None] * len(automata)
+
+    @classmethod
+    def start(
+        cls,
+        automata: AnyAutomaton | Sequence[AnyAutomaton],
+        *,
+        prompts: int,
+        max_tokens: int | None,
+        width: int,
+        device: torch.device,
+    ) -> ConstraintRows:
+        """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary.
+        ``max_tokens`` counts the end token, which is not needed to complete a text.
+
+        Raises ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in number, and
+        ``TokenBudgetError``, naming the least budget, where no accepted text fits into ``max_tokens``.
+        """
+        return cls(one_for_each(automata, prompts), max_tokens, width, device)
+
+    def __len__(self) -> int:
+        return len(self.matchers)
+
+    def is_finished(self, row: int) -> bool:
+        matcher = self.matchers[row]
+        return matcher.is_terminated() or matcher.max_tokens_left == 0
+
+    @property
+    def accepting(self) -> torch.Tensor:
+        return torch.tensor([matcher.is_accepting() for matcher in self.matchers], device=self.device)
+
+    def distances(self) -> torch.Tensor:
+        return torch.tensor(
+            [0 if m.is_terminated() else m.distance() for m in self.matchers], device=self.device
+        )
+
+    def _fill_nearer(self) -> None:
+        for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
+            self._bitmask[row] = 0
+            if matcher.is_terminated():
+                continue
+            known = self._known_nearer(row, automaton, matcher)
+            if known is not None:
+                self._bitmask[row] = known
+            elif least := matcher.distance():
+                self._fill_within(row, _by_distances(automaton, matcher), least)
+
+    def _known_nearer(
+        self, row: int, automaton: AnyAutomaton, matcher: AnyMatcher
+    ) -> npt.NDArray[np.int32] | None:
+        """What is kept; None of canonical tokens, and where there are more stacks than the budget has room for."""
+        if not isinstance(automaton, TokenAutomaton):
+            return None
+        if automaton._native.has_marks or not automaton.is_pushdown:
+            return automaton.nearer_mask(matcher) if isinstance(matcher, Matcher) else None
+        reach, at, followed = self._places[row] or (automaton.reach(exact=False), START, 0)
+        tokens = matcher.tokens
+        for token in tokens[followed:]:
+            at = reach.advance(at, token)
+        self._places[row] = reach, at, len(tokens)
+        try:
+            return reach.nearer(at)
+        except BudgetExceeded:
+            return None
+
+    def _fill(self, left: Sequence[int] | None) -> None:
+        if left is not None:
+            for row, matcher in enumerate(self.matchers):
+                if not self.is_finished(row):
+                    self._fill_within(row, matcher, left[row])
+        elif all(matcher.max_tokens_left is None for matcher in self.matchers):
+            fill_bitmasks(self.matchers, self._bitmask)
+        else:
+            self._fill_each_state()
+
+    def _fill_each_state(self) -> None:
+        """The masks within the rows' budgets; one for all rows with one state and budget, where there is no stack."""
+        first: dict[tuple[int, int, int | None], int] = {}
+        for row, (automaton, matcher) in enumerate(zip(self._automata, self.matchers, strict=True)):
+            if self.is_finished(row):
+                continue
+            same = row
+            if isinstance(matcher, Matcher) and not matcher.state >> 32:
+                same = first.setdefault((id(automaton), matcher.state, matcher.max_tokens_left), row)
+            if same != row:
+                self._bitmask[row] = self._bitmask[same]
+            else:
+                matcher.fill_next_token_bitmask(self._bitmask, row)
+
+    def _fill_within(self, row: int, matcher: AnyMatcher, left: int) -> None:
+        before = matcher.max_tokens_left
+        try:
+            matcher.max_tokens_left = left
+        except TokenBudgetError:
+            self._bitmask[row] = 0
+            return
+        try:
+            matcher.fill_next_token_bitmask(self._bitmask, row)
+        finally:
+            matcher.max_tokens_left = before
+
+    def extend(self, parents: Sequence[int] | torch.Tensor, tokens: Sequence[int] | torch.Tensor) -> None:
+        chosen, taken = as_lists(parents, tokens)
+        heirs = Counter(chosen)
+        for parent, token in zip(chosen, taken, strict=True):
+            if not self.is_finished(parent) and self.matchers[parent].validate_tokens([token]) == 0:
+                raise not_allowed(parent, token)
+        rows = []
+        for parent, token in zip(chosen, taken, strict=True):
+            heirs[parent] -= 1
+            matcher = self.matchers[parent].fork() if heirs[parent] else self.matchers[parent]
+            rows.append((matcher, token))
+        self.matchers = [matcher for matcher, _ in rows]
+        self._automata = [self._automata[parent] for parent in chosen]
+        self._places = [self._places[parent] for parent in chosen]
+        for row, (matcher, token) in enumerate(rows):
+            if not self.is_finished(row):
+                matcher.accept_token(token)
+        self._resize()
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Keep these rows, in this order, none of them twice."""
+        self.matchers = [self.matchers[row] for row in rows]
+        self._automata = [self._automata[row] for row in rows]
+        self._places = [self._places[row] for row in rows]
+        self._resize()
+
+    def tokens(self, row: int) -> list[int]:
+        return self.matchers[row].tokens
+
+
+def _by_distances(automaton: AnyAutomaton, matcher: AnyMatcher) -> AnyMatcher:
+    """A matcher at the same place whose masks within a budget are those of distances, also where there are stacks."""
+    if not isinstance(automaton, TokenAutomaton) or isinstance(matcher, Matcher):
+        return matcher
+    same = automaton.matcher()
+    same.accept_tokens(matcher.tokens)
+    return same
+
+
+def as_lists(*arrays: Sequence[int] | torch.Tensor) -> list[list[int]]:
+    """Numbers on the host."""
+    return [each.tolist() if isinstance(each, torch.Tensor) else list(each) for each in arrays]
+
+
+def not_allowed(row: int, token: int) -> ModelError:
+    """The error of a row that is given a token that it does not allow."""
+    return ModelError(f"row {row} does not allow token {token}: mask its scores before choosing")
+
+
+def checked_rows(rows: Rows, prompts: int, width: int) -> Rows:
+    """Rows that were started elsewhere, checked for number and width."""
+    if (len(rows), rows.width) != (prompts, width):
+        raise ModelError(
+            f"{len(rows)} rows of width {rows.width} for {prompts} prompts and a model that scores {width} tokens: "
+            "start them for this call"
+        )
+    return rows
+
+
+def check_compiled(automata: AnyAutomaton | Sequence[AnyAutomaton]) -> Sequence[AnyAutomaton]:
+    """The constraints of a decoder, as a sequence. ConstraintError for what is none."""
+    given: Sequence[AnyAutomaton] = automata if isinstance(automata, list | tuple) else [automata]  # type: ignore[list-item]
+    for automaton in given:
+        if not isinstance(automaton, AnyAutomaton):
+            raise ConstraintError(
+                f"decoders take compiled constraints, not {automaton!r}: compile(..., vocabulary) makes one"
+            )
+    return given
+
+
+def one_for_each(automata: AnyAutomaton | Sequence[AnyAutomaton], prompts: int) -> Sequence[AnyAutomaton]:
+    """A constraint for each prompt: the one for all, or those given, checked for kind, number and vocabulary."""
+    if not prompts:
+        raise ModelError("no prompts: give at least one, which may be empty for models that need none")
+    given = check_compiled(automata)
+    each = list(given) if given is automata else list(given) * prompts
+    if len(each) != prompts:
+        raise ModelError(f"{len(each)} constraints for {prompts} prompts: give one for all, or one for each")
+    for automaton in each[1:]:
+        if automaton.vocabulary.fingerprint != each[0].vocabulary.fingerprint:
+            raise VocabularyMismatchError(
+                "the constraints of a batch must be compiled for one vocabulary; found "
+                f"{each[0].vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
+            )
+    return each

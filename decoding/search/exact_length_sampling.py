@@ -1,0 +1,95 @@
+"""Sampling under globally constrained decoding: every text drawn is whole, within or of exactly n tokens.
+
+Each token is drawn from the model's distribution, with what the masks forbid left out and the rest renormalized:
+q(x_t | x_<t) ∝ p(x_t | x_<t) · m_t(x_t). That is no sample of the model's distribution given the constraint: the
+renormalization is local. The incremental weight that corrects it is what the masks let pass, Σ_x p(x) · m_t(x), and
+``log_weight`` is the sum of its logarithms: log p - log q. Weighted by it, samples estimate what the posterior gives
+without bias; ``smc`` resamples along the way.
+
+Cost of a step: one call of the model over all rows that are not finished, a softmax, a mask, a draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.arguments import checked_but
+from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
+from tokenfst.decoding.rows.reach_rows import Length, start_rows
+from tokenfst.decoding.rows.rows import AnyAutomaton, Rows
+from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sequence of the constraint. ``tokens``: without the prompt, its end token included. ``log_prob``: the model's.
+    ``log_weight``: ``log_prob`` less the logarithm of the probability with which it was drawn."""
+
+    tokens: tuple[int, ...]
+    log_prob: float
+    log_weight: float
+
+
+@checked_but("automata")
+def gcd_sample(
+    model: Any,
+    prompts: Prompts,
+    automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
+    *,
+    max_length: int,
+    length: Length = "at_most",
+    count_end: bool = False,
+    generator: torch.Generator | None = None,
+    width: int | None = None,
+) -> list[Sample]:
+    """A sample of each prompt. Repeat a prompt for several.
+
+    Arguments and errors are those of ``abs_beam_search``; ``generator`` draws, and must be on the model's device.
+    Raises ``LogitsError`` where the model gives every allowed token the probability 0.
+    """
+    if max_length < 0:
+        raise DecodingError(f"max_length={max_length} is out of range: it must be not negative")
+    scorer = as_language_model(model, width)
+    rows = start_rows(
+        automata,
+        prompts=len(prompts),
+        max_tokens=max_length,
+        width=scorer.width,
+        device=scorer.device,
+        length=length,
+        count_end=count_end,
+    )
+    log_prob = torch.zeros(len(prompts), dtype=torch.float32, device=scorer.device)
+    log_weight = log_prob.clone()
+    session = scorer.start(prompts) if max_length else None
+    identity = torch.arange(len(prompts), device=scorer.device)
+    for step in range(max_length if session is not None else 0):
+        going = ~rows.finished
+        if session is None or not bool(going.any()):
+            break
+        log_probs = rows.mask_(next_log_probs(session.logits))
+        passed = log_probs.logsumexp(1)
+        if bool((going & passed.isneginf()).any()):
+            row = int((going & passed.isneginf()).nonzero()[0, 0])
+            raise LogitsError(
+                f"the model gives every token that row {row} may take the probability 0: none can be drawn"
+            )
+        shares = (log_probs - passed.unsqueeze(1)).exp().nan_to_num_(0.0)
+        shares[~going, rows.vocabulary.eos_token_ids[0]] = 1.0
+        tokens = torch.multinomial(shares, 1, generator=generator).squeeze(1)
+        log_prob += log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1).where(going, 0.0)
+        log_weight += passed.where(going, 0.0)
+        rows.extend(identity, tokens)
+        if step + 1 < max_length:
+            session.extend(identity, tokens)
+    return [
+        Sample(tuple(rows.tokens(row)), *pair)
+        for row, pair in enumerate(zip(log_prob.tolist(), log_weight.tolist(), strict=True))
+    ]

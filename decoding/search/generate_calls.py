@@ -1,0 +1,106 @@
+"""Which call of transformers' ``generate`` asks a logits processor, and how long its prompt is.
+
+``generate`` tells a logits processor the ids of the rows and nothing else, and ids do not say where a prompt ends. A
+second prompt may be the first one and a token more, or what was generated for it. But a call of ``generate`` stands on
+the stack of the thread that asks, and it has what is needed: the prompt, and a ``GenerationConfig`` of its own: a copy
+that nobody else has and that goes when the call returns. So this module looks at the stack.
+
+Which call. The innermost one; but an assistant's ``generate`` writes drafts for the model that it assists: then it is
+the call of that model, as long as the rows begin with that model's prompt (an assistant may have another tokenizer).
+
+Cost: the frames up to ``generate`` (three, under transformers' own loops) each time, and for a new call all frames.
+Only the frame of ``generate`` itself is asked for its variables: a look at those of a frame may keep them alive (Python
+3.12 and older), and the loops below it drop the model's outputs on purpose. Rejected: to ask for a new processor for
+each prompt, which nothing enforces; to guess by the ids.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from tokenfst.decoding.matchers.prefixes import Ids, PrefixStates, RowStates
+from tokenfst.errors import MissingDependencyError
+
+try:
+    from transformers import GenerationMixin
+except ImportError as error:
+    raise MissingDependencyError(
+        'ConstraintLogitsProcessor needs transformers: pip install "tokenfst[transformers]"'
+    ) from error
+
+_GENERATE = inspect.unwrap(GenerationMixin.generate).__code__
+_ASSISTED = inspect.unwrap(GenerationMixin._assisted_decoding).__code__
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of ``generate``: its own config, and its prompts."""
+
+    config: Any
+    prompts: Ids
+
+    @property
+    def beams(self) -> int:
+        """Rows of each prompt, of which the search takes the best."""
+        return int(self.config.num_beams or 1)
+
+    def begins(self, ids: Ids) -> bool:
+        """Whether the rows begin with the prompts."""
+        return np.array_equal(ids[:, : self.prompts.shape[1]], self.prompts)
+
+
+def states_of_call(states: PrefixStates, ids: Ids) -> RowStates | None:
+    """The states of the call of ``generate`` that asks, brought up to the rows ``ids``; None where there is none.
+
+    Raises what ``RowStates.follow`` does.
+    """
+    frame = _outward(sys._getframe(1), _GENERATE)
+    if frame is None:
+        return None
+    found = states.of_call(id(frame))
+    if found is None:
+        inner = _call(frame)
+        if inner is None:
+            return None
+        found = _assisted(states, frame, inner, ids)
+        if found is None:
+            found = states.new(inner.prompts.shape[1] if inner.begins(ids) else ids.shape[1], inner.beams)
+        states.add_call(id(frame), inner.config, found)
+    found.follow(ids)
+    return found
+
+
+def _assisted(states: PrefixStates, frame: FrameType, inner: _Call, ids: Ids) -> RowStates | None:
+    """The states of the call that a draft is for, where ``frame`` writes one."""
+    found = None
+    at = _outward(_outward(frame.f_back, _ASSISTED), _GENERATE)
+    while at is not None:
+        outer = _call(at)
+        if outer is not None and outer.begins(ids):
+            found = states.of_call(id(at))
+            if found is None:
+                found = states.new(outer.prompts.shape[1], outer.beams)
+                states.add_call(id(at), outer.config, found)
+        at = _outward(_outward(at.f_back, _ASSISTED), _GENERATE)
+    return found
+
+
+def _outward(frame: FrameType | None, code: Any) -> FrameType | None:
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame
+
+
+def _call(frame: FrameType) -> _Call | None:
+    """What a frame of ``generate`` has; None where it only loads another loop, by name."""
+    found = frame.f_locals
+    config, prompts = found.get("generation_config"), found.get("input_ids")
+    if config is None or prompts is None or isinstance(found.get("custom_generate"), str):
+        return None
+    return _Call(config, prompts.detach().cpu().numpy())

@@ -1,0 +1,252 @@
+"""The plain loop of constrained decoding, with runs that leave no choice appended without calls of the model.
+
+A step masks the scores, chooses a token, and lets the model score what follows. Where a constraint leaves one way on,
+there is nothing to choose: ``jump_forward=True`` appends all tokens without an alternative at once, and the model sees
+them in the call that it makes anyway for the next choice. What is generated, and with what probability, stays the same.
+
+Tokens without an alternative are rare, though, where bytes are: a certain text can be cut into tokens in many ways.
+``jump_forward="canonical"`` appends certain *bytes*, cut as the tokenizer cuts them. The token just chosen, which the
+model has not seen yet, is cut anew with what follows it where the tokenizer would merge the two. The last tokens of a
+run are left to the model where one token could span them and what comes. This does change the distribution: of all
+tokenizations of a certain text the canonical one is taken, on which the model was trained. A constraint compiled with
+``tokenization="canonical"`` has it exactly, by ``jump_forward=True``.
+
+Invariant: every row is accepted by its matcher token by token, and is complete where ``max_new_tokens`` ends it. Rows
+that are finished leave the batch. Cost per step: one call of the model over what the rows took (in a batch, padded to
+the longest run), a mask and an advance a row. Rejected: going back behind the last choice, which would throw calls of
+the model away.
+
+Source: Zheng et al., "SGLang: Efficient execution of structured language model programs" (2024), section 4, and its
+"jump-forward decoding", which tokenizes anew as well.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from tokenfst._native import Matcher
+from tokenfst.arguments import checked_but
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
+from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, prompt_rows
+from tokenfst.decoding.models.sampling import Sampling
+from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows
+from tokenfst.decoding.search.forced_runs import ForcedRuns
+from tokenfst.errors import DecodingError, MissingDependencyError, TokenizationError
+from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+Encode: TypeAlias = Callable[[bytes], Sequence[int]]
+"""From a text, in UTF-8, to the tokens that the tokenizer makes of it; without special ones."""
+
+_CONTEXT = 4
+"""So many tokens before a run are cut anew with it, to see whether the tokenizer would merge any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What ``generate`` made, a row for each prompt.
+
+    ``tokens``: the new tokens, an end token included. ``texts``: what they spell; all are in the language. ``calls``:
+    how often the model was called, prompts included. ``chosen``, ``forced``, ``replaced``: how many tokens of all rows
+    were chosen by the model, appended without it, and chosen but then cut anew.
+    """
+
+    tokens: list[list[int]]
+    texts: list[bytes]
+    calls: int
+    chosen: int
+    forced: int
+    replaced: int
+
+
+@checked_but("automaton")
+def generate(
+    model: Any,
+    prompts: Prompts,
+    automaton: AnyAutomaton | Sequence[AnyAutomaton],
+    *,
+    max_new_tokens: int,
+    do_sample: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    jump_forward: Literal[True, False, "canonical"] = True,
+    encode: Encode | None = None,
+    generator: torch.Generator | None = None,
+    width: int | None = None,
+) -> Generation:
+    """Go on with each prompt by a text of the constraint's language, of at most ``max_new_tokens`` tokens.
+
+    ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``prompts``: token ids, a row each.
+    ``automaton``: one for all, or one for each prompt. ``encode``: for ``jump_forward="canonical"`` the tokenizer,
+    where the vocabulary does not know its own (``Vocabulary.split_pattern``).
+
+    Raises ``TokenBudgetError``, with the least number that suffices, where no text is so short,
+    ``VocabularyMismatchError``, ``ModelError``, ``DecodingError`` and ``TokenizationError`` before the first call of
+    the model; ``LogitsError`` where the model's scores leave nothing to choose.
+    """
+    language_model = as_language_model(model, width)
+    sampling = Sampling(do_sample, temperature, top_k, top_p)
+    if jump_forward not in (True, False, "canonical"):
+        raise DecodingError(f'jump_forward is True, False or "canonical", not {jump_forward!r}')
+    if max_new_tokens < 1:
+        raise DecodingError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
+    begun = prompt_rows(prompts)
+    rows = ConstraintRows.start(
+        automaton,
+        prompts=len(begun),
+        max_tokens=max_new_tokens,
+        width=language_model.width,
+        device=language_model.device,
+    )
+    cut = _checked_encode(rows.vocabulary, encode) if jump_forward == "canonical" else None
+    runs = ForcedRuns(rows.vocabulary, max_new_tokens)
+    jumper = _Jumper(rows.vocabulary, runs, bool(jump_forward), cut)
+    matchers = list(rows.matchers)
+    fresh = [jumper.jump(matcher, []) for matcher in matchers]
+    live = [row for row, matcher in enumerate(matchers) if not runs.is_finished(matcher)]
+    session: Session | None = None
+    same_rows = torch.arange(len(live), device=language_model.device)
+    calls = chosen = 0
+    if live:
+        session = language_model.start([begun[row] + fresh[row] for row in live])
+        calls = 1
+        rows.select(live)
+    while session is not None and live:
+        scores = rows.mask_(session.logits.clone())
+        tokens = sampling.choose(scores, generator).tolist()
+        chosen += len(live)
+        fresh = [jumper.jump(matcher, [token]) for matcher, token in zip(rows.matchers, tokens, strict=True)]
+        kept = [place for place, matcher in enumerate(rows.matchers) if not runs.is_finished(matcher)]
+        parents = same_rows
+        if len(kept) < len(live):
+            live = [live[place] for place in kept]
+            rows.select(kept)
+            parents, same_rows = torch.tensor(kept, device=same_rows.device), same_rows[: len(kept)]
+        if live:
+            _extend(session, parents, [fresh[place] for place in kept])
+            calls += 1
+    vocabulary = rows.vocabulary
+    return Generation(
+        tokens=[matcher.tokens for matcher in matchers],
+        texts=[vocabulary.decode(matcher.tokens) for matcher in matchers],
+        calls=calls,
+        chosen=chosen,
+        forced=jumper.forced,
+        replaced=jumper.replaced,
+    )
+
+
+def _checked_encode(vocabulary: Vocabulary, encode: Encode | None) -> Encode:
+    if vocabulary.initial_tokens is not None:
+        raise TokenizationError(
+            f"the first token of a text is spelled in a way of its own in {vocabulary!r}: certain bytes cannot be cut "
+            'apart from what is before them. Leave jump_forward="canonical" out'
+        )
+    return byte_pair_tokenizer(vocabulary).encode if encode is None else encode
+
+
+def _extend(session: Session, parents: torch.Tensor, runs: list[list[int]]) -> None:
+    """Each row of ``parents`` goes on by its run."""
+    lengths = [len(run) for run in runs]
+    longest = max(lengths)
+    if min(lengths) == longest:
+        session.extend(parents, torch.tensor(runs, device=parents.device))
+    else:
+        ids = torch.tensor([run + [run[-1]] * (longest - len(run)) for run in runs], device=parents.device)
+        session.extend(parents, ids, torch.tensor(lengths, device=parents.device))
+
+
+class _Jumper:
+    """Takes tokens and what is certain after them."""
+
+    def __init__(self, vocabulary: Vocabulary, runs: ForcedRuns, jumps: bool, encode: Encode | None) -> None:
+        self.forced = self.replaced = 0
+        self._vocabulary = vocabulary
+        self._runs = runs
+        self._jumps = jumps
+        self._encode = encode
+        self._mask = allocate_token_bitmask(1, len(vocabulary))
+
+    def jump(self, matcher: AnyMatcher, chosen: list[int]) -> list[int]:
+        """Take the chosen tokens and what follows without a choice; return all that the model has not seen."""
+        for token in chosen:
+            matcher.accept_token(token)
+        if not self._jumps or self._runs.is_finished(matcher):
+            return chosen
+        fresh = chosen
+        if self._encode is not None and isinstance(matcher, Matcher | ReachMatcher):
+            fresh = self._append_bytes(matcher, chosen, self._encode)
+        run = self._runs.take(matcher)
+        self.forced += len(run)
+        return [*fresh, *run]
+
+    def _append_bytes(self, matcher: Matcher | ReachMatcher, recent: list[int], encode: Encode) -> list[int]:
+        """Append the bytes that are certain, cut together with what stands before them, where the tokens ``recent`` may
+        be cut anew; return what stands for these now, and what was appended.
+
+        Left out are the last tokens of the run that an allowed token could swallow, with what comes."""
+        certain = matcher.forced_bytes()
+        before = matcher.tokens[: matcher.num_tokens - len(recent)] if certain else []
+        run = self._run(before, recent, certain, encode) if certain else None
+        if run is None:
+            return recent
+        matcher.rollback(len(recent))
+        run = run[: matcher.validate_tokens(run)]
+        run = run[: self._unswallowed(matcher, run)]
+        if len(self._spelled(run)) <= len(self._spelled(recent)):
+            run = recent
+        matcher.accept_tokens(run)
+        same = sum(one == other for one, other in zip(run, recent, strict=False))
+        self.forced += len(run) - same
+        self.replaced += len(recent) - same
+        return run
+
+    def _run(self, before: list[int], recent: list[int], certain: bytes, encode: Encode) -> list[int] | None:
+        """The tokens of ``recent`` and ``certain`` after ``before``, or as a text of their own where the tokenizer
+        would merge them with what is before, or does not know that; None where it does not know them either: they begin
+        or end in the midst of a character, or hold one that is not assigned."""
+        for context in (before[-_CONTEXT:], before[:0]):
+            text = self._spelled([*context, *recent]) + certain
+            try:
+                found = list(encode(_whole_characters(text)))
+            except (UnicodeDecodeError, TokenizationError):
+                continue
+            if found[: len(context)] == context:
+                return found[len(context) :]
+        return None
+
+    def _unswallowed(self, matcher: Matcher | ReachMatcher, run: list[int]) -> int:
+        """How many tokens of the run stand before all that an allowed token could span with what follows the run."""
+        tokens = self._vocabulary.tokens
+        safe = len(run)
+        matcher.accept_tokens(run)
+        for place in range(len(run) - 1, max(len(run) - _CONTEXT, 0) - 1, -1):
+            matcher.rollback(1)
+            rest = self._spelled(run[place:])
+            matcher.fill_next_token_bitmask(self._mask, 0)
+            allowed = np.flatnonzero(unpack_bitmask(self._mask[0], len(tokens))).tolist()
+            if any(len(tokens[token]) > len(rest) and tokens[token].startswith(rest) for token in allowed):
+                safe = place
+        matcher.rollback(max(len(run) - _CONTEXT, 0))
+        return safe
+
+    def _spelled(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(self._vocabulary.tokens[token] for token in tokens)
+
+
+def _whole_characters(text: bytes) -> bytes:
+    """The text without a character that is not complete at its end. Raises ``UnicodeDecodeError``."""
+    return codecs.getincrementaldecoder("utf-8")().decode(text).encode()

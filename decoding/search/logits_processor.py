@@ -1,0 +1,172 @@
+"""Constrained generation with transformers: a logits processor that masks what the constraint forbids.
+
+``model.generate(..., logits_processor=[ConstraintLogitsProcessor(automaton)])`` works in greedy, sampling,
+beam, beam-sample and assisted modes, for batches with left padding, with a constraint for all prompts or one
+for each. One processor serves prompt after prompt, and several threads at once: each call of ``generate`` has
+matchers of its own (``generate_calls``), and which of them belongs to which row is found out from the ids
+(``prefixes``).
+
+Invariant: what is returned leads to text of the constraint. A row that goes on may take what its matcher allows; where
+all of that is -inf already (another processor forbids it), ``LogitsError`` names row and step, since ``generate``
+would take any token then. In beam search such a row stays all -inf: the search goes on with others; the error comes
+where no row of the prompt is left and none could end before. A row whose beginning the constraint does not allow (beam
+search explores such rows with score -inf when there are fewer strings than beams, assisted decoding when a draft is
+wrong), a finished row, and a row whose tokens are used up may only take the end token; the search discards them or pads
+them.
+
+Cost per step: the masks (about 1 µs a row once cached), one copy of the scores, since ``generate`` may return
+the raw ones too, and masking them in place (docs/masks.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from tokenfst.arguments import checked, refuse
+from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
+from tokenfst.decoding.matchers.prefixes import PrefixStates, RowStates
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.search.generate_calls import states_of_call
+from tokenfst.errors import LogitsError, MaskBufferError, MissingDependencyError, VocabularyMismatchError
+
+try:
+    import torch
+    from transformers import LogitsProcessor
+except ImportError as error:
+    raise MissingDependencyError(
+        'ConstraintLogitsProcessor needs transformers: pip install "tokenfst[transformers]"'
+    ) from error
+
+if TYPE_CHECKING:
+    from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+
+    _Constraint: TypeAlias = TokenAutomaton | CanonicalAutomaton | None
+
+
+class ConstraintLogitsProcessor(LogitsProcessor):  # type: ignore[misc]
+    """Holds generated text, prompt excluded, to the language of a token automaton.
+
+    ``automata``: one for all rows, or one per prompt of the batch, in order, ``"free"`` where a prompt's text is
+    free; all over one vocabulary, the model's. ``max_new_tokens``: where given, the text is always complete after that
+    many tokens; pass the same number to ``generate``. Raises ``TokenBudgetError`` at once where the constraint's
+    shortest text is longer. ``check_nan``: raise ``LogitsError`` where the logit of an allowed token is NaN.
+    ``threads``: how many fill the masks of a batch; see ``fill_bitmasks``.
+
+    Text ends by an end token of the vocabulary: ``generate`` must know it as ``eos_token_id``.
+    """
+
+    supports_continuous_batching = False
+
+    @checked
+    def __init__(
+        self,
+        automata: TokenAutomaton
+        | CanonicalAutomaton
+        | Sequence[TokenAutomaton | CanonicalAutomaton | Literal["free"]],
+        *,
+        max_new_tokens: int | None = None,
+        check_nan: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        listed = automata if isinstance(automata, Sequence) else [automata]
+        for row, each in enumerate(listed):
+            if isinstance(each, str) and each != "free":
+                refuse("ConstraintLogitsProcessor", f"automata[{row}]", each, 'a TokenAutomaton or "free"')
+        shared: list[_Constraint] = [None if isinstance(each, str) else each for each in listed]
+        given = [automaton for automaton in shared if automaton is not None]
+        if not given:
+            raise ValueError("automata is empty: give one constraint for all rows, or one per prompt")
+        vocabulary = given[0].vocabulary
+        for automaton in given:
+            if automaton.vocabulary.fingerprint != vocabulary.fingerprint:
+                raise VocabularyMismatchError(
+                    "the constraints of a batch must be compiled for one vocabulary; found "
+                    f"{vocabulary.fingerprint[:12]} and {automaton.vocabulary.fingerprint[:12]}"
+                )
+        self._vocab_size = len(vocabulary)
+        self._end_tokens = list(vocabulary.eos_token_ids)
+        self._check_nan = check_nan
+        self._threads = threads
+        self._only_end = bitmask_from_ids(self._end_tokens, self._vocab_size)
+        self._states = PrefixStates(
+            [None if each is None else start_matcher(each, max_new_tokens) for each in shared],
+            self._vocab_size,
+        )
+
+    @checked
+    def reset(self, prompt_length: int | None = None) -> None:
+        """Forget all loops but the calls of ``generate``, which need no reset.
+
+        A decoding loop of one's own, which appends one token a call, is told from the next one by the ids: call this
+        before a new prompt that is the last call's ids and a token more. With ``prompt_length``, this many columns of
+        all later loops are the prompt (padding included), and rows may grow by several tokens at once, go back, or be
+        asked about twice.
+        """
+        self._states.reset(prompt_length)
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """A copy of ``scores`` (rows, width) with forbidden tokens at -inf; ``input_ids``: rows so far."""
+        rows, width = scores.shape
+        if width < self._vocab_size:
+            raise VocabularyMismatchError(
+                f"the model scores {width} tokens and the constraint's vocabulary has {self._vocab_size}: "
+                "use the vocabulary of the model's own tokenizer"
+            )
+        if len(input_ids) != rows:
+            raise MaskBufferError(f"{len(input_ids)} rows of input_ids do not go with {rows} rows of scores")
+        ids = input_ids.detach().cpu().numpy()
+        states = states_of_call(self._states, ids) or self._states.update(ids)
+        bitmask, chosen = self._fill(states), states.constrained
+        masked: Any = scores.clone(memory_format=torch.contiguous_format)
+        empty = apply_and_find_empty(
+            masked, bitmask, vocab_size=self._vocab_size, indices=chosen, check_nan=self._check_nan
+        )
+        if states.beams > 1:
+            self._note_ends(states, masked)
+        if empty is not None:
+            self._settle(states, masked)
+        return masked
+
+    def _fill(self, states: RowStates) -> Any:
+        """The masks of all rows; those of rows without a constraint mean nothing."""
+        bitmask, chosen, matchers = states.bitmask, states.constrained, states.matchers
+        if chosen is not None:
+            matchers = [matchers[row] for row in chosen]
+        fill_bitmasks(matchers, bitmask, self._threads)  # type: ignore[arg-type]  # none of these is None
+        if chosen is not None:
+            bitmask[chosen] = bitmask[: len(chosen)].copy()
+        for row, matcher in enumerate(states.matchers):
+            if matcher is not None and (matcher.max_tokens_left == 0 or states.is_dead(row)):
+                bitmask[row] = self._only_end
+        return bitmask
+
+    def _note_ends(self, states: RowStates, masked: Any) -> None:
+        """Note which prompts' searches may have found a whole text by the next step."""
+        for row, matcher in enumerate(states.matchers):
+            if matcher is None or row // states.beams in states.ends or states.is_over(row):
+                continue
+            if matcher.is_accepting() and bool((masked[row, self._end_tokens] > -torch.inf).any()):
+                states.ends.add(row // states.beams)
+
+    def _settle(self, states: RowStates, masked: Any) -> None:
+        """Rows whose allowed tokens are all -inf: what is over ends, and for what goes on there is an error."""
+        without = (masked == -torch.inf).all(1).tolist()
+        for row, matcher in enumerate(states.matchers):
+            if matcher is None or not without[row]:
+                continue
+            if states.is_over(row):
+                masked[row, self._end_tokens[0]] = 0.0
+                continue
+            search = row // states.beams
+            rows = range(search * states.beams, (search + 1) * states.beams)
+            if states.beams > 1 and (
+                search in states.ends or not all(without[each] or states.is_dead(each) for each in rows)
+            ):
+                continue
+            raise LogitsError(
+                f"every token that the constraint allows has the logit -inf in row {row} at step "
+                f"{states.width - states.prompt}: none can be taken. Look for another logits processor, or an option "
+                "of generate(), that forbids them (suppress_tokens, bad_words_ids, min_new_tokens, ...)"
+            )

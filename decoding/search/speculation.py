@@ -1,0 +1,199 @@
+"""Speculative decoding under a constraint: a draft runs ahead, and one call of the target judges all of it.
+
+Both sides are masked by the same masks and filtered by the same settings. A drafted token x is accepted with the
+probability min(1, p(x) / q(x)), p the target's distribution at its place and q the one it was drawn from; if it is
+rejected, what is left of p, max(0, p - q) normalised, is the target for the next sibling, whose q no longer has x.
+After the last sibling the token is drawn from what is left. So each token has exactly the distribution p, that of
+constrained sampling from the target alone, whatever the draft; greedily it is the target's best token.
+
+Invariants. Both sessions hold the tokens that are settled, apart from a few at the end which the next call brings.
+Nothing is drawn that the constraint forbids, and the text is complete within ``max_new_tokens``. Cost of a round: one
+call of the target over the draft's tree, a call of the draft for each of its levels, one mask for each place that is
+looked at. Rejected: drawing siblings with replacement (a repeated sibling can never be accepted).
+
+Sources: Leviathan, Kalman, Matias, "Fast inference from transformers via speculative decoding" (2023); trees and the
+rule for siblings: Miao et al., "SpecInfer" (2024), and without replacement Jeon et al., "Recursive speculative
+decoding" (2024); masks shared by draft and target: Koo, Liu, He, "Automata-based constraints for language model
+decoding" (2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.arguments import checked_but
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.models.language_model import as_language_model, one_prompt
+from tokenfst.decoding.models.sampling import Sampling
+from tokenfst.decoding.rows.rows import AnyAutomaton, one_for_each
+from tokenfst.decoding.search.drafts import DraftTree, LaggingSession, Proposer, draw_tree
+from tokenfst.decoding.search.forced_runs import ForcedRuns
+from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """What ``speculative_generate`` made.
+
+    ``tokens``: the new tokens, an end token included; ``text``: what they spell, which is in the language.
+    ``target_calls``, ``draft_calls``: of the models, the prompt's included. ``tried``, ``accepted``: by depth in the
+    draft, how often a drafted choice was judged, and how often one was accepted. ``forced``: tokens that had no
+    alternative.
+    """
+
+    tokens: list[int]
+    text: bytes
+    target_calls: int
+    draft_calls: int
+    tried: list[int]
+    accepted: list[int]
+    forced: int
+
+    @property
+    def acceptance(self) -> float:
+        """The share of judged places where a drafted choice was accepted."""
+        return sum(self.accepted) / max(sum(self.tried), 1)
+
+    @property
+    def tokens_per_call(self) -> float:
+        """New tokens for each call of the target."""
+        return len(self.tokens) / max(self.target_calls, 1)
+
+
+@checked_but("prompt", "automaton")
+def speculative_generate(
+    target: Any,
+    draft: Any,
+    prompt: Sequence[int],
+    automaton: AnyAutomaton,
+    *,
+    max_new_tokens: int,
+    branching: Sequence[int] = (1, 1, 1, 1),
+    do_sample: bool = False,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    width: int | None = None,
+) -> Speculation:
+    """Go on with ``prompt`` by a text of the constraint's language, of at most ``max_new_tokens`` tokens.
+
+    ``target``, ``draft``: what ``as_language_model`` takes (``width`` for plain functions); ``draft`` also a
+    ``Proposer``. ``branching``: how many children a place has in the draft, by depth; all ones for a chain. The
+    settings of sampling are those of ``generate``.
+
+    Raises ``TokenBudgetError``, ``VocabularyMismatchError``, ``ModelError`` and ``DecodingError`` before the first call
+    of a model, ``LogitsError`` where scores leave nothing to choose.
+    """
+    judge = as_language_model(target, width)
+    drafter = None if isinstance(draft, Proposer) else as_language_model(draft, width)
+    sampling = Sampling(do_sample, temperature, top_k, top_p)
+    (constraint,), asked = one_for_each(automaton, 1), one_prompt(prompt)
+    vocabulary = constraint.vocabulary
+    size = len(vocabulary)
+    for model, name in ((judge, "target"), (drafter, "draft")):
+        if model is not None and model.width < size:
+            raise VocabularyMismatchError(
+                f"the {name} scores {model.width} tokens and the constraint's vocabulary has {size}: target, draft "
+                "and constraint must share one vocabulary"
+            )
+    if min(branching, default=1) < 1:
+        raise DecodingError(f"branching={tuple(branching)}: each place needs 1 child or more")
+    if max_new_tokens < 1:
+        raise DecodingError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
+    matcher = start_matcher(constraint, max_new_tokens)
+    runs = ForcedRuns(vocabulary, max_new_tokens)
+    forced = len(runs.take(matcher))
+    tried, accepted = [0] * len(branching), [0] * len(branching)
+    large = small = None
+    if not runs.is_finished(matcher):
+        begun = [*asked, *matcher.tokens]
+        large = LaggingSession(judge, begun)
+        small = None if drafter is None else LaggingSession(drafter, begun)
+    while large is not None and not runs.is_finished(matcher):
+        tree = DraftTree(matcher, size, runs)
+        if small is not None:
+            draw_tree(tree, small, branching, sampling, generator)
+        else:
+            tree.propose(draft.propose([*asked, *matcher.tokens]))
+        large.score(tree.tree)
+        places, token = _walk(tree, large, sampling, generator)
+        for depth, place in enumerate(places):
+            if depth >= len(tried):
+                tried.append(0)
+                accepted.append(0)
+            tried[depth] += place in tree.draws
+            accepted[depth] += depth + 1 < len(places)
+        path = tree.tree.path_nodes(places[-1])
+        matcher.accept_tokens([tree.tree.tokens[node] for node in path])
+        more = []
+        if token is not None:
+            matcher.accept_token(token)
+            more = [token, *runs.take(matcher)]
+        forced += len(path) - (len(places) - 1) + max(len(more) - 1, 0)
+        for session in (large, small):
+            if session is not None:
+                session.settle(tree.tree, path, more)
+    return Speculation(
+        tokens=matcher.tokens,
+        text=vocabulary.decode(matcher.tokens),
+        target_calls=large.calls if large is not None else 0,
+        draft_calls=small.calls if small is not None else 0,
+        tried=tried,
+        accepted=accepted,
+        forced=forced,
+    )
+
+
+def _walk(
+    tree: DraftTree, target: LaggingSession, sampling: Sampling, generator: torch.Generator | None
+) -> tuple[list[int], int | None]:
+    """The places that are reached, the root first, and the token that is drawn after the last one, unless the text ends
+    there."""
+    places = [-1]
+    while not tree.is_finished(places[-1]):
+        place = places[-1]
+        masked = tree.masked(place, target.scores_at(place))
+        child, token = _judge(tree, place, masked, sampling, generator)
+        if child is None:
+            return places, token
+        places.append(tree.ends[child])
+    return places, None
+
+
+def _judge(
+    tree: DraftTree,
+    place: int,
+    masked: torch.Tensor,
+    sampling: Sampling,
+    generator: torch.Generator | None,
+) -> tuple[int | None, int]:
+    """The child that is accepted, or None, and the token."""
+    draws = [(child, tree.tree.tokens[child], drawn_from) for child, drawn_from in tree.draws.get(place, ())]
+    if not sampling.do_sample:
+        best = int(sampling.choose(masked)[0])
+        return next((child for child, token, _ in draws if token == best), None), best
+    left = sampling.probabilities(masked)[0]
+    for child, token, drawn_from in draws:
+        chance = torch.rand((), dtype=torch.float64, generator=generator, device=left.device)
+        if drawn_from is None:
+            if bool(chance < left[token]):
+                return child, token
+            rest = left.clone()
+            rest[token] = 0.0
+        else:
+            other = drawn_from.to(left.device)
+            if bool(chance * other[token] < left[token]):
+                return child, token
+            rest = (left - other).clamp_(min=0.0)
+        total = rest.sum()
+        if bool(total > 0):  # zero by rounding alone: where the two agree, nothing is rejected
+            left = rest / total
+    return None, int(torch.multinomial(left, 1, generator=generator))

@@ -1,0 +1,8 @@
+"""Token automata: a language composed with a vocabulary's detokenizing transducer, and determinized.
+
+A mask is made when it is first asked for and kept. ``expand()`` makes all of them; ``save()`` writes them as an
+artifact.
+
+Read in this order: ``token_automaton``, ``classes`` (names of tokens in constraints), ``artifact_format`` (the rules
+of docs/format.md) and ``artifact``.
+"""

@@ -1,0 +1,240 @@
+"""Artifacts: expanded token automata as ``.safetensors`` files (docs/format.md is the specification).
+
+``write`` lays the tables out as safetensors does; ``read`` reads the file at one go and hands out views of what it
+read, so that no table is copied.
+
+Invariant: what ``read`` returns has every tensor of the format, of the stated type, with shapes that fit each
+other, inside the file; and the file is what was written, bit for bit. That indices point at something is
+checked by the native core, which uses them.
+
+Cost: one SHA-256 of the file, which is nearly all of it.
+
+Rejected: to map the file. What is mapped changes with the file: cut short in place it ends the process (SIGBUS), and
+what was checked may be another content by the time it is walked. Reading costs a tenth of the SHA-256; processes that
+are forked after it share what was read.
+The safetensors library. Its writer shuffles the metadata (a hash map), so that one automaton gave
+other bytes in every process; its reader takes any tensors, so every check would stand here all the same.
+A checksum in place of SHA-256: half the time, but the digest also serves to name what was compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from tokenfst.decoding.token_automata import artifact_format as rules
+from tokenfst.errors import ArtifactError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Artifact:
+    """What an artifact holds.
+
+    ``arrays``: the tensors by name (read-only views of what was read; docs/format.md has shapes and
+    meanings), and the start states ``start`` and ``inner_start`` as ints. ``vocabulary_fingerprint`` and
+    ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the constraint, for people.
+    ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the file, in bytes.
+    ``split_pattern``: how the tokenizer splits texts, where only its own token sequences are meant; otherwise None.
+    """
+
+    arrays: dict[str, Any]
+    vocabulary_fingerprint: str
+    vocabulary_size: int
+    source: str
+    version: int
+    digest: str
+    size: int
+    split_pattern: str | None = None
+
+
+def serialize(
+    arrays: Mapping[str, Any],
+    vocabulary_fingerprint: str,
+    vocabulary_size: int,
+    source: str,
+    split_pattern: str | None = None,
+) -> bytes:
+    """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
+
+    ``arrays`` are those of an expanded automaton, named as in ``Artifact.arrays``. Raises ``ArtifactError``
+    where they do not fit together, or where ``source`` is too long for a header.
+    """
+    header: dict[str, Any] = {
+        "__metadata__": {
+            "digest": "",
+            "format": rules.FORMAT,
+            "inner_start": str(arrays["inner_start"]),
+            # A lone surrogate has no UTF-8: it becomes its escape, which a pattern reads the same way.
+            "source": source.encode("utf-8", "backslashreplace").decode("utf-8"),
+            **({} if split_pattern is None else {rules.SPLIT_PATTERN: split_pattern}),
+            "start": str(arrays["start"]),
+            "version": str(rules.version_of(arrays, canonical=split_pattern is not None)),
+            "vocabulary_fingerprint": vocabulary_fingerprint,
+            "vocabulary_size": str(vocabulary_size),
+        }
+    }
+    parts: list[bytes] = []
+    end = 0
+    for name, dtype, _ in rules.tensors(arrays):
+        array = np.asarray(arrays[name])
+        if array.dtype != rules.DTYPES[dtype]:
+            raise ArtifactError(f"cannot write {name!r} of type {array.dtype}: an artifact has it as {dtype}")
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [begin, end]}
+        parts.append(array.tobytes())
+    rules.check_header("the artifact to be written", header, end)
+
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    length = len(text) + 64
+    if length > rules.MAX_HEADER:
+        raise ArtifactError(
+            f"cannot write an artifact whose constraint has a source of {len(source):,} characters: the "
+            f"header would be longer than {rules.MAX_HEADER:,} bytes. Give the language a shorter source"
+        )
+    rest = b"".join([text[len(rules.OPENING) :], *parts])
+    digest = hashlib.sha256(rest).hexdigest().encode("ascii")
+    return b"".join([length.to_bytes(8, "little"), rules.OPENING, digest, rest])
+
+
+def write(
+    path: str | PathLike[str],
+    arrays: Mapping[str, Any],
+    vocabulary_fingerprint: str,
+    vocabulary_size: int,
+    source: str,
+    split_pattern: str | None = None,
+) -> None:
+    """Write an artifact (see ``serialize``): ``path`` then names the whole new file, or still what it named.
+
+    It is written under a temporary name in the same folder, flushed to the disk and renamed.
+    Raises ``ArtifactError`` where that fails; the temporary file is removed then.
+    """
+    data = serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, split_pattern)
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            raise ArtifactError(f"{path} is there and is not a file: give the artifact another name")
+        temporary = target.with_name(f".tokenfst-{secrets.token_hex(8)}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as error:
+        raise ArtifactError(
+            f"cannot write the artifact {path}: {_reason(error)}. What was there before is unchanged; check "
+            "the folder, its permissions and the space left"
+        ) from error
+
+
+def read(path: str | PathLike[str]) -> Artifact:
+    """Read an artifact into memory and check it against docs/format.md, its digest included.
+
+    Whatever happens to the file afterwards is of no consequence. Raises ``ArtifactVersionError`` for other versions of
+    the format, ``ArtifactCorruptError`` where a rule is broken, and ``ArtifactError`` for what is not an artifact or
+    cannot be read. O(size of the file).
+    """
+    with _opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(8)
+        if size < 10 or len(head) < 8:
+            raise rules.corrupt(path, f"it has {size} bytes, fewer than any header")
+        head += file.read(1)
+        if head[8:9] != b"{":
+            raise ArtifactError(
+                f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
+            )
+        length = int.from_bytes(head[:8], "little")
+        if length > rules.MAX_HEADER:
+            raise rules.corrupt(
+                path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
+            )
+        if 8 + length > size:
+            raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {size:,}")
+        if length % 8:
+            raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
+        base = 8 + length
+        head += _whole(path, file, max(length - 1, 0))
+        header = rules.parse_header(path, head[8:base])
+        rules.check_format(path, header)
+        if head[8 : rules.DIGEST.start] != rules.OPENING:
+            raise rules.corrupt(path, "its header does not begin with the digest")
+        rules.check_header(path, header, size - base)
+        data = _whole(path, file, size - base)
+    content = hashlib.sha256(memoryview(head)[rules.DIGEST.stop :])
+    content.update(data)
+    digest = content.hexdigest()
+    if head[rules.DIGEST] != digest.encode("ascii"):
+        raise rules.corrupt(path, "the content does not have the digest in its header: something was altered")
+
+    metadata = header["__metadata__"]
+    arrays: dict[str, Any] = {key: int(metadata[key]) for key in ("start", "inner_start")}
+    for name, dtype, _ in rules.tensors(header):
+        shape, begin = header[name]["shape"], header[name]["data_offsets"][0]
+        arrays[name] = np.frombuffer(data, rules.DTYPES[dtype], prod(shape), begin).reshape(shape)
+    return Artifact(
+        arrays=arrays,
+        vocabulary_fingerprint=metadata["vocabulary_fingerprint"],
+        vocabulary_size=int(metadata["vocabulary_size"]),
+        source=metadata["source"],
+        version=int(metadata["version"]),
+        digest=digest,
+        size=size,
+        split_pattern=metadata.get(rules.SPLIT_PATTERN),
+    )
+
+
+@contextmanager
+def _opened(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """The file, open; what goes wrong with it until it is closed is an ``ArtifactError``."""
+    try:
+        try:
+            found = Path(path).stat()
+        except ValueError as error:  # of names with null bytes
+            raise ArtifactError(f"cannot read the artifact {path}: {error}") from error
+        if stat.S_ISDIR(found.st_mode):
+            raise ArtifactError(f"{path} is a folder, not an artifact: give the name of a file")
+        if not stat.S_ISREG(found.st_mode):
+            raise ArtifactError(f"{path} is a device or a pipe, not an artifact: give the name of a file")
+        if found.st_size == 0:
+            raise ArtifactError(f"{path} is empty, so it is not an artifact: compile the constraint again")
+        with Path(path).open("rb") as file:
+            yield file
+    except FileNotFoundError as error:
+        raise ArtifactError(
+            f"there is no file {path}: check the name, or make the artifact with TokenAutomaton.save() or "
+            "`tokenfst compile`"
+        ) from error
+    except MemoryError as error:
+        raise ArtifactError(f"cannot read the artifact {path}: there is not enough memory for it") from error
+    except OSError as error:
+        raise ArtifactError(f"cannot read the artifact {path}: {_reason(error)}") from error
+
+
+def _whole(path: str | PathLike[str], file: BinaryIO, size: int) -> bytes:
+    """So many bytes, which the file had when it was opened."""
+    data = file.read(size)
+    if len(data) < size:
+        raise rules.corrupt(path, f"it was cut short while it was read: {size - len(data):,} bytes are gone")
+    return data
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,172 @@
+// What an artifact holds, as it lies in memory, and the one place where all of it is checked (docs/format.md).
+//
+// A file is data from a stranger. What passes check_view() is safe to walk: every number that is used as an index or an offset
+// stays inside of what it indexes, look-ups end, and rows stand in the order in which readers go through them. What the numbers
+// mean is not checked: a false distance makes a false decoder, never a failing one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <unordered_set>
+
+#include "walks/ask_tree.hpp"
+#include "vocabulary/vocabulary.hpp"
+
+namespace tokenfst {
+
+// The bit of a mark's signs that says that some prefixes have few ends.
+constexpr uint32_t kThinSign = 4;
+
+// Borrowed arrays of a file.
+struct StackView {
+  std::span<const uint32_t> states, effects, pushes, reveals, frames, chains, asks;
+  bool empty() const { return states.empty(); }
+};
+
+// Borrowed arrays of a file; `owner` keeps them alive.
+struct View {
+  const uint8_t* classes;
+  std::span<const uint32_t> table, mask, distance, worst, mask_row, flip_offsets, flips, rows;
+  std::span<const uint8_t> accepting;
+  uint32_t num_classes, start, inner_start;
+  std::shared_ptr<void> owner;
+  StackView stacks{};
+  std::span<const uint32_t> marks{};
+  std::span<const uint32_t> columns{};
+};
+
+inline void require(bool holds, const char* rule) {
+  if (!holds) throw Error(Fault::Corrupt, rule);
+}
+// Of rows of three numbers: each is behind the one before by its first two, so that none is there twice.
+inline void require_ascending(std::span<const uint32_t> rows, const char* rule) {
+  for (size_t k = 3; k < rows.size(); k += 3) {
+    require(rows[k - 3] < rows[k] || (rows[k - 3] == rows[k] && rows[k - 2] < rows[k + 1]), rule);
+  }
+}
+
+// Checks all that steps and look-ups rely on: indices, and that look-ups go down the stack, one node a step.
+inline void check_stacks(const StackView& view, size_t states, std::span<const uint32_t> roots, std::span<const uint32_t> worst, size_t masks) {
+  require(view.effects.size() % 3 == 0 && view.reveals.size() % 3 == 0 && view.chains.size() % 3 == 0 && view.asks.size() % 3 == 0 && view.frames.size() % 2 == 0,
+          "rows of stacks are whole");
+  const size_t effects = view.effects.size() / 3, frames = view.frames.size() / 2;
+  require(view.states.size() == states * 4, "each state has its stacks");
+  for (size_t q = 0; q < states; ++q) {
+    const uint32_t* row = view.states.data() + 4 * q;
+    require(row[0] <= 1 && row[2] <= row[0], "a state has one stack or none, and looks only into what it has");
+    require(row[1] <= effects, "states have effects that exist");
+    require(row[0] == 1 || row[3] == kUnreachable, "only states with a stack have a distance without it");
+    require(row[0] == 0 || worst[q] == 0, "states with a stack have the bound 0");
+  }
+  require(view.states[0] == 0 && view.states[1] == 0, "state 0 has no stack and no effect");
+  uint32_t end = 0;
+  for (size_t e = 0; e < effects; ++e) {
+    const uint32_t* row = view.effects.data() + 3 * e;
+    require(row[0] != 0 && row[0] < states, "effects lead to states");
+    require(row[1] <= 1 && row[2] >= end, "an effect keeps the stack or not, and its pushes follow those before");
+    require((view.states[4 * row[0]] == 1) == (row[1] == 1 || row[2] > end), "an effect leads to a state with a stack just if there is one");
+    end = row[2];
+  }
+  require(end == view.pushes.size(), "effects cover the pushes");
+  for (uint32_t frame : view.pushes) require(frame < frames, "pushes are frames");
+  for (size_t f = 0; f < frames; ++f) require(view.frames[2 * f] <= 1, "a frame may be left out (1) or not (0)");
+  require_ascending(view.reveals, "answers ascend, and each is given once");
+  for (size_t r = 0; r < view.reveals.size(); r += 3) {
+    const uint32_t* row = view.reveals.data() + r;
+    require(row[0] < states && view.states[4 * row[0] + 2] == 1, "answers are given to states that look into the stack");
+    require(row[1] >> 1 < frames && row[2] >= 1 && row[2] <= effects, "answers name frames, and have effects that exist");
+    require((row[1] & 1) || view.effects[3 * (row[2] - 1) + 1] == 0, "nothing stays below where nothing lies");
+  }
+  require_ascending(view.chains, "chains ascend, and each is there once");
+  for (size_t c = 0; c < view.chains.size(); c += 3) {
+    const uint32_t* row = view.chains.data() + c;
+    require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[2 * row[0]] == 1, "chains are of frames, the upper of which may be left out");
+  }
+  // Inner nodes: a root asks for the top, a child for what lies below.
+  const size_t nodes = states + view.asks.size() / 3;
+  std::unordered_set<uint32_t> met;
+  for (size_t q = 0; q < states; ++q) {
+    if (!(roots[q] & AskTree::kAsk)) continue;
+    const uint32_t root = roots[q] & ~AskTree::kAsk;
+    require(root - 1 < nodes, "inner nodes count from 1");
+    require(view.states[4 * q] == 1 && met.insert(root).second, "each state with a stack has its own tree");
+  }
+  // Rows ascend, and a node's number is less than its children's: so its own row comes first.
+  require_ascending(view.asks, "look-ups ascend, and each has one outcome");
+  for (size_t k = 0; k < view.asks.size(); k += 3) {
+    const uint32_t* row = view.asks.data() + k;
+    require(row[0] - 1 < nodes && row[1] >> 1 < frames && row[2] != 0, "look-ups ask for frames and lead somewhere");
+    require(met.contains(row[0]), "look-ups begin at states");
+    if (row[2] & AskTree::kAsk) {
+      const uint32_t child = row[2] & ~AskTree::kAsk;
+      require(child - 1 < nodes, "inner nodes count from 1");
+      require(row[1] & 1, "a look-up goes on only where something lies below");
+      require(child > row[0] && met.insert(child).second, "look-ups are trees");
+    } else {
+      require(row[2] < masks, "look-ups end in masks that exist");
+    }
+  }
+}
+
+// Raises where a rule of docs/format.md is broken. O(size of the arrays).
+inline void check_view(const View& view, const Vocabulary& vocabulary) {
+  // Without a branch in the loop, so that it runs at the speed of memory.
+  auto all_below = [](std::span<const uint32_t> values, size_t bound) {
+    uint32_t largest = 0;
+    for (uint32_t value : values) largest = std::max(largest, value);
+    return values.empty() || largest < bound;
+  };
+  const size_t states = view.accepting.size(), words = (vocabulary.size() + 31) / 32;
+  require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1), "there are 1 to 256 byte classes");
+  require(states >= 1, "state 0 is there");
+  require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");
+  require(view.mask.size() == states && view.distance.size() == states && view.worst.size() == states, "each state has a mask, a distance and a bound");
+  require(view.start < states && view.inner_start < states, "start states are states");
+  for (int byte = 0; byte < 256; ++byte) require(view.classes[byte] < view.num_classes, "each byte has a class");
+  for (uint32_t c = 0; c < view.num_classes; ++c) require(view.table[c] == 0, "state 0 is absorbing");
+  require(view.columns.size() % 2 == 0, "columns of tokens have two numbers");
+  require(view.columns.empty() || view.stacks.empty(), "automata with a stack have no columns of tokens");
+  for (size_t k = 0; k < view.columns.size(); k += 2) {
+    const uint32_t token = view.columns[k], column = view.columns[k + 1];
+    require(k == 0 || view.columns[k - 2] < token, "columns of tokens ascend by token");
+    require(column < view.num_classes && std::find(view.classes, view.classes + 256, column) == view.classes + 256, "columns of tokens are columns of no byte");
+    if (token == kNone) continue;
+    require(token < vocabulary.size() && vocabulary.tokens()[token].empty() && vocabulary.initial()[token].empty(), "tokens with columns have no bytes");
+  }
+  require(all_below(view.table, states), "transitions lead to states");
+  for (uint8_t accepts : view.accepting) require(accepts <= 1, "a state accepts (1) or not (0)");
+  require(!view.accepting[0] && view.mask[0] == 0 && view.distance[0] == kUnreachable, "state 0 does not accept, allows nothing, and leads nowhere");
+  for (uint32_t distance : view.distance) {
+    require(distance < states || distance == kUnreachable || !view.stacks.empty(), "a distance is less than the number of states");
+  }
+  require(!view.mask_row.empty() && view.flip_offsets.size() == view.mask_row.size() + 1, "each mask has a range of flips");
+  require(view.rows.size() % words == 0, "rows are whole");
+  if (view.stacks.empty()) {
+    require(all_below(view.mask, view.mask_row.size()), "states have masks that exist");
+  } else {
+    for (uint32_t mask : view.mask) require((mask & AskTree::kAsk) || mask < view.mask_row.size(), "states have masks that exist");
+    check_stacks(view.stacks, states, view.mask, view.worst, view.mask_row.size());
+  }
+  require(view.marks.size() % 4 == 0, "marks have four numbers");
+  for (size_t k = 0; k < view.marks.size(); k += 4) {
+    const uint32_t* row = view.marks.data() + k;
+    if (k == 0 && row[0] == 0) continue;  // the room
+    require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
+    require((row[1] & ~kThinSign) >= 1 && row[1] < 8, "a mark has signs that exist");
+  }
+  require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
+  require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");
+  require(view.mask_row[0] == 0 && view.flip_offsets[1] == 0, "mask 0 is the empty one");
+  for (size_t m = 1; m < view.flip_offsets.size(); ++m) require(view.flip_offsets[m - 1] <= view.flip_offsets[m], "flip ranges ascend");
+  for (size_t m = 0; m + 1 < view.flip_offsets.size(); ++m) {
+    for (uint32_t i = view.flip_offsets[m]; i < view.flip_offsets[m + 1]; ++i) {
+      require(view.flips[i] < vocabulary.size(), "flips are token ids");
+      require(i == view.flip_offsets[m] || view.flips[i - 1] < view.flips[i], "flips ascend");
+    }
+  }
+  if (vocabulary.size() % 32) {
+    for (size_t r = 0; r * words < view.rows.size(); ++r) require(view.rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
+  }
+}
+
+}  // namespace tokenfst

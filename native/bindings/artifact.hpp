@@ -1,0 +1,96 @@
+// The Python face of artifact.hpp: arrays of a file as an automaton, and back.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "artifact/artifact.hpp"
+#include "python/numpy_arrays.hpp"
+#include "python/calls.hpp"
+
+namespace tokenfst {
+
+namespace nb = nanobind;
+
+template <class T>
+using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::span<const T> view(const Array<T>& array) {
+  return {array.data(), array.size()};
+}
+
+// An array of a file, borrowed: never a converted copy, which would not outlive the call.
+template <class T>
+Array<T> borrow(const nb::dict& arrays, const char* name) {
+  Array<T> array;
+  if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false)) throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, or of another type");
+  return array;
+}
+
+inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start, uint32_t inner_start) {
+  auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
+  auto classes = borrow<uint8_t>(arrays, "classes");
+  auto table = borrow<uint32_t>(arrays, "table");
+  if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
+  View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
+            words("rows"), view(borrow<uint8_t>(arrays, "accepting")), static_cast<uint32_t>(table.shape(1)), start, inner_start,
+            std::shared_ptr<void>(new nb::list(arrays.values()), [](void* p) {
+              nb::gil_scoped_acquire gil;
+              delete static_cast<nb::list*>(p);
+            })};
+  if (arrays.contains("stack_states")) {
+    seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
+                   words("stack_frames"), words("stack_chains"), words("stack_asks")};
+  }
+  if (arrays.contains("marks")) seen.marks = words("marks");
+  if (arrays.contains("token_columns")) seen.columns = words("token_columns");
+  const LongCall call;
+  return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
+}
+
+inline nb::dict expand_to_python(TokenAutomaton& automaton) {
+  Arrays out;
+  {
+    const LongCall call;
+    out = expand(automaton);
+  }
+  size_t states = out.accepting.size(), width = out.num_classes, words = automaton.masks().words(), rows = out.rows.size() / words;
+  size_t masks = out.mask_row.size(), flips = out.flips.size();
+  nb::dict result;
+  result["classes"] = to_numpy(std::vector<uint8_t>(out.classes.begin(), out.classes.end()), {256});
+  result["table"] = to_numpy(std::move(out.table), {states, width});
+  result["accepting"] = to_numpy(std::move(out.accepting), {states});
+  result["mask"] = to_numpy(std::move(out.mask), {states});
+  result["distance"] = to_numpy(std::move(out.distance), {states});
+  result["worst"] = to_numpy(std::move(out.worst), {states});
+  result["mask_row"] = to_numpy(std::move(out.mask_row), {masks});
+  result["flip_offsets"] = to_numpy(std::move(out.flip_offsets), {masks + 1});
+  result["flips"] = to_numpy(std::move(out.flips), {flips});
+  result["rows"] = to_numpy(std::move(out.rows), {rows, words});
+  if (automaton.bytes().is_pushdown()) {
+    auto add = [&](const char* name, std::vector<uint32_t>& values, size_t width) {
+      size_t count = values.size() / width;
+      result[name] = width == 1 ? to_numpy(std::move(values), {count}) : to_numpy(std::move(values), {count, width});
+    };
+    add("stack_states", out.stacks.states, 4);
+    add("stack_effects", out.stacks.effects, 3);
+    add("stack_pushes", out.stacks.pushes, 1);
+    add("stack_reveals", out.stacks.reveals, 3);
+    add("stack_frames", out.stacks.frames, 2);
+    add("stack_chains", out.stacks.chains, 3);
+    add("stack_asks", out.stacks.asks, 3);
+  }
+  const size_t marked = out.marks.size() / 4;
+  if (automaton.bytes().marks().any) result["marks"] = to_numpy(std::move(out.marks), {marked, 4});
+  if (size_t columns = out.columns.size() / 2) result["token_columns"] = to_numpy(std::move(out.columns), {columns, 2});
+  result["start"] = out.start;
+  result["inner_start"] = out.inner_start;
+  return result;
+}
+
+}  // namespace tokenfst

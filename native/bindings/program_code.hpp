@@ -1,0 +1,255 @@
+// Writes the nodes of expressions (tokenfst.automata.expressions.expression.Expr) as the instructions of a program.
+//
+// A schema has hundreds to tens of thousands of nodes, and each is looked at once, so this is done here; what asks for
+// judgement (calls, recursion, parts without a word) is handed back. `advance` goes depth first over a stack of nodes, of
+// which it owns none: whoever pushes a node keeps it alive.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "python/expression_node.hpp"
+#include "python/numpy_arrays.hpp"
+#include "expressions/program.hpp"
+#include "support/stable_map.hpp"
+
+namespace tokenfst {
+
+namespace nb = nanobind;
+
+class ProgramCode {
+ public:
+  static constexpr int64_t kMostPositions = ExprNode::kMostPositions;
+  static constexpr int32_t kNoWord = -1;
+
+  nb::list labels;   // pairs (instruction, text)
+  nb::list assured;  // instructions of searched nodes that have a word
+  nb::dict sets;     // bits to number
+  nb::dict token_names;  // to number
+  nb::list machines, lexicons;
+
+  std::unique_ptr<ProgramCode> copy() const {
+    auto made = std::make_unique<ProgramCode>();
+    made->labels.extend(labels);
+    made->assured.extend(assured);
+    made->sets.update(sets);
+    made->token_names.update(token_names);
+    made->speaks_of_tokens_ = speaks_of_tokens_;
+    made->doubted_ = doubted_;
+    made->machines.extend(machines);
+    made->lexicons.extend(lexicons);
+    made->code_ = code_;
+    made->sizes_ = sizes_;
+    made->blob_ = blob_;
+    made->tables_ = tables_;
+    numbers_.for_each([&](uint64_t node, uint32_t value) { made->numbers_.insert(node, value); });
+    return made;
+  }
+
+  size_t length() const { return sizes_.size(); }
+  bool speaks_of_tokens() const { return speaks_of_tokens_; }
+  nb::bytes blob() const { return nb::bytes(blob_.data(), blob_.size()); }
+  auto code() const { return to_numpy(std::vector<int32_t>(code_), {code_.size()}); }
+  int64_t size_of(size_t number) const { return sizes_.at(number); }
+
+  // The number of a new instruction. `operands`: those that are nodes or rules; what else the node has follows them.
+  int32_t add(nb::handle node, std::vector<int32_t> operands, int64_t size) {
+    const int32_t number = static_cast<int32_t>(length());
+    const Op op = op_of(node);
+    const nb::object value = nb::borrow(node_of(node).value), source = nb::borrow(node_of(node).source);
+    if (!value.is_none()) own_operands(op, value, operands);
+    speaks_of_tokens_ |= op == Op::OneToken || op == Op::Tokens;
+    if (!source.is_none()) labels.append(nb::make_tuple(number, source));
+    code_.push_back(static_cast<int32_t>(op));
+    code_.push_back(static_cast<int32_t>(operands.size()));
+    code_.insert(code_.end(), operands.begin(), operands.end());
+    sizes_.push_back(size);
+    return number;
+  }
+
+  std::optional<int32_t> number_of(nb::handle node) const {
+    const uint32_t value = numbers_.find(key(node));
+    if (value == 0) return std::nullopt;
+    return static_cast<int32_t>(value) - 2;
+  }
+  // Says which instruction a node is that has none yet; kNoWord: it has no word.
+  void give(nb::handle node, int32_t number) { numbers_.insert(key(node), static_cast<uint32_t>(number + 2)); }
+
+  // Whether it is uncertain that an instruction has a word.
+  void doubt(size_t number, bool doubted) {
+    if (number >= doubted_.size()) doubted_.resize(number + 1);
+    doubted_[number] = doubted;
+  }
+
+  void push(nb::handle node) { stack_.push_back(node); }
+  void pop() { stack_.pop_back(); }
+  bool pending() const { return !stack_.empty(); }
+
+  // Writes what is on the stack, and all below it, down to the node that is returned: one that the caller has to see to.
+  // None: what was pushed as None, and is taken away. What has an operand in doubt is the caller's, too. What is known to
+  // have a word is `assured`.
+  nb::handle advance() {
+    while (!stack_.empty()) {
+      const nb::handle node = stack_.back();
+      if (node.is_none()) {
+        stack_.pop_back();
+        return node;
+      }
+      if (numbers_.find(key(node)) != 0) {
+        stack_.pop_back();
+        continue;
+      }
+      const Op op = op_of(node);
+      if (op == Op::Call || op == Op::Variable || op == Op::Empty) return node;
+      if (!gather(node)) continue;
+      int64_t size = node_of(node).size;
+      if (size == 0) {
+        if (std::ranges::any_of(operands_, [&](int32_t operand) { return operand == kNoWord || in_doubt(operand); })) return node;
+        size = total(node, op);
+        const bool searched = op == Op::Intersect || op == Op::Complement || op == Op::Behind || op == Op::Scope;
+        if (searched && node_of(node).known == ExprNode::kHasWord) assured.append(length());
+      }
+      stack_.pop_back();
+      give(node, add(node, operands_, size));
+    }
+    return nb::none();
+  }
+  // The instructions of a node's operands; none if some are not written yet: these are pushed.
+  std::optional<std::vector<int32_t>> operands(nb::handle node) {
+    if (!gather(node)) return std::nullopt;
+    return operands_;
+  }
+
+ private:
+  bool in_doubt(int32_t number) const { return static_cast<size_t>(number) < doubted_.size() && doubted_[number]; }
+  static uint64_t key(nb::handle node) { return reinterpret_cast<uintptr_t>(node.ptr()); }
+  static int64_t integer(nb::handle value) {
+    const int64_t found = PyLong_AsLongLong(value.ptr());
+    if (found == -1 && PyErr_Occurred()) throw nb::python_error();
+    return found;
+  }
+  static Op op_of(nb::handle node) { return static_cast<Op>(node_of(node).code); }
+
+  // Takes down the instructions of a node's operands; false if some are not written yet, and were pushed.
+  bool gather(nb::handle node) {
+    PyObject* const args = node_of(node).args;
+    operands_.clear();
+    bool missing = false;
+    for (Py_ssize_t k = 0, count = PyTuple_Size(args); k < count; ++k) {
+      const nb::handle arg = PyTuple_GetItem(args, k);
+      uint32_t value = numbers_.find(key(arg));
+      if (value == 0) value = written_leaf(arg);
+      if (value == 0) {
+        missing = true;
+        stack_.push_back(arg);
+      } else if (!missing) {
+        operands_.push_back(static_cast<int32_t>(value) - 2);
+      }
+    }
+    return !missing;
+  }
+
+  // Writes a plain node without operands; 0 if it is none.
+  uint32_t written_leaf(nb::handle node) {
+    if (PyTuple_Size(node_of(node).args) != 0) return 0;
+    const int64_t size = node_of(node).size;
+    if (size == 0) return 0;
+    const int32_t number = add(node, {}, size);
+    give(node, number);
+    return static_cast<uint32_t>(number + 2);
+  }
+
+  int64_t total(nb::handle node, Op op) const {
+    if (operands_.empty()) return 1;
+    int64_t copies = 1, sum = 0;
+    if (op == Op::Repeat) {
+      PyObject* const bounds = node_of(node).value;
+      const int64_t low = integer(PyTuple_GetItem(bounds, 0)), high = integer(PyTuple_GetItem(bounds, 1));
+      copies = high < 0 ? std::max<int64_t>(low, 1) : high;
+    }
+    for (int32_t operand : operands_) sum = std::min(sum + sizes_[operand], kMostPositions);
+    return copies != 0 && sum > kMostPositions / copies ? kMostPositions : sum * copies;
+  }
+
+  void own_operands(Op op, const nb::object& value, std::vector<int32_t>& operands) {
+    switch (op) {
+      case Op::Literal: {
+        const nb::bytes text = nb::cast<nb::bytes>(value);
+        operands.push_back(static_cast<int32_t>(blob_.size()));
+        operands.push_back(static_cast<int32_t>(text.size()));
+        blob_.append(text.c_str(), text.size());
+        return;
+      }
+      case Op::Bytes: return numbered(value, sets, operands);
+      case Op::Tokens: return numbered(value, token_names, operands);
+      case Op::Machine: return table(value, machines, operands);
+      case Op::Words: return table(value, lexicons, operands);
+      case Op::Call: return;
+      case Op::Unordered: return fields(value, {"low", "high", "required", "repeats"}, operands);
+      case Op::Fresh: return fields(value, {"thin", "fewest", "near", "far"}, operands);
+      default:
+        for (nb::handle each : value) operands.push_back(static_cast<int32_t>(integer(each)));
+    }
+  }
+  static void fields(const nb::object& value, std::initializer_list<const char*> names, std::vector<int32_t>& operands) {
+    for (const char* name : names) operands.push_back(static_cast<int32_t>(integer(value.attr(name))));
+  }
+  void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
+    const nb::object index = nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
+    if (!index.is_valid()) throw nb::python_error();
+    operands.push_back(static_cast<int32_t>(integer(index)));
+  }
+  void table(const nb::object& value, nb::list& known, std::vector<int32_t>& operands) {
+    auto [at, fresh] = tables_.try_emplace(value.ptr(), static_cast<int32_t>(known.size()));
+    if (fresh) known.append(value);
+    operands.push_back(at->second);
+  }
+
+  std::vector<int32_t> code_, operands_;
+  std::vector<int64_t> sizes_;  // of each instruction, its positions with counted repetitions written out
+  std::string blob_;
+  std::vector<bool> doubted_;
+  bool speaks_of_tokens_ = false;
+  std::unordered_map<PyObject*, int32_t> tables_;
+  StableMap numbers_;  // of each node its instruction and two more
+  std::vector<nb::handle> stack_;
+};
+
+inline void bind_program_code(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<ProgramCode>(m, "ProgramCode", "The instructions of a program, one after another, and their side tables.")
+      .def(nb::init<>())
+      .def("copy", &ProgramCode::copy)
+      .def("add", &ProgramCode::add, "node"_a, "operands"_a, "size"_a = 1)
+      .def("number_of", &ProgramCode::number_of, "node"_a)
+      .def("give", &ProgramCode::give, "node"_a, "number"_a)
+      .def("push", &ProgramCode::push, "node"_a.none())
+      .def("pop", &ProgramCode::pop)
+      .def("doubt", &ProgramCode::doubt, "number"_a, "doubted"_a)
+      .def("advance", &ProgramCode::advance)
+      .def("operands", &ProgramCode::operands, "node"_a)
+      .def("size_of", &ProgramCode::size_of, "number"_a)
+      .def_prop_ro("pending", &ProgramCode::pending)
+      .def_prop_ro("length", &ProgramCode::length)
+      .def_prop_ro("code", &ProgramCode::code, nb::rv_policy::automatic)
+      .def_prop_ro("blob", &ProgramCode::blob)
+      .def_ro("labels", &ProgramCode::labels)
+      .def_ro("assured", &ProgramCode::assured)
+      .def_prop_ro("speaks_of_tokens", &ProgramCode::speaks_of_tokens)
+      .def_ro("sets", &ProgramCode::sets)
+      .def_ro("token_names", &ProgramCode::token_names)
+      .def_ro("machines", &ProgramCode::machines)
+      .def_ro("lexicons", &ProgramCode::lexicons);
+}
+
+}  // namespace tokenfst

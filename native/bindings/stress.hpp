@@ -1,0 +1,109 @@
+// Random sequences of matcher calls in several threads over one automaton, for `make sanitize`. Built only with
+// -DTOKENFST_STRESS: Python's lock would keep the threads apart, and with it whatever they race for.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <random>
+#include <thread>
+
+#include "matching/matcher.hpp"
+#include "python/calls.hpp"
+
+namespace tokenfst {
+
+// One thread's calls: which ones follows from the seed and from the masks. What they answered, as one number: it does not
+// depend on what other threads did. 0: the automaton's budget ran out.
+class StressThread {
+ public:
+  StressThread(std::shared_ptr<TokenAutomaton> automaton, uint64_t seed) : automaton_(std::move(automaton)), random_(seed) {}
+
+  uint64_t run(size_t steps) try {
+    auto matcher = std::make_unique<Matcher>(made());
+    for (size_t step = 0; step < steps; ++step) {
+      const size_t kind = below(16);
+      if (kind == 0) matcher = std::make_unique<Matcher>(made());
+      else if (kind == 1) matcher = std::make_unique<Matcher>(matcher->fork());
+      else call(*matcher, kind);
+    }
+    return seen_ | 1;
+  } catch (const BudgetExceeded&) {
+    return 0;
+  }
+
+ private:
+  size_t below(size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random_); }
+  void see(uint64_t value) { seen_ = mix(seen_, value); }
+
+  Matcher made() {
+    try {
+      if (below(4) == 0) return Matcher(automaton_, static_cast<uint32_t>(1 + below(30)));
+    } catch (const Error& e) {
+      if (e.fault != Fault::TokenBudget) throw;
+    }
+    return Matcher(automaton_, std::nullopt);
+  }
+
+  void call(Matcher& matcher, size_t kind) {
+    switch (kind) {
+      case 2: matcher.rollback(below(matcher.num_tokens() + 1)); break;
+      case 3: see(matcher.distance()); break;
+      case 4: see(hash_of(matcher.forced_bytes())); break;
+      case 5: see(matcher.validate_tokens({static_cast<uint32_t>(below(automaton_->vocabulary().size()))})); break;
+      case 6: see(matcher.memory() > 0 && automaton_->memory() > 0); break;
+      default: go_on(matcher);
+    }
+  }
+  static uint64_t hash_of(const std::string& text) {
+    uint64_t hash = text.size();
+    for (unsigned char byte : text) hash = mix(hash, byte);
+    return hash;
+  }
+
+  void go_on(Matcher& matcher) {
+    if (matcher.is_terminated()) return matcher.reset();
+    std::vector<uint32_t> row(automaton_->masks().words());
+    matcher.fill(row.data());
+    see(hash_of_row(row));
+    std::vector<uint32_t> allowed;
+    for (uint32_t token = 0; token < automaton_->vocabulary().size(); ++token) {
+      if (row[token >> 5] >> (token & 31) & 1) allowed.push_back(token);
+    }
+    if (allowed.empty()) return matcher.reset();
+    see(matcher.accept_token(allowed[below(allowed.size())]));
+  }
+
+  std::shared_ptr<TokenAutomaton> automaton_;
+  std::mt19937_64 random_;
+  uint64_t seen_ = 1;
+};
+
+// What each thread saw. Threads 2k and 2k + 1 make the same calls. Raises what a thread raised.
+inline std::vector<uint64_t> stress(std::shared_ptr<TokenAutomaton> automaton, size_t threads, size_t steps, uint64_t seed) {
+  std::vector<uint64_t> seen(threads);
+  std::vector<std::exception_ptr> raised(threads);
+  std::vector<std::thread> pool;
+  for (size_t k = 0; k < threads; ++k) {
+    pool.emplace_back([&, k] {
+      try {
+        seen[k] = StressThread(automaton, seed + k / 2).run(steps);
+      } catch (...) {
+        raised[k] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : pool) thread.join();
+  for (const std::exception_ptr& each : raised) {
+    if (each) std::rethrow_exception(each);
+  }
+  return seen;
+}
+
+inline void bind_stress(nanobind::module_& m) {
+  using namespace nanobind::literals;
+  m.def("stress", &stress, "automaton"_a, "threads"_a, "steps"_a, "seed"_a, nanobind::call_guard<LongCall>());
+}
+
+}  // namespace tokenfst

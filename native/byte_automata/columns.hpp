@@ -1,0 +1,85 @@
+// The columns of a byte automaton's rows: classes of bytes, then symbols, then the boundary of tokens.
+//
+// Bytes that no set, machine or lexicon of the expressions tells apart share a class.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "expressions/byte_derivatives.hpp"
+
+namespace tokenfst {
+
+class Columns {
+ public:
+  // Of finished tables.
+  Columns(const std::array<uint8_t, 256>& classes, uint32_t count, uint32_t symbols, uint32_t boundary)
+      : classes_(classes), count_(count), first_symbol_(count), symbols_(symbols), boundary_(boundary) {}
+  // Of expressions and the lexicons they speak of; `boundary`: whether there is such a column.
+  Columns(const Arena& arena, const Selections& selections, uint32_t symbols, bool boundary) : symbols_(symbols) {
+    std::array<uint32_t, 256> current{};
+    uint32_t count = 1;
+    std::vector<uint32_t> split;
+    auto refine = [&](uint32_t keys, auto key) {  // keys are below `keys`
+      split.assign(size_t{count} * keys, kNone);
+      count = 0;
+      for (int byte = 0; byte < 256; ++byte) {
+        uint32_t& part = split[current[byte] * keys + key(byte)];
+        if (part == kNone) part = count++;
+        current[byte] = part;
+      }
+    };
+    for (const ByteSet& set : arena.sets()) refine(2, [&](int byte) { return uint32_t{set.has(static_cast<uint8_t>(byte))}; });
+    for (auto& machine : arena.machines()) refine(machine->num_classes, [&](int byte) { return uint32_t{machine->classes[byte]}; });
+    for (auto& lexicon : selections.lexicons()) {
+      ByteSet used;
+      for (uint8_t byte : lexicon->labels()) used.add(byte);
+      refine(257, [&](int byte) { return used.has(static_cast<uint8_t>(byte)) ? byte + 1u : 0u; });
+    }
+    byte_of_class_.assign(count, 0);
+    for (int byte = 255; byte >= 0; --byte) {
+      classes_[byte] = static_cast<uint8_t>(current[byte]);
+      byte_of_class_[current[byte]] = static_cast<uint8_t>(byte);
+    }
+    one_of_each_ = arena.everything() - ByteSet::all();
+    for (uint8_t byte : byte_of_class_) one_of_each_.add(byte);
+    first_symbol_ = count;
+    count_ = first_symbol_ + symbols;
+    if (boundary) boundary_ = count_++;
+  }
+
+  uint32_t count() const { return count_; }
+  const uint8_t* classes() const { return classes_.data(); }
+  uint32_t of_byte(uint8_t byte) const { return classes_[byte]; }
+  uint32_t of_symbol(uint32_t symbol) const { return first_symbol_ + symbol; }
+  uint32_t num_symbols() const { return symbols_; }
+  // kNone: there is none.
+  uint32_t boundary() const { return boundary_; }
+  bool is_byte(uint32_t column) const { return column < first_symbol_; }
+  // Whether this knows expressions, and not finished tables only.
+  bool speaks_of_expressions() const { return !byte_of_class_.empty(); }
+
+  // A byte or symbol of a column; not of the boundary.
+  ByteDerivatives::Letter letter(uint32_t column) const {
+    return is_byte(column) ? ByteDerivatives::Letter::byte(byte_of_class_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
+  }
+  // Calls f(column) for each column of a set's bytes and symbols.
+  template <class F>
+  void each(const ByteSet& set, F&& f) const {
+    const ByteSet first = set & one_of_each_;
+    for (uint32_t k = 0; k < 4; ++k) {
+      for (uint64_t word = first.words[k]; word; word &= word - 1) f(uint32_t{classes_[k * 64 + std::countr_zero(word)]});
+    }
+    for (uint64_t word = first.words[4]; word; word &= word - 1) f(first_symbol_ + std::countr_zero(word));
+  }
+
+ private:
+  std::array<uint8_t, 256> classes_{};
+  uint32_t count_ = 0, first_symbol_ = 0, symbols_ = 0, boundary_ = kNone;
+  std::vector<uint8_t> byte_of_class_;  // one of each; empty: of finished tables
+  ByteSet one_of_each_;                 // those bytes, and all symbols
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,96 @@
+// Budgets (convention 8) and the errors of the core. bindings.cpp maps each onto its class in tokenfst.errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "calls/call.hpp"
+
+#ifdef __linux__
+#include <pthread.h>
+#endif
+
+namespace tokenfst {
+
+struct BudgetExceeded : std::runtime_error {
+  BudgetExceeded(std::string what_ran_out, double limit_, std::string where_)
+      : std::runtime_error(what_ran_out), resource(std::move(what_ran_out)), limit(limit_), where(std::move(where_)) {}
+  std::string resource;
+  double limit;
+  std::string where;
+};
+
+// Which class of tokenfst.errors an Error becomes.
+enum class Fault { Constraint, TokenId, Terminated, Rollback, TokenBudget, MaskBuffer, EmptyLanguage, Nondeterministic, Corrupt, Vocabulary, Logits };
+
+struct Error : std::runtime_error {
+  Error(Fault fault_, const std::string& message) : std::runtime_error(message), fault(fault_) {}
+  Fault fault;
+};
+
+struct Budget {
+  uint64_t states = 1'000'000;
+  uint64_t bytes = 1ull << 30;
+  double seconds = 30;
+};
+
+// Counts the steps of a loop that may be long over what is known already, and asks the clock at each kEach-th. `what` names the
+// loop where the time is up.
+class Pace {
+ public:
+  Pace(double seconds, const char* what) : seconds_(seconds), what_(what) {}
+  void step(uint32_t effort = 1) {
+    if ((steps_ += effort) >= kEach) look();
+  }
+
+ private:
+  static constexpr uint32_t kEach = 4096;
+  [[gnu::noinline]] void look() {
+    steps_ = 0;
+    if (!deadline_) deadline_.emplace(seconds_);
+    if (deadline_->expired()) throw BudgetExceeded("seconds", seconds_, what_);
+  }
+
+  const double seconds_;
+  const char* const what_;
+  uint32_t steps_ = 0;
+  std::optional<Deadline> deadline_;
+};
+
+// Recursion here follows the nesting of expressions, and threads have stacks of any size: a recursive function checks first,
+// while there is still room to unwind. O(1) after a thread's first call.
+class StackRoom {
+ public:
+  static const StackRoom& of_thread() {
+    static thread_local const StackRoom room;
+    return room;
+  }
+  void check() const {
+    if (static_cast<const char*>(__builtin_frame_address(0)) < lowest_) {
+      throw Error(Fault::Constraint, "the constraint nests too deeply for this thread's stack of " + std::to_string(size_) +
+                                         " bytes: nest less, or compile in a thread with a larger one (threading.stack_size)");
+    }
+  }
+
+ private:
+  static constexpr size_t kReserve = 64 << 10;
+  StackRoom() {
+#ifdef __linux__
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    void* base = nullptr;
+    pthread_attr_getstack(&attributes, &base, &size_);
+    pthread_attr_destroy(&attributes);
+    lowest_ = static_cast<const char*>(base) + kReserve;
+#endif
+  }
+
+  const char* lowest_ = nullptr;
+  size_t size_ = 0;
+};
+
+inline void check_stack() { StackRoom::of_thread().check(); }
+
+}  // namespace tokenfst

@@ -1,0 +1,190 @@
+// Masks under a token budget, made ahead of time. With n tokens left a state admits the tokens after which acceptance is at
+// most n - 1 tokens away, the end tokens where it accepts: as n grows, nested sets, which change only where n - 1 is the
+// distance after some token. So each state has a short list of (least distance, mask), ascending, the last of which is its
+// whole mask; the mask for n is the last whose distance is at most n - 1, and nothing where there is none.
+//
+// Found by one walk of the vocabulary for each state whose tokens do not all lead equally far; the bound `worst` says for
+// most states that they do. Masks are interned as everywhere (masks.hpp) and numbered on from the automaton's own.
+//
+// With a stack the same is done for each leaf of the masks' decision trees: a state, and the symbols that tokens look at. What
+// lies below them stays, whatever the token, so distances are counted without it: whoever looks a mask up takes the length of
+// that from n first.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "artifact/artifact.hpp"
+
+namespace tokenfst {
+
+struct BudgetLayers {
+  std::vector<uint32_t> offsets;  // states or leaves + 1
+  std::vector<uint32_t> layers;   // layers x (distance, mask)
+  std::vector<uint32_t> mask_row, flip_offsets, flips, rows;
+};
+
+class LayerMaker {
+ public:
+  using Reached = std::map<uint32_t, std::vector<uint32_t>>;  // tokens by the distance behind them
+
+  LayerMaker(const MaskPool& own, const Budget& budget) : budget_(budget), deadline_(budget.seconds), pool_(own.vocab_size()), row_(pool_.words()) {
+    for (uint32_t r = 1; r <= own.num_rows(); ++r) pool_.adopt_row(own.row(r));
+    for (MaskId id = 1; id < own.size(); ++id) pool_.adopt(own[id].base_index, own[id].flips, own[id].num_flips);
+  }
+
+  // Each state or leaf begins here, and has layers or none.
+  void begin() {
+    out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
+    if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "masks under token budgets");
+    if (pool_.memory() > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "masks under token budgets");
+  }
+  void add(uint32_t distance, MaskId mask) { out_.layers.insert(out_.layers.end(), {distance, mask}); }
+  // One for each distance; `whole` has all tokens.
+  void add(Reached& reached, MaskId whole) {
+    std::erase_if(reached, [](auto& group) { return group.second.empty(); });
+    std::ranges::fill(row_, 0);
+    list_.clear();
+    for (auto& [farthest, tokens] : reached) {
+      MaskId mask = whole;
+      if (farthest != reached.rbegin()->first) {
+        for (uint32_t token : tokens) row_[token >> 5] |= 1u << (token & 31);
+        if (list_.size() + tokens.size() <= MaskPool::kMaxFlips) {
+          list_.insert(list_.end(), tokens.begin(), tokens.end());
+          std::ranges::sort(list_);
+          mask = pool_.add(0, list_);
+        } else {
+          list_.resize(MaskPool::kMaxFlips);  // sets grow: no list from here on
+          mask = pool_.add_dense(row_.data());
+        }
+      }
+      add(farthest, mask);
+    }
+  }
+  BudgetLayers finish() {
+    out_.offsets.push_back(static_cast<uint32_t>(out_.layers.size() / 2));
+    write_masks(pool_, out_);
+    return std::move(out_);
+  }
+
+ private:
+  Budget budget_;
+  Deadline deadline_;
+  MaskPool pool_;
+  BudgetLayers out_;
+  std::vector<uint32_t> row_, list_;
+};
+
+// Of a finished automaton without stacks. O(states x walk) at worst.
+inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budget) {
+  LayerMaker maker(automaton.masks(), budget);
+  Stacks stacks;
+  LayerMaker::Reached reached;
+  const size_t states = automaton.bytes().num_states();
+  for (State q = 0; q < states; ++q) {
+    maker.begin();
+    const uint32_t distance = q == kDead ? kUnreachable : automaton.distance({q}, stacks);
+    if (distance == kUnreachable) continue;
+    const MaskId whole = automaton.mask({q}, stacks);
+    const uint32_t least = distance == 0 ? 0 : distance - 1;
+    if (automaton.worst({q}, stacks) <= least) {
+      maker.add(least, whole);
+      continue;
+    }
+    for (auto& [farthest, tokens] : reached) tokens.clear();
+    std::vector<uint32_t>* last = nullptr;
+    uint32_t last_distance = kUnreachable;
+    for (auto& [token, target] : automaton.arcs(q)) {
+      const uint32_t farthest = automaton.distance({target}, stacks);
+      if (farthest == kUnreachable) continue;  // of an artifact with a false distance
+      if (farthest != last_distance) last = &reached[last_distance = farthest];
+      last->push_back(token);
+    }
+    if (automaton.accepting({q})) reached[0].insert(reached[0].end(), automaton.vocabulary().eos().begin(), automaton.vocabulary().eos().end());
+    maker.add(reached, whole);
+  }
+  return maker.finish();
+}
+
+// Leaves of an artifact with a stack: a state, the answers that were got from the top on (AskTree), the mask.
+struct StackLeaves {
+  std::vector<uint32_t> states, masks, offsets, answers;  // offsets: leaves + 1, into answers
+};
+
+// Raises where they are not leaves of this automaton.
+inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
+  const auto below = [](const std::vector<uint32_t>& values, size_t bound) { return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; }); };
+  const bool whole = leaves.masks.size() == leaves.states.size() && leaves.offsets.size() == leaves.states.size() + 1 && leaves.offsets[0] == 0 &&
+                     leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
+  if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
+      !below(leaves.answers, 2 * automaton.bytes().num_frames())) {
+    throw Error(Fault::Constraint, "these are not the leaves of this automaton");
+  }
+}
+
+// The distance of a configuration by what lies above `opaque`, and by ways that leave that node out.
+struct LengthsAbove {
+  uint32_t above = kUnreachable, alone = kUnreachable;
+};
+inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, StackId opaque, Stacks& stacks) {
+  ByteAutomaton& bytes = automaton.bytes();
+  if (bytes.num_stacks(config.state) == 0) return {kUnreachable, automaton.distance(config, stacks)};
+  if (bytes.to_reveal(config.state) != kNone) return {0, kUnreachable};  // all above is read: it waits for `opaque`
+  LengthsAbove found;
+  const std::vector<uint32_t> tops = automaton.top_distances(config.state);
+  for (size_t k = 0; k < tops.size(); ++k) {
+    const uint32_t hole = bytes.shape(config.state).members[k].hole;
+    StackId node = hole == kNone ? kBottom : stacks.member(config.stack, hole);
+    uint32_t sum = tops[k];
+    for (; node != kBottom && node != opaque; node = stacks.edges(node)[0].below) sum = plus(sum, automaton.distance_of_frame(stacks.edges(node)[0].frame));
+    uint32_t& least = node == opaque ? found.above : found.alone;
+    least = std::min(least, sum);
+  }
+  return found;
+}
+
+// Raises where some token's distance is sometimes counted from the bottom of a stack that is not known, or depends on a symbol
+// that is not.
+inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& leaves, const Budget& budget) {
+  LayerMaker maker(automaton.masks(), budget);
+  Stacks stacks;
+  const StackId opaque = stacks.push((1u << 30) - 1, kBottom);  // no frame has this number
+  LayerMaker::Reached reached;
+  for (size_t leaf = 0; leaf < leaves.states.size(); ++leaf) {
+    maker.begin();
+    StacksTrial trial(stacks);
+    const State q = leaves.states[leaf];
+    const std::span answers(leaves.answers.data() + leaves.offsets[leaf], leaves.answers.data() + leaves.offsets[leaf + 1]);
+    // Nothing lies below where the last answer said so, or there is no stack.
+    const bool open = answers.empty() ? automaton.bytes().num_stacks(q) > 0 : answers.back() & 1;
+    StackId node = open ? opaque : kBottom;
+    for (size_t k = answers.size(); k-- > 0;) node = stacks.push(answers[k] >> 1, node);
+    for (auto& [farthest, tokens] : reached) tokens.clear();
+    auto add = [&](uint32_t distance, uint32_t token) { reached[distance].push_back(token); };
+    bool mixed = open && automaton.accepting({q});
+    std::map<Config, LengthsAbove> known;
+    for (auto& [token, end] : automaton.arcs({q, node}, stacks, opaque)) {
+      auto [it, fresh] = known.try_emplace(end);
+      if (fresh) it->second = lengths_above(automaton, end, opaque, stacks);
+      const LengthsAbove lengths = it->second;
+      mixed |= open && lengths.alone != kUnreachable;
+      const uint32_t length = open ? lengths.above : lengths.alone;
+      if (length != kUnreachable) add(length, token);
+    }
+    if (mixed) throw Error(Fault::Constraint, "how many tokens complete a text may depend on all of the stack, or on nothing of it");
+    if (automaton.accepting({q})) {
+      for (uint32_t token : automaton.vocabulary().eos()) add(0, token);
+    }
+    // A walk leads nowhere that puts a symbol which may be left out on one that nobody looked at.
+    size_t found = 0;
+    for (auto& [distance, tokens] : reached) found += tokens.size();
+    if (found < automaton.masks()[leaves.masks[leaf]].count) {
+      throw Error(Fault::Constraint, "how many tokens complete a text depends on symbols of the stack that its mask does not look at");
+    }
+    maker.add(reached, leaves.masks[leaf]);
+  }
+  return maker.finish();
+}
+
+}  // namespace tokenfst

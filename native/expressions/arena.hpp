@@ -1,0 +1,508 @@
+// Hash-consed extended regular expressions: equal expressions are the same number.
+//
+// Constructors normalize (Owens, Reppy, Turon, "Regular-expression derivatives re-examined", JFP 2009): unions and
+// intersections are flat, sorted, without duplicates and absorbed members; concatenations nest to the right; unions
+// share a common head, counters over one body join when their ranges touch. Normal forms keep the number of distinct
+// derivatives finite and close to minimal; no rule is needed for exactness.
+//
+// A node says whether it is nullable and whether it is `certain`: certain nodes other than kEmpty denote a non-empty
+// language by construction; the others (with intersection, complement, look-behind, recursion) need a search. An endless
+// language less finitely many finite ones, as of names that are none of those listed, is certain, and endless.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "calls/budget.hpp"
+#include "support/bytes.hpp"
+#include "support/hash_index.hpp"
+#include "expressions/machine.hpp"
+#include "expressions/node.hpp"
+
+namespace tokenfst {
+
+class Arena {
+ public:
+  Arena() {
+    nodes_.reserve(256);
+    intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
+    intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
+    uint32_t any = sets_.add(ByteSet::all());
+    nodes_.push_back({Kind::Repeat, true, true, kHasLoop | kEndless, 1, 3, 0, 0, kUnbounded});  // kUniverse; its body is node 3
+    index_.add(static_cast<uint32_t>(hash_of(nodes_[kUniverse])), kUniverse);
+    intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
+  }
+
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  size_t size() const { return nodes_.size(); }
+  size_t memory() const {
+    return nodes_.capacity() * sizeof(Node) + nested_.capacity() * sizeof(Nested) + index_.memory() + pool_.capacity() * 4 + sets_.memory();
+  }
+  std::span<const uint32_t> list(NodeId id) const { return {pool_.data() + nodes_[id].a, nodes_[id].b}; }
+  const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
+  const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
+  const std::vector<ByteSet>& sets() const { return sets_.all(); }
+  const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
+
+  // Called now and then while expressions are made: throws where a budget is used up.
+  void watch(std::function<void()> check) { check_ = std::move(check); }
+  void tick() {
+    if (++ticks_ % 256 == 0 && check_) check_();
+  }
+
+  NodeId bytes(const ByteSet& set) {
+    if (set.empty()) return kEmpty;
+    return intern({Kind::Set, false, true, set.has_symbols() ? kHasToken : uint16_t{0}, 0, sets_.add(set), 0, 0, 0});
+  }
+  // Says, before any node is made, that the alphabet has symbols beside bytes, and whether rules may hold tokens.
+  void widen(uint32_t symbols, bool tokens_in_rules) {
+    if (symbols > 0) {
+      sets_.clear();
+      sets_.add(everything_ = ByteSet::all(symbols));
+    }
+    if (tokens_in_rules) token_in_rules_ = kHasToken;
+  }
+  const ByteSet& everything() const { return everything_; }
+  // One token whose bytes are a word of `text`, from one boundary of tokens to the next: Token; where the first boundary
+  // is here, Begun; and where some bytes were read since, Inside.
+  NodeId token(NodeId text, Kind place = Kind::Token) {
+    if (text == kEmpty || (text == kEpsilon && place != Kind::Inside)) return kEmpty;
+    const Node& node = nodes_[text];
+    const uint16_t traits = static_cast<uint16_t>((node.traits & ~kEndless) | kHasToken);
+    return intern({place, false, node.certain, traits, deeper(node.depth), text, 0, 0, 0});
+  }
+  uint32_t add_machine(std::shared_ptr<const Machine> machine) {
+    machines_.push_back(std::move(machine));
+    return static_cast<uint32_t>(machines_.size() - 1);
+  }
+  NodeId state_of(uint32_t machine, uint32_t state) {
+    if (state == 0) return kEmpty;
+    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint16_t{0}, 0, machine, state, 0, 0});
+  }
+
+  NodeId concat(NodeId a, NodeId b) {
+    if (a == kEmpty || b == kEmpty) return kEmpty;
+    if (b == kEpsilon) return a;
+    // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
+    // share their ends.
+    if (nested_.size() < nodes_.size()) nested_.assign(4 * nested_.size(), {});
+    auto slot = [&](NodeId list) -> Nested& { return nested_[mix(list, b) & (nested_.size() - 1)]; };
+    const size_t base = spine_.size();
+    NodeId result = kNone;
+    for (; nodes_[a].kind == Kind::Concat; a = nodes_[a].b) {
+      if (const Nested& known = slot(a); known.a == a && known.b == b) {
+        result = known.result;
+        break;
+      }
+      spine_.push_back(a);
+    }
+    if (result == kNone) result = a == kEpsilon ? b : pair(a, b);
+    for (; spine_.size() > base; spine_.pop_back()) {
+      const NodeId list = spine_.back();
+      result = pair(nodes_[list].a, result);
+      slot(list) = {list, b, result};
+    }
+    return result;
+  }
+
+  NodeId any_of(std::span<const NodeId> parts) {
+    NestingGuard guard(*this);
+    tick();
+    std::vector<NodeId> args;
+    args.reserve(parts.size());
+    ByteSet set;
+    for (NodeId part : parts) {
+      if (nodes_[part].kind == Kind::Or) {
+        for (NodeId arg : list(part)) nodes_[arg].kind == Kind::Set ? void(set = set | sets_[nodes_[arg].a]) : args.push_back(arg);
+      } else if (nodes_[part].kind == Kind::Set) {
+        set = set | sets_[nodes_[part].a];
+      } else if (part != kEmpty) {
+        args.push_back(part);
+      }
+    }
+    if (!set.empty()) args.push_back(bytes(set));
+    sort_unique(args);
+    if (std::binary_search(args.begin(), args.end(), kUniverse)) return kUniverse;
+    if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
+    if (nesting_ == 1) return normal_union(std::move(args));
+    auto [made, fresh] = unions_.try_emplace(args, kEmpty);
+    if (fresh) made->second = normal_union(std::move(args));
+    return made->second;
+  }
+  NodeId either(NodeId a, NodeId b) {
+    if (a == b || b == kEmpty) return a;
+    if (a == kEmpty) return b;
+    NodeId parts[] = {a, b};
+    return any_of(parts);
+  }
+
+  NodeId all_of(std::span<const NodeId> parts) {
+    NestingGuard guard(*this);
+    tick();
+    std::vector<NodeId> args;
+    args.reserve(parts.size());
+    for (NodeId part : parts) {
+      if (nodes_[part].kind == Kind::And) {
+        auto inner = list(part);
+        args.insert(args.end(), inner.begin(), inner.end());
+      } else if (part != kUniverse) {
+        args.push_back(part);
+      }
+    }
+    sort_unique(args);
+    if (args.empty()) return kUniverse;
+    if (args[0] == kEmpty) return kEmpty;
+    if (args.size() == 1) return args[0];
+    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken | kMarkAhead); });
+    if (settled && args[0] == kEpsilon) {
+      return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
+    }
+    for (NodeId arg : args) {
+      if (nodes_[arg].kind == Kind::Not && std::binary_search(args.begin(), args.end(), nodes_[arg].a)) return kEmpty;
+    }
+    // Recursion is kept in disjunctive form: its unfoldings would nest without bound otherwise.
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (nodes_[args[i]].kind == Kind::Or && nodes_[args[i]].has(kHasVar)) {
+        std::vector<NodeId> branches(list(args[i]).begin(), list(args[i]).end());
+        for (NodeId& branch : branches) {
+          std::vector<NodeId> conjunct = args;
+          conjunct[i] = branch;
+          branch = all_of(conjunct);
+        }
+        return any_of(branches);
+      }
+    }
+    absorb(args, Kind::Or);
+    return args.size() == 1 ? args[0] : intern_list(Kind::And, args, true);
+  }
+
+  // Says that a node made last has a word, so that nobody searches for one.
+  void assure(NodeId id) { nodes_[id].certain = true; }
+
+  NodeId negate(NodeId a) {
+    if (nodes_[a].kind == Kind::Not) return nodes_[a].a;
+    if (a == kEmpty) return kUniverse;
+    if (a == kUniverse) return kEmpty;
+    const Node& node = nodes_[a];
+    const bool finite = node.traits == 0;
+    const uint16_t traits = (node.traits & ~kEndless) | kHasLoop | (finite ? kEndless : 0);
+    return intern({Kind::Not, !node.nullable, finite, traits, deeper(node.depth), a, 0, 0, 0});
+  }
+
+  NodeId repeat(NodeId a, uint32_t low, uint32_t high) {
+    if (high == 0 || a == kEpsilon) return kEpsilon;
+    if (a == kEmpty) return low == 0 ? kEpsilon : kEmpty;
+    if (surely_nullable(a)) low = 0;
+    if (low == 1 && high == 1) return a;
+    if (const Node inner = nodes_[a]; inner.kind == Kind::Repeat && inner.low <= 1) {
+      // (x{p,q}){m,n} = x{pm,qn} for p <= 1: the ranges of successive counts touch.
+      bool bounded = inner.high != kUnbounded && high != kUnbounded;
+      uint64_t top = bounded ? uint64_t{inner.high} * high : kUnbounded;
+      if (!bounded || top < kUnbounded) return repeat(inner.a, inner.low * low, static_cast<uint32_t>(top));
+    }
+    const Node& node = nodes_[a];
+    uint16_t traits = node.traits;
+    if (high == kUnbounded) traits |= kHasLoop | (node.certain && !node.nullable ? kEndless : 0);
+    return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
+  }
+
+  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+
+  // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
+  // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
+  // complement is always closed there and was settled by its own definition. O(nodes) a pass, few passes.
+  void define(NodeId variable, NodeId body) {
+    nodes_[variable].a = body;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (NodeId id = 0; id < nodes_.size(); ++id) {
+        if (id % 64 == 0) tick();
+        Node& node = nodes_[id];
+        if (!node.has(kHasVar)) continue;
+        bool nullable = node.nullable, behind = node.has(kHasBehind);
+        auto part = [&](NodeId arg) -> const Node& { return nodes_[arg]; };
+        auto members = is_list(node.kind) ? list(id) : std::span<const uint32_t>{};
+        switch (node.kind) {
+          case Kind::Var:
+            if (node.a == kNone) break;  // still to be defined
+            nullable = part(node.a).nullable;
+            behind = part(node.a).has(kHasBehind);
+            break;
+          case Kind::Concat:
+            nullable = part(node.a).nullable && part(node.b).nullable;
+            behind = part(node.a).has(kHasBehind) || part(node.b).has(kHasBehind);
+            break;
+          case Kind::Or:
+          case Kind::And:
+            nullable = node.kind == Kind::And ? std::ranges::all_of(members, [&](NodeId arg) { return part(arg).nullable; })
+                                              : std::ranges::any_of(members, [&](NodeId arg) { return part(arg).nullable; });
+            behind = std::ranges::any_of(members, [&](NodeId arg) { return part(arg).has(kHasBehind); });
+            break;
+          case Kind::Not:
+            nullable = !part(node.a).nullable;
+            behind = part(node.a).has(kHasBehind);
+            break;
+          case Kind::Repeat:
+            nullable = node.low == 0 || part(node.a).nullable;
+            behind = part(node.a).has(kHasBehind);
+            break;
+          default:
+            break;
+        }
+        changed |= nullable != node.nullable || behind != node.has(kHasBehind);
+        node.nullable = nullable;
+        node.traits = static_cast<uint16_t>(behind ? node.traits | kHasBehind : node.traits & ~kHasBehind);
+      }
+    }
+  }
+
+  // --- push-down: see settle.hpp ---
+
+  // Rule `k` may be called from now on; its body follows by define_rule().
+  void declare_rule(bool nullable) { rules_.push_back({kEmpty, nullable}); }
+  void define_rule(uint32_t rule, NodeId body) { rules_[rule].body = body; }
+  bool has_rules() const { return !rules_.empty(); }
+  size_t num_rules() const { return rules_.size(); }
+  NodeId rule(uint32_t rule) const { return rules_[rule].body; }
+
+  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
+  // The border behind a called rule's body.
+  NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
+  // The empty word, at the end of what is left of rule `k`: for showing stacks.
+  NodeId label(uint32_t rule) { return intern({Kind::Label, true, true, 0, 0, rule, 0, 0, 0}); }
+  // A node of a kind that has a file of its own: selections.hpp, unordered.hpp.
+  NodeId node(const Node& made) { return intern(made); }
+  // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
+  // was read: other members of the union begin with what is in it.
+  NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0}); }
+
+  NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
+  // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
+  NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
+    uint32_t at = static_cast<uint32_t>(pool_.size());
+    pool_.insert(pool_.end(), parts.begin(), parts.end());
+    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)), deeper(nodes_[parts[0]].depth), at,
+                          static_cast<uint32_t>(parts.size()), 0, 0});
+  }
+
+ private:
+  static constexpr uint16_t kMaxDepth = 2000;
+  struct NestingGuard {
+    explicit NestingGuard(Arena& arena) : arena_(arena) {
+      check_stack();
+      if (arena_.nesting_ >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
+      ++arena_.nesting_;
+    }
+    ~NestingGuard() {
+      if (--arena_.nesting_ == 0) arena_.unions_.clear();
+    }
+    Arena& arena_;
+  };
+  uint16_t deeper(uint16_t depth) const {
+    if (depth >= kMaxDepth) throw BudgetExceeded("levels of nesting", kMaxDepth, "");
+    return static_cast<uint16_t>(depth + 1);
+  }
+
+  // Nullable wherever it stands: no look-behind and no mark has a say.
+  bool surely_nullable(NodeId id) const { return nodes_[id].nullable && !nodes_[id].has(kHasBehind | kMarkAhead); }
+
+  static void sort_unique(std::vector<NodeId>& args) {
+    std::sort(args.begin(), args.end());
+    args.erase(std::unique(args.begin(), args.end()), args.end());
+  }
+
+  NodeId pair(NodeId a, NodeId b) {
+    const Node &x = nodes_[a], &y = nodes_[b];
+    if (x.kind == Kind::Repeat && x.low == 0 && x.high == kUnbounded && (b == a || (y.kind == Kind::Concat && y.a == a))) return b;
+    if (x.kind == Kind::Return) {
+      // A border before a border: nothing is left to do in between.
+      Kind next = y.kind == Kind::Concat ? nodes_[y.a].kind : y.kind;
+      if (next == Kind::Return || next == Kind::Hole || next == Kind::Open) return b;
+    }
+    const bool certain = x.certain && y.certain;
+    const uint16_t traits = (x.traits | (x.nullable ? y.traits : y.traits & ~kMarkAhead)) & (certain ? 0xffff : ~kEndless);
+    return intern({Kind::Concat, x.nullable && y.nullable, certain, traits, std::max(deeper(x.depth), y.depth), a, b, 0, 0});
+  }
+
+  // The union of flat, sorted, distinct members, at least two.
+  NodeId normal_union(std::vector<NodeId> args) {
+    join_heads(args);
+    absorb(args, Kind::And);
+    if (args.size() > 1 && args[0] == kEpsilon) {
+      if (std::any_of(args.begin() + 1, args.end(), [&](NodeId arg) { return surely_nullable(arg); })) args.erase(args.begin());
+    }
+    if (args.size() <= 1) return args.empty() ? kEmpty : args[0];
+    return intern_list(Kind::Or, args, false);
+  }
+
+  bool counts(NodeId head) const { return nodes_[head].kind == Kind::Repeat && nodes_[head].high != kUnbounded; }
+
+  // x{i,j}·r | x{k,l}·r = x{i..l}·r where the ranges touch.
+  void join_counters(std::vector<NodeId>& pairs) {
+    auto tail_key = [&](NodeId id) {
+      const Node& head = nodes_[nodes_[id].a];
+      const bool counter = counts(nodes_[id].a);
+      return std::tuple(counter ? head.a : kNone, counter ? nodes_[id].b : 0, counter ? head.low : 0, counter ? head.high : 0, id);
+    };
+    std::sort(pairs.begin(), pairs.end(), [&](NodeId x, NodeId y) { return tail_key(x) < tail_key(y); });
+    std::vector<NodeId> joined;
+    joined.reserve(pairs.size());
+    for (NodeId id : pairs) {
+      if (!joined.empty()) {
+        const Node last = nodes_[joined.back()], now = nodes_[id];
+        const Node x = nodes_[last.a], y = nodes_[now.a];
+        bool counters = x.kind == Kind::Repeat && y.kind == Kind::Repeat && x.a == y.a && last.b == now.b && x.high != kUnbounded && y.high != kUnbounded;
+        if (counters && uint64_t{y.low} <= uint64_t{x.high} + 1) {
+          joined.back() = concat(repeat(x.a, std::min(x.low, y.low), std::max(x.high, y.high)), last.b);
+          continue;
+        }
+      }
+      joined.push_back(id);
+    }
+    pairs = std::move(joined);
+  }
+
+  // x·a | x·b = x·(a | b), once counters are joined.
+  void join_heads(std::vector<NodeId>& args) {
+    std::vector<NodeId> joined, rest;
+    joined.reserve(args.size());
+    bool counters = false;
+    for (NodeId arg : args) {
+      if (nodes_[arg].kind != Kind::Concat) continue;
+      counters |= counts(nodes_[arg].a);
+      joined.push_back(arg);
+    }
+    if (joined.size() < 2) return;
+    if (counters) join_counters(joined);
+    auto head = [&](NodeId id) { return nodes_[id].a; };
+    std::ranges::stable_sort(joined, {}, head);
+    if (!counters && std::ranges::adjacent_find(joined, {}, head) == joined.end()) return;
+    rest.reserve(args.size());
+    for (NodeId arg : args) {
+      if (nodes_[arg].kind != Kind::Concat) rest.push_back(arg);
+    }
+    for (size_t i = 0; i < joined.size();) {
+      NodeId shared_head = nodes_[joined[i]].a;
+      size_t end = i + 1;
+      while (end < joined.size() && nodes_[joined[end]].a == shared_head && nodes_[joined[end]].kind == Kind::Concat) ++end;
+      if (end == i + 1 || nodes_[joined[i]].kind != Kind::Concat) {
+        rest.push_back(joined[i]);
+        end = i + 1;
+      } else {
+        std::vector<NodeId> tails(joined.begin() + i, joined.begin() + end);
+        size_t base = spine_.size();
+        while (std::all_of(tails.begin(), tails.end(), [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == shared_head; })) {
+          spine_.push_back(shared_head);
+          for (NodeId& tail : tails) tail = nodes_[tail].b;
+          shared_head = nodes_[tails[0]].kind == Kind::Concat ? nodes_[tails[0]].a : kNone;
+        }
+        NodeId shared = any_of(tails);
+        while (spine_.size() > base) {
+          shared = concat(spine_.back(), shared);
+          spine_.pop_back();
+        }
+        rest.push_back(shared);
+      }
+      i = end;
+    }
+    args = std::move(rest);
+    sort_unique(args);
+  }
+
+  // a | (a & b) = a, and a & (a | b) = a.
+  void absorb(std::vector<NodeId>& args, Kind inner) {
+    if (args.size() < 2 || args.size() > 64) return;
+    const std::vector<NodeId> all = args;
+    std::erase_if(args, [&](NodeId arg) {
+      return nodes_[arg].kind == inner && std::ranges::any_of(list(arg), [&](NodeId member) { return std::ranges::binary_search(all, member); });
+    });
+  }
+
+  NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
+    Node node{kind, conjunction, false, 0, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
+    size_t others = 0, endless = 0;  // members that are not all but finitely many words
+    for (NodeId arg : args) {
+      const Node& part = nodes_[arg];
+      if (conjunction && !(part.kind == Kind::Not && nodes_[part.a].traits == 0)) ++others, endless += part.has(kEndless);
+      node.nullable = conjunction ? node.nullable && part.nullable : node.nullable || part.nullable;
+      node.certain |= !conjunction && part.certain;
+      node.traits |= part.traits;
+      node.depth = std::max(node.depth, deeper(part.depth));
+      pool_.push_back(arg);
+    }
+    if (conjunction) {
+      node.certain = others == endless && others <= 1 && (node.traits & kHasToken) == 0;
+      node.traits = (node.traits & ~kEndless) | (node.certain ? kEndless : 0);
+    }
+    return intern_pooled(node);
+  }
+
+  // Interns a node whose list was just appended to the pool, and takes the list back if the node existed.
+  NodeId intern_pooled(const Node& node) {
+    size_t before = nodes_.size();
+    NodeId id = intern(node);
+    if (nodes_.size() == before) pool_.resize(node.a);
+    return id;
+  }
+
+  bool is_list(Kind kind) const { return kind == Kind::Or || kind == Kind::And || kind == Kind::Scoped; }
+  uint64_t hash_of(const Node& node) const {
+    uint64_t hash = mix(0, static_cast<uint64_t>(node.kind));
+    if (is_list(node.kind)) {
+      for (uint32_t i = 0; i < node.b; ++i) hash = mix(hash, pool_[node.a + i]);
+      return hash;
+    }
+    hash = mix(hash, uint64_t{node.a} << 32 | node.b);
+    return mix(hash, uint64_t{node.low} << 32 | node.high);
+  }
+  bool same(const Node& x, const Node& y) const {
+    if (x.kind != y.kind || x.b != y.b) return false;
+    if (is_list(x.kind)) return std::equal(pool_.begin() + x.a, pool_.begin() + x.a + x.b, pool_.begin() + y.a);
+    return x.a == y.a && x.low == y.low && x.high == y.high;
+  }
+  NodeId append(const Node& node) { return append(node, static_cast<uint32_t>(hash_of(node))); }
+  NodeId append(const Node& node, uint32_t hash) {
+    tick();
+    nodes_.push_back(node);
+    const NodeId id = static_cast<NodeId>(nodes_.size() - 1);
+    index_.add(hash, id);
+    return id;
+  }
+  NodeId intern(const Node& node) {
+    const uint32_t hash = static_cast<uint32_t>(hash_of(node));
+    const NodeId known = index_.find(hash, [&](NodeId id) { return same(nodes_[id], node); });
+    return known == kNone ? append(node, hash) : known;
+  }
+
+  // Concatenations found before; a later one takes the place of one before.
+  struct Nested {
+    NodeId a = kEmpty, b = kEmpty, result = kEmpty;
+  };
+
+  ReusedVector<Node> nodes_;
+  HashIndex index_;
+  ReusedVector<uint32_t> pool_;
+  std::vector<uint32_t> spine_;
+  ReusedVector<Nested> nested_ = ReusedVector<Nested>(256);  // a power of two
+  uint32_t nesting_ = 0, ticks_ = 0;
+  std::function<void()> check_;
+  std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
+  ByteSet everything_ = ByteSet::all();
+  uint16_t token_in_rules_ = 0;
+  ByteSets sets_;
+  std::vector<std::shared_ptr<const Machine>> machines_;
+  struct Rule {
+    NodeId body;
+    bool nullable;
+  };
+  std::vector<Rule> rules_;
+};
+
+}  // namespace tokenfst

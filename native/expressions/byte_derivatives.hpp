@@ -1,0 +1,238 @@
+// The derivative of an expression by one byte, without those by others: what is walked is paid for.
+//
+// Brzozowski's recursion ("Derivatives of regular expressions", JACM 1964), with the set of all bytes that leave the same: the
+// bytes that nothing on the way tells apart from this one. What it leaves is the same expression as the target of the move that
+// holds the byte (derivatives.hpp). Moves are taken where they are known, and found where one part serves many places: of
+// loops, as a string's interior, which stands before hundreds of rests; of machines and sets of words; of wide unions,
+// through which each byte would be a way of its own.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "expressions/derivatives.hpp"
+
+namespace tokenfst {
+
+class ByteDerivatives {
+ public:
+  // A byte, or a symbol that is none.
+  struct Letter {
+    uint32_t word;
+    uint64_t bit;
+    static Letter byte(uint8_t byte) { return {uint32_t{byte} >> 6, 1ull << (byte & 63)}; }
+    static Letter symbol(uint32_t symbol) { return {4, 1ull << symbol}; }
+    bool in(const ByteSet& set) const { return (set.words[word] & bit) != 0; }
+    uint32_t code() const { return word << 6 | static_cast<uint32_t>(std::countr_zero(bit)); }
+  };
+  struct Left {
+    NodeId node;
+    ByteSet same;  // the letters behind which it is left
+  };
+
+  ByteDerivatives(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives) {}
+
+  // What is left of a closed expression behind a letter. Expressions are graphs: each part is gone through once.
+  Left after(NodeId id, Letter letter) {
+    room_ = &StackRoom::of_thread();
+    ++call_, found_ = 0;
+    lefts_.clear();
+    return left_of(id, letter);
+  }
+
+  size_t memory() const { return known_.capacity() * sizeof(Known) + read_.size() * (sizeof(ByteSet) + 24); }
+
+  // The letters behind which anything is left; more, where nothing but a derivative can tell.
+  ByteSet readable(NodeId id) {
+    room_ = &StackRoom::of_thread();
+    return read_by(id);
+  }
+
+ private:
+  static constexpr uint32_t kWide = 16;  // members of a union
+  static constexpr size_t kKept = 1024, kMostKept = 1 << 20;  // powers of two
+
+  Left left_of(NodeId id, Letter letter) {
+    const Node node = arena_[id];
+    if (node.kind == Kind::Set) return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
+    if (id == kEpsilon) return {kEmpty, arena_.everything()};
+    if (by_moves(id, node)) return after_move(id, letter);
+    if (known_.empty()) known_.resize(kKept);
+    const Known& known = place_of(id, letter.code());
+    if (known.is(id, letter.code())) return known.left;
+    room_->check();
+    arena_.tick();
+    const uint64_t cut = cut_;
+    const Left left = find(id, node, letter);
+    if (cut == cut_) keep({id, letter.code(), left, call_});
+    return left;
+  }
+  Left find(NodeId id, const Node& node, Letter letter) {
+    switch (node.kind) {
+      case Kind::Concat: {
+        if (!arena_[node.a].nullable) {
+          const Left left = left_of(node.a, letter);
+          return {arena_.concat(left.node, node.b), left.same};
+        }
+        const size_t base = lefts_.size();
+        ByteSet same = arena_.everything();
+        for (bool more = true; more;) {
+          const Node link = arena_[id];
+          const bool last = link.kind != Kind::Concat;
+          const Left left = left_of(last ? id : link.a, letter);
+          same = same & left.same;
+          if (left.node != kEmpty) lefts_.push_back(last ? left.node : arena_.concat(left.node, link.b));
+          more = !last && arena_[link.a].nullable;
+          id = link.b;
+        }
+        return {take_union(base), same};
+      }
+      case Kind::Or: {
+        const size_t base = lefts_.size();
+        ByteSet same = arena_.everything();
+        for (uint32_t k = 0; k < node.b; ++k) {
+          const Left left = left_of(arena_.list(id)[k], letter);
+          same = same & left.same;
+          if (left.node != kEmpty) lefts_.push_back(left.node);
+        }
+        return {take_union(base), same};
+      }
+      case Kind::And: {
+        Left all = left_of(arena_.list(id)[0], letter);
+        for (uint32_t k = 1; k < node.b && all.node != kEmpty; ++k) {
+          const Left left = left_of(arena_.list(id)[k], letter);
+          if (left.node == kEmpty) return left;
+          const NodeId parts[] = {all.node, left.node};
+          all = {arena_.all_of(parts), all.same & left.same};
+        }
+        return all;
+      }
+      case Kind::Call: {
+        if (is_called(id)) return ++cut_, after_move(id, letter);
+        const Calling guard(calls_, id);
+        const Left left = left_of(arena_.rule(node.a), letter);
+        return {arena_.concat(left.node, arena_.returning()), left.same};
+      }
+      default: {  // Not
+        const Left left = left_of(node.a, letter);
+        return {arena_.negate(left.node), left.same};
+      }
+    }
+  }
+
+  ByteSet read_by(NodeId id) {
+    const Node node = arena_[id];
+    if (node.kind == Kind::Set) return arena_.set(id);
+    if (by_moves(id, node)) {
+      ByteSet found;
+      for (const Move& move : derivatives_.moves(id)) found = found | move.set;
+      return found;
+    }
+    room_->check();
+    arena_.tick();
+    // Where several parts have a say, an expression is a graph with many ways to one part.
+    const bool several = node.kind != Kind::Call && (node.kind != Kind::Concat || arena_[node.a].nullable);
+    if (!several) return read_by_parts(id, node);
+    if (auto known = read_.find(id); known != read_.end()) return known->second;
+    const ByteSet found = read_by_parts(id, node);
+    read_.emplace(id, found);
+    return found;
+  }
+  ByteSet read_by_parts(NodeId id, const Node& node) {
+    ByteSet found;
+    switch (node.kind) {
+      case Kind::Concat:
+        for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) {
+          found = found | read_by(arena_[id].a);
+          if (!arena_[arena_[id].a].nullable) return found;
+        }
+        return found | read_by(id);
+      case Kind::Or:
+        for (uint32_t k = 0; k < node.b; ++k) found = found | read_by(arena_.list(id)[k]);
+        return found;
+      case Kind::And:
+        found = read_by(arena_.list(id)[0]);
+        for (uint32_t k = 1; k < node.b; ++k) found = found & read_by(arena_.list(id)[k]);
+        return found;
+      case Kind::Call:
+        if (!is_called(id)) {
+          const Calling guard(calls_, id);
+          return read_by(arena_.rule(node.a));
+        }
+        return arena_.everything();
+      default: return arena_.everything();  // Not
+    }
+  }
+
+  bool by_moves(NodeId id, const Node& node) const {
+    if (derivatives_.known(id) || node.has(kHasBehind | kHasVar)) return true;
+    switch (node.kind) {
+      case Kind::Concat:
+      case Kind::And:
+      case Kind::Call:
+      case Kind::Not: return false;
+      case Kind::Or: return node.b > kWide;
+      default: return true;
+    }
+  }
+  struct Calling {
+    Calling(std::vector<NodeId>& calls, NodeId call) : calls_(calls) { calls_.push_back(call); }
+    ~Calling() { calls_.pop_back(); }
+    std::vector<NodeId>& calls_;
+  };
+  // Whether the same call is being looked into: of a rule that calls itself before it reads a byte, whose moves cannot be found.
+  bool is_called(NodeId call) const { return std::ranges::find(calls_, call) != calls_.end(); }
+  Left after_move(NodeId id, Letter letter) {
+    ByteSet others = arena_.everything();
+    for (const Move& move : derivatives_.moves(id)) {
+      if (letter.in(move.set)) return {move.target, move.set};
+      others = others - move.set;
+    }
+    return {kEmpty, others};
+  }
+  // The union of what was put on `lefts_` from `base` on.
+  NodeId take_union(size_t base) {
+    const NodeId made = lefts_.size() == base + 1 ? lefts_[base] : arena_.any_of(std::span(lefts_).subspan(base));
+    lefts_.resize(base);
+    return made;
+  }
+
+  Arena& arena_;
+  Derivatives& derivatives_;
+  const StackRoom* room_ = nullptr;  // of the thread whose call it is
+  std::vector<NodeId> lefts_;
+  std::vector<NodeId> calls_;  // outermost first
+  uint64_t cut_ = 0;           // how often a call was met within itself: then what is left was found in another way
+  // What was found last: the parts of one expression are those of many. Room grows with what one call finds: else parts with
+  // many ways to them would be found again and again.
+  struct Known {
+    NodeId id = kNone;
+    uint32_t letter;
+    Left left;
+    uint64_t call = 0;
+    bool is(NodeId other, uint32_t code) const { return id == other && letter == code; }
+  };
+  // Where it is, or is to be put: one of two places, the one that was not taken in this call.
+  Known& place_of(NodeId id, uint32_t letter) {
+    Known* const pair = &known_[mix(0, uint64_t{id} << 9 | letter) & (known_.size() - 2)];
+    return pair[0].is(id, letter) || (pair[0].call != call_ && !pair[1].is(id, letter)) ? pair[0] : pair[1];
+  }
+  void keep(const Known& found) {
+    if (++found_ > known_.size() / 4 && known_.size() < kMostKept) {
+      ReusedVector<Known> before(known_.size() * 2);
+      std::swap(before, known_);
+      for (const Known& each : before) {
+        if (each.id != kNone) place_of(each.id, each.letter) = each;
+      }
+    }
+    place_of(found.id, found.letter) = found;
+  }
+  ReusedVector<Known> known_;
+  uint64_t call_ = 0, found_ = 0;  // the calls so far, and what the last one found
+  std::unordered_map<NodeId, ByteSet> read_;  // the letters of an expression of several parts
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,47 @@
+// The parts of an expression that tell whether the whole has a word, without a search of the whole.
+//
+// A concatenation has a word if its parts have. An intersection has none if two of its parts share none: a search of the whole
+// goes through the product of all its parts before it can tell that, 20,000 states for one of seven words in a string where
+// another was read already. Neither holds where the words of a part depend on what stands around it.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "expressions/arena.hpp"
+
+namespace tokenfst {
+
+constexpr uint16_t kDependent = kHasBehind | kHasVar | kHasToken | kHasMark | kHasFresh;
+
+// Of a concatenation, the parts that may have no word; none of other expressions, and where parts depend on each other.
+inline std::optional<std::vector<NodeId>> uncertain_parts(const Arena& arena, NodeId whole) {
+  if (arena[whole].kind != Kind::Concat) return std::nullopt;
+  std::vector<NodeId> uncertain;
+  for (NodeId rest = whole;; rest = arena[rest].b) {
+    const bool last = arena[rest].kind != Kind::Concat;
+    const NodeId part = last ? rest : arena[rest].a;
+    if (!arena[part].certain && !arena[part].nullable) uncertain.push_back(part);
+    if (last) break;
+  }
+  if (std::ranges::any_of(uncertain, [&](NodeId part) { return arena[part].has(kDependent); })) return std::nullopt;
+  return uncertain;
+}
+
+// Of an intersection of more than two, the pairs of parts that may share no word, at most `limit`: complements of both mostly do.
+inline std::vector<std::pair<NodeId, NodeId>> pairs_of_parts(const Arena& arena, NodeId whole, size_t limit) {
+  std::vector<std::pair<NodeId, NodeId>> pairs;
+  if (arena[whole].kind != Kind::And || arena[whole].b <= 2 || arena[whole].has(kDependent)) return pairs;
+  const auto is_complement = [&](NodeId part) { return arena[part].kind == Kind::Not; };
+  const std::span<const uint32_t> parts = arena.list(whole);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    for (size_t k = i + 1; k < parts.size() && pairs.size() < limit; ++k) {
+      if (!is_complement(parts[i]) || !is_complement(parts[k])) pairs.emplace_back(parts[i], parts[k]);
+    }
+  }
+  return pairs;
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,143 @@
+// Words of lexicons as expressions, and selections: `low` to `high` words of a lexicon, no word twice, with a separator in
+// between.
+//
+// The states of a selection are made on demand: (state in the lexicon, place of the path so far, words used). The words
+// that a path can still become are a range of places, so one binary search in the sorted words used says whether one of
+// them is left. Invariant: every Pick node has a word. Rejected: a copy of the lexicon for each set of words used.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "words/acyclic.hpp"
+#include "expressions/arena.hpp"
+
+namespace tokenfst {
+
+struct Selection {
+  uint32_t lexicon, low, high;
+  NodeId separator;
+  NodeId first = kEmpty;  // the whole selection
+};
+
+// Sorted sets of words used, hash-consed: equal sets are the same number; 0 is the empty set.
+class UsedWords {
+ public:
+  UsedWords() { number({}); }
+  std::span<const uint32_t> operator[](uint32_t set) const { return *sets_[set]; }
+  uint32_t with(uint32_t set, uint32_t word) {
+    std::vector<uint32_t> more(*sets_[set]);
+    more.insert(std::ranges::lower_bound(more, word), word);
+    return number(std::move(more));
+  }
+  size_t memory() const { return memory_; }
+
+ private:
+  uint32_t number(std::vector<uint32_t> set) {
+    auto [known, fresh] = numbers_.try_emplace(std::move(set), static_cast<uint32_t>(sets_.size()));
+    if (fresh) {
+      sets_.push_back(&known->first);
+      memory_ += known->first.capacity() * 4 + 96;
+    }
+    return known->second;
+  }
+  std::map<std::vector<uint32_t>, uint32_t> numbers_;
+  std::vector<const std::vector<uint32_t>*> sets_;  // keys of `numbers_`, which never move
+  size_t memory_ = 0;
+};
+
+class Selections {
+ public:
+  explicit Selections(Arena& arena) : arena_(arena) {}
+
+  uint32_t add_lexicon(std::shared_ptr<const Lexicon> lexicon) {
+    memory_ += lexicon->memory();
+    lexicons_.push_back(std::move(lexicon));
+    return static_cast<uint32_t>(lexicons_.size() - 1);
+  }
+  const Lexicon& lexicon(uint32_t index) const { return *lexicons_[index]; }
+  const std::vector<std::shared_ptr<const Lexicon>>& lexicons() const { return lexicons_; }
+  const Selection& selection(uint32_t index) const { return selections_[index]; }
+  std::span<const uint32_t> used(uint32_t set) const { return used_[set]; }
+  size_t memory() const { return memory_ + used_.memory(); }
+  // Whether a selection may have far more states than anyone can go through.
+  bool is_vast() const { return vast_; }
+
+  // What a lexicon reads from one of its states on.
+  NodeId words(uint32_t index, uint32_t state) {
+    const Lexicon& words = *lexicons_[index];
+    if (words.count(state) == 0) return kEmpty;
+    if (!words.has_arcs(state)) return kEpsilon;
+    return arena_.node({Kind::Words, words.accepting(state), true, 0, 0, index, state, 0, 0});
+  }
+  // A selection. `separator` must not be nullable, nor hold what needs a context.
+  NodeId select(uint32_t lexicon, uint32_t low, uint32_t high, NodeId separator) {
+    const Lexicon& words = *lexicons_[lexicon];
+    high = std::min(high, words.size());
+    if (low > high || high == 0) return kEmpty;
+    selections_.push_back({lexicon, low, high, separator});
+    vast_ |= !has_few_states(words, high);
+    return selections_.back().first = pick(static_cast<uint32_t>(selections_.size() - 1), words.root(), 0, 0);
+  }
+  // Within a word of a selection. Empty where all words that the path can still become are used; where none is and this is
+  // the last word, the words alone.
+  NodeId pick(uint32_t index, uint32_t state, uint32_t place, uint32_t used) {
+    const Selection& selection = selections_[index];
+    const Lexicon& words = *lexicons_[selection.lexicon];
+    const size_t number = used_[used].size() + 1;
+    const uint32_t left = words.left(state, place, used_[used]);
+    if (left == 0) return kEmpty;
+    if (left == words.count(state) && number == selection.high) return this->words(selection.lexicon, state);
+    const bool nullable = number >= selection.low && completes(words, state, place, used);
+    const uint16_t depth = static_cast<uint16_t>(arena_[selection.separator].depth + 1);
+    return arena_.node({Kind::Pick, nullable, true, 0, depth, index, state, place, used});
+  }
+  // What follows a word that ends here: a separator and the next word; empty where none does.
+  NodeId after_pick(const Node& node) {
+    const Selection& selection = selections_[node.a];
+    const Lexicon& words = *lexicons_[selection.lexicon];
+    if (used_[node.high].size() + 1 == selection.high || !completes(words, node.b, node.low, node.high)) return kEmpty;
+    return arena_.concat(selection.separator, pick(node.a, words.root(), 0, used_.with(node.high, node.low)));
+  }
+
+  // An upper bound for the length of the shortest word of a Pick node; its separator has one of `between` bytes. Takes the
+  // shortest words first, the first of which may have been better left for later.
+  uint64_t length(const Node& node, uint32_t between) const {
+    const Selection& selection = selections_[node.a];
+    const Lexicon& words = *lexicons_[selection.lexicon];
+    std::vector<uint32_t> used(used_[node.high].begin(), used_[node.high].end());
+    auto take = [&](uint32_t state, uint32_t place) -> uint64_t {
+      Lexicon::Word word = words.shortest_unused(state, place, used);
+      used.insert(std::ranges::lower_bound(used, word.place), word.place);
+      return word.length;
+    };
+    uint64_t sum = take(node.b, node.low);
+    while (used.size() < selection.low) sum += between + take(words.root(), 0);
+    return sum;
+  }
+
+ private:
+  // Whether the path to a state of a lexicon is a word, and not a used one.
+  bool completes(const Lexicon& words, uint32_t state, uint32_t place, uint32_t used) const {
+    return words.accepting(state) && !std::ranges::binary_search(used_[used], place);
+  }
+  // At most as many as there are sets of words used before the last one, times places in words.
+  static bool has_few_states(const Lexicon& words, uint32_t high) {
+    constexpr double kFew = 50'000;
+    double sets = 0, of_size = 1;
+    for (uint32_t size = 0; size < high && sets * words.total_length() <= kFew; ++size) {
+      sets += of_size;
+      of_size *= static_cast<double>(words.size() - size) / (size + 1);
+    }
+    return sets * words.total_length() <= kFew;
+  }
+
+  Arena& arena_;
+  std::vector<std::shared_ptr<const Lexicon>> lexicons_;
+  std::vector<Selection> selections_;
+  UsedWords used_;
+  size_t memory_ = 0;
+  bool vast_ = false;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,334 @@
+// Where an expression splits into a fragment, whose masks many contexts share (fragments.hpp), and what follows it.
+//
+// The fragment is what stands up to the first loop, and the byte set behind it where one follows: a string's interior and
+// its quotation mark. Where something else follows the loop, the fragment goes on to the next single byte, if all ways
+// through the expression meet there: what is left of a text that a pattern describes. Exactness does not depend on it.
+//
+// Counters. The upper bound of a loop that leads the fragment is counted with the tokens (Fragment::nested). Those of an
+// intersection's members are left out where no token can come near them (Split::widened). Those of groups within, of words
+// say, are left out where few iterations are as good as any number: languages grow with their upper bounds, and with them
+// the tokens that may come. So where a fragment is the same for a small bound (`least`) and for none, it is for all between.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "expressions/arena.hpp"
+
+namespace tokenfst {
+
+// How an expression e splits: e = fragment·rest, or for counted ones e = fragment with its loop counted low..high. Where
+// `part` is given, e = part·rest, and `part` is an intersection of `whole` and something else, and `whole` splits so. Where
+// the fragment is `widened`, it is an intersection whose counters have no upper bounds any more; the least was this. A
+// word w of the fragment has at most |w| iterations, so bounds do not matter to tokens t if |t| and what completes the
+// fragment behind t are no longer than that together: the texts of a pattern and of at most 300 characters, say, and not
+// almost 300 characters yet.
+struct Split {
+  NodeId fragment = kEmpty;
+  NodeId rest = kEmpty;
+  NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
+  NodeId part = kEmpty, whole = kEmpty;
+  NodeId excluded = kEmpty;  // where known: the finitely many words that `part` lacks of `whole`, which has any number behind each beginning
+  NodeId least = kEmpty;  // where inner counters are left out: the fragment with few iterations of them
+  uint32_t low = 0, high = kUnbounded;
+  uint32_t widened = kUnbounded;
+  NodeId bounded = kEmpty;  // widened: the loop that had this bound, without bounds
+  bool counted = false;
+  bool open = false;  // no byte ends it: split_before_byte() may find a better one
+  explicit operator bool() const { return fragment != kEmpty; }
+};
+
+// Whether the first loop of an expression counts.
+inline bool counts_first(const Arena& arena, NodeId id) {
+  while (arena[id].kind == Kind::Concat && arena[arena[id].a].kind != Kind::Repeat) id = arena[id].b;
+  const Node& head = arena[id].kind == Kind::Concat ? arena[arena[id].a] : arena[id];
+  return head.kind == Kind::Repeat && head.high != kUnbounded;
+}
+
+// Whether a loop's words are cut into iterations in one way, and are a new one's beginning wherever they are the loop itself
+// again: where no iteration is the beginning of a longer one.
+inline bool iterations_are_unique(const Arena& arena, NodeId loop) {
+  if (arena[loop].kind != Kind::Repeat) return false;
+  const NodeId body = arena[loop].a;
+  if (arena[body].kind != Kind::Machine) return arena[body].kind == Kind::Set;
+  const Machine& machine = arena.machine(body);
+  bool unique = true;
+  for (uint32_t state = 1; state < machine.accepting.size(); ++state) {
+    if (machine.accepting[state]) machine.each_move(state, [&](uint32_t, uint32_t) { unique = false; });
+  }
+  return unique;
+}
+
+// Takes the byte set off the front of `rest`, if one is there; else the empty word.
+inline NodeId take_set(const Arena& arena, NodeId& rest) {
+  const Node& node = arena[rest];
+  if (node.kind == Kind::Set) return std::exchange(rest, kEpsilon);
+  if (node.kind != Kind::Concat || arena[node.a].kind != Kind::Set) return kEpsilon;
+  const NodeId set = node.a;
+  rest = node.b;
+  return set;
+}
+
+// Whether an expression ends in a loop of any length and one byte behind it.
+inline bool ends_behind_loop(const Arena& arena, NodeId id) {
+  NodeId before = kEmpty;
+  for (; arena[id].kind == Kind::Concat; id = arena[id].b) before = arena[id].a;
+  return arena[id].kind == Kind::Set && arena[before].kind == Kind::Repeat && arena[before].has(kEndless);
+}
+
+// An expression whose inner counters have room for few iterations (`few`), and without their upper bounds (`any`). What
+// repeats single characters keeps its bounds: tokens have many of those.
+class Loosened {
+ public:
+  explicit Loosened(Arena& arena) : arena_(arena) {}
+  struct Bounds {
+    NodeId few, any;
+  };
+
+  Bounds of(NodeId id) {
+    check_stack();
+    if (auto it = known_.find(id); it != known_.end()) return it->second;
+    const Bounds found = known_.size() < kMostNodes ? find(id) : Bounds{id, id};
+    known_.emplace(id, found);
+    return found;
+  }
+
+ private:
+  static constexpr size_t kMostNodes = 512;
+  static constexpr uint32_t kFew = 8, kMore = 32;  // iterations
+
+  Bounds find(NodeId id) {
+    const Node node = arena_[id];
+    switch (node.kind) {
+      case Kind::Concat: {
+        std::vector<Bounds> parts;
+        bool loosened = false;
+        NodeId rest = id;
+        auto part = [&](NodeId at) {
+          const Bounds bounds = of(at);
+          loosened |= bounds.few != at || bounds.any != at;
+          return bounds;
+        };
+        for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) parts.push_back(part(arena_[rest].a));
+        Bounds all = part(rest);
+        if (!loosened) return {id, id};
+        for (; !parts.empty(); parts.pop_back()) all = {arena_.concat(parts.back().few, all.few), arena_.concat(parts.back().any, all.any)};
+        return all;
+      }
+      case Kind::Or:
+      case Kind::And: {
+        const std::vector<NodeId> members(arena_.list(id).begin(), arena_.list(id).end());
+        std::vector<NodeId> few = members, any = members;
+        for (size_t k = 0; k < members.size(); ++k) {
+          const Bounds part = of(members[k]);
+          few[k] = part.few, any[k] = part.any;
+        }
+        if (few == members && any == members) return {id, id};
+        if (node.kind == Kind::Or) return {arena_.any_of(few), arena_.any_of(any)};
+        return {arena_.all_of(few), arena_.all_of(any)};
+      }
+      case Kind::Repeat: {
+        const Kind body = arena_[node.a].kind;
+        if (body == Kind::Set || body == Kind::Machine) return {id, id};
+        const Bounds part = of(node.a);
+        const uint32_t room = node.high == kUnbounded ? 0 : node.high - node.low;
+        if (room < kFew) return {arena_.repeat(part.few, node.low, node.high), arena_.repeat(part.any, node.low, node.high)};
+        return {arena_.repeat(part.few, node.low, node.low + (room < kMore ? kFew : kMore)), arena_.repeat(part.any, node.low, kUnbounded)};
+      }
+      default:
+        return {id, id};
+    }
+  }
+
+  Arena& arena_;
+  std::unordered_map<NodeId, Bounds> known_;
+};
+
+// Cuts an expression before the single byte that all ways through it come to.
+class Cutter {
+ public:
+  explicit Cutter(Arena& arena) : arena_(arena) {}
+
+  // What stands before that byte, if there is one; then end() is what begins with it.
+  std::optional<NodeId> before(NodeId id) {
+    check_stack();
+    std::vector<NodeId> heads;
+    std::optional<NodeId> found;
+    for (;;) {
+      const Node node = arena_[id];
+      const NodeId element = node.kind == Kind::Concat ? node.a : id;
+      if (id == end_ || (end_ == kEmpty && is_byte(element))) {
+        end_ = id;
+        found = kEpsilon;
+        break;
+      }
+      if (node.kind == Kind::Or) {
+        std::vector<NodeId> parts(arena_.list(id).begin(), arena_.list(id).end());
+        for (NodeId& part : parts) {
+          const std::optional<NodeId> cut = before(part);
+          if (!cut) return std::nullopt;
+          part = *cut;
+        }
+        found = arena_.any_of(parts);
+        break;
+      }
+      if (node.kind != Kind::Concat || !is_plain(element)) return std::nullopt;
+      heads.push_back(element);
+      id = node.b;
+    }
+    for (; !heads.empty(); heads.pop_back()) found = arena_.concat(heads.back(), *found);
+    return found;
+  }
+  NodeId end() const { return end_; }
+
+ private:
+  static constexpr size_t kMostNodes = 512;
+
+  bool is_byte(NodeId id) const { return arena_[id].kind == Kind::Set && arena_.set(id).size() == 1; }
+  // Whether an expression has neither single bytes nor what fragments cannot have.
+  bool is_plain(NodeId id) {
+    std::vector<NodeId> pending{id};
+    while (!pending.empty()) {
+      const NodeId at = pending.back();
+      pending.pop_back();
+      if (seen_.contains(at)) continue;
+      const Node& node = arena_[at];
+      const bool closed = !node.has(kHasVar | kHasBehind | kHasCall | kHasMark | kHasToken | kHasFresh);
+      if (!closed || is_byte(at) || seen_.size() == kMostNodes) return false;
+      seen_.emplace(at);
+      switch (node.kind) {
+        case Kind::Concat: pending.push_back(node.b); [[fallthrough]];
+        case Kind::Not:
+        case Kind::Repeat: pending.push_back(node.a); break;
+        case Kind::Or:
+        case Kind::And: pending.insert(pending.end(), arena_.list(at).begin(), arena_.list(at).end()); break;
+        case Kind::Set:
+        case Kind::Machine: break;
+        default:
+          if (at != kEpsilon) return false;
+      }
+    }
+    return true;
+  }
+
+  Arena& arena_;
+  NodeId end_ = kEmpty;
+  std::unordered_set<NodeId> seen_;  // and found plain
+};
+
+// The fragment up to the single byte that all ways come to; none, where there is no such byte.
+inline Split split_before_byte(Arena& arena, NodeId id) {
+  Cutter cutter(arena);
+  const std::optional<NodeId> body = cutter.before(id);
+  if (!body) return {};
+  Split found;
+  found.rest = cutter.end();
+  const NodeId terminator = take_set(arena, found.rest);
+  const auto [few, any] = Loosened(arena).of(*body);
+  found.fragment = found.loop = arena.concat(any, terminator);
+  if (few != any) found.least = arena.concat(few, terminator);
+  return found;
+}
+
+Split split_intersection(Arena& arena, NodeId element, NodeId rest);
+
+// Finds the first loop among the first elements of a concatenation, with a terminating byte set where one follows. Few
+// bytes before a loop make its tokens few, unless it `begins_narrow` anyway.
+inline Split split(Arena& arena, NodeId id, bool begins_narrow = false) {
+  constexpr size_t kMaxHeads = 2;
+  constexpr int kNarrow = 4;
+  std::array<NodeId, kMaxHeads> heads;
+  size_t num_heads = 0;
+  NodeId rest = id;
+  for (;;) {
+    bool last = arena[rest].kind != Kind::Concat;
+    NodeId element = last ? rest : arena[rest].a;
+    rest = last ? kEpsilon : arena[rest].b;
+    const Node node = arena[element];
+    if (node.has(kHasCall | kHasMark | kHasToken) || node.kind == Kind::Unordered) return {};
+    if (node.kind == Kind::And && num_heads == 0) return split_intersection(arena, element, rest);
+    if (node.kind == Kind::Set && arena.set(element).size() <= kNarrow && num_heads == 0 && !begins_narrow) return {};
+    if (node.kind != Kind::Repeat) {
+      if (last || num_heads == kMaxHeads) return {};
+      heads[num_heads++] = element;
+      continue;
+    }
+    Split found;
+    const NodeId terminator = take_set(arena, rest);
+    const bool one_by_one = arena[node.a].kind == Kind::Set || arena[node.a].kind == Kind::Machine;
+    found.counted = node.high != kUnbounded || (node.low > 1 && terminator != kEpsilon && one_by_one);
+    if (found.counted && terminator == kEpsilon) return split_before_byte(arena, id);
+    found.open = terminator == kEpsilon;
+    found.low = node.low;
+    found.high = node.high;
+    NodeId loop = found.counted ? arena.repeat(node.a, 0, kUnbounded) : element;
+    found.loop = found.fragment = arena.concat(loop, terminator);
+    while (num_heads > 0) found.fragment = arena.concat(heads[--num_heads], found.fragment);
+    found.rest = rest;
+    return found;
+  }
+}
+
+// An intersection of members some of which count, without their upper bounds.
+inline Split split_widened(Arena& arena, std::vector<NodeId> members, NodeId rest) {
+  Split found;
+  Loosened loosened(arena);
+  std::vector<NodeId> few;
+  for (NodeId& member : members) {
+    const Node node = arena[member];
+    if (node.kind == Kind::Repeat && node.high != kUnbounded) {
+      if (node.high < found.widened) found.bounded = arena.repeat(node.a, 0, kUnbounded);
+      found.widened = std::min(found.widened, node.high);
+      member = arena.repeat(node.a, node.low, kUnbounded);
+    }
+    const Loosened::Bounds bounds = loosened.of(member);
+    few.push_back(bounds.few);
+    member = bounds.any;
+  }
+  if (found.widened == kUnbounded && few == members) return {};
+  const NodeId terminator = take_set(arena, rest);
+  if (few != members) found.least = arena.concat(arena.all_of(few), terminator);
+  found.fragment = found.loop = arena.concat(arena.all_of(members), terminator);
+  found.rest = rest;
+  return found;
+}
+
+// An intersection, with a terminating byte set where one follows. What excludes single words is left out of the whole; an
+// intersection that remains is a fragment itself, unless it counts: then each count would be one, and none met twice.
+inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
+  std::vector<NodeId> members, words;
+  for (NodeId member : arena.list(element)) {
+    const Node& node = arena[member];
+    if (node.kind != Kind::Not || arena[node.a].has(kHasLoop)) members.push_back(member);
+    else words.push_back(node.a);
+  }
+  if (members.size() == arena.list(element).size()) {
+    if (Split found = split_widened(arena, members, rest)) return found;
+  }
+  NodeId part = element, whole = arena.all_of(members), terminator = kEpsilon;
+  Split found;
+  if (members.size() == 1) found = split(arena, whole, true);
+  if (!found || arena[found.loop].kind == Kind::Repeat) {  // no terminator yet
+    terminator = take_set(arena, rest);
+    part = arena.concat(part, terminator);
+    whole = arena.concat(whole, terminator);
+    if (members.size() == 1) found = split(arena, whole, true);
+    else if (std::ranges::none_of(members, [&](NodeId member) { return counts_first(arena, member); })) found = {.fragment = whole, .rest = kEpsilon, .loop = whole};
+  }
+  if (found.rest != kEpsilon) return {};
+  found.rest = rest;
+  if (whole != part) {
+    found.part = part;
+    found.whole = whole;
+    // Behind whatever begins a word of an unbounded loop and its terminator, there are more words than are excluded.
+    if (members.size() == 1 && !found.counted && ends_behind_loop(arena, found.fragment)) found.excluded = arena.concat(arena.any_of(words), terminator);
+  }
+  return found;
+}
+
+}  // namespace tokenfst

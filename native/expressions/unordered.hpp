@@ -1,0 +1,301 @@
+// Members in any order with separators between them: each option at most once, some of them exactly once.
+//
+// The options are one union  T = body_0·Tag 0 | body_1·Tag 1 | ...  whose derivatives are found once, whatever was used
+// before. A node Unordered(t, left, low, high) is what is left of T inside of a member, where Tag k stands for what
+// follows option k: the end, or a separator and a member out of the rest; the tag of a used option for nothing. So the
+// 2^n sets of used options exist only as far as texts lead to them, and each costs one node for every place of T that
+// is walked with it. The form is kept while it matters which option is read: heads that all share stand before it, and
+// where one option is left, a tag is reached, or a call was unfolded (whose border the settler must see), tags are
+// replaced by what they stand for; as they are at once for what may come any number of times.
+//
+// What is left to use is a hash-consed tree of bits: equal sets are equal numbers, and one option less costs O(log n).
+// Whether the bounds can be kept follows from two counts, options left and required ones among them, without a search.
+// Options that begin with the same words are told apart late; of equal ones every set that may have been used is a
+// member of a union, so n equal options are 2^n sets, which the budget ends.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "expressions/arena.hpp"
+
+namespace tokenfst {
+
+class Unordered {
+ public:
+  // The members of one program instruction. Options are numbered, the required ones first; behind them comes `other`,
+  // which may be repeated, and `counts` towards the least number of members or does not.
+  struct Members {
+    uint32_t options = 0, required = 0;
+    NodeId separator = kEpsilon;
+    std::vector<NodeId> bodies;  // of the options and, if there is one, of `other`
+    NodeId all = kEmpty;         // T
+    bool counts = true;
+    bool certain = true;         // all parts surely have words
+    uint16_t traits = 0;
+    int depth = 0;  // of the trees of bits: 64 << depth options have room
+
+    bool repeats() const { return bodies.size() > options; }
+  };
+  // What may still be used of them.
+  struct Left {
+    uint32_t members, set;
+    uint32_t options, required;  // how many there are
+  };
+  // A node taken apart: what may come of it, for finding least lengths.
+  struct Demand {
+    NodeId rest;  // t
+    NodeId separator;
+    std::vector<NodeId> bodies;  // by tag; kEmpty: used
+    std::vector<bool> possible;  // by tag: it may be the member that is being read
+    uint32_t required;           // tags below are
+    uint32_t low;
+    bool repeats;  // the last body is `other`
+    bool counts;
+  };
+
+  explicit Unordered(Arena& arena) : arena_(arena) {}
+
+  // From `low` to `high` members. Bodies are not nullable; `required` of the options come first.
+  NodeId make(NodeId separator, std::vector<NodeId> options, uint32_t required, NodeId other, bool counts, uint32_t low, uint32_t high) {
+    if (std::any_of(options.begin(), options.begin() + required, [](NodeId body) { return body == kEmpty; })) return kEmpty;
+    std::erase(options, kEmpty);
+    Members made{static_cast<uint32_t>(options.size()), required, separator, std::move(options)};
+    made.counts = counts;
+    if (other != kEmpty) made.bodies.push_back(other);
+    if (separator == kEmpty) high = std::min(high, 1u);
+    std::vector<NodeId> parts;
+    for (uint32_t k = 0; k < made.bodies.size(); ++k) parts.push_back(arena_.concat(made.bodies[k], arena_.node({Kind::Tag, true, true, 0, 0, k, 0, 0, 0})));
+    made.all = arena_.any_of(parts);
+    auto look = [&](NodeId id) {
+      made.certain &= arena_[id].certain;
+      made.traits |= arena_[id].traits;
+    };
+    std::ranges::for_each(made.bodies, look);
+    if (separator != kEmpty) look(separator);
+    if (made.repeats() && high == kUnbounded) made.traits |= kHasLoop;
+    while (made.options > uint64_t{64} << made.depth) ++made.depth;
+    const uint32_t number = static_cast<uint32_t>(members_.size());
+    members_.push_back(std::move(made));
+    const Members& members = members_[number];
+    const bool none = low == 0 && required == 0;
+    if (high == 0 || high < low) return none && high == 0 ? kEpsilon : kEmpty;
+    if (members.bodies.empty()) return none ? kEpsilon : kEmpty;
+    const uint32_t all = left(number, full(members.options, members.depth), members.options, required);
+    return arena_.either(none ? kEpsilon : kEmpty, first(all, low, high));
+  }
+
+  // What t is with these options left and bounds on the number of members, the one that is being read among them.
+  NodeId resolved(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
+    check_stack();
+    arena_.tick();
+    std::vector<NodeId> heads;
+    for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) heads.push_back(arena_[rest].a);
+    NodeId made = arena_[rest].kind == Kind::Tag ? behind(arena_[rest].a, left, low, high) : branches(rest, left, low, high);
+    while (!heads.empty()) {
+      made = arena_.concat(heads.back(), made);
+      heads.pop_back();
+    }
+    return made;
+  }
+
+  Demand demand(NodeId id) const {
+    const Node& node = arena_[id];
+    const Left& left = left_[node.b];
+    const Members& members = members_[left.members];
+    Demand out{node.a, members.separator, members.bodies, {}, members.required, node.low, members.repeats(), members.counts};
+    for (uint32_t tag = 0; tag < members.bodies.size(); ++tag) {
+      out.possible.push_back(possible(members, left, tag, node.low, node.high));
+      if (tag < members.options && !has(members, left.set, tag)) out.bodies[tag] = kEmpty;
+    }
+    return out;
+  }
+
+  // What the options of a node, or of the members made last, are: a name that does not change as they are walked.
+  NodeId origin(NodeId id) const { return members_[left_[arena_[id].b].members].all; }
+  NodeId latest() const { return members_.back().all; }
+
+  size_t memory() const {
+    return trees_.size() * (sizeof(Tree) + 64) + left_.size() * (sizeof(Left) + 64) + tags_bytes_;
+  }
+
+ private:
+  // The tags that a place of T leads to, ascending, each with whether words surely lead to it.
+  using Tags = std::vector<std::pair<uint32_t, bool>>;
+
+  // --- members ---
+
+  // At least one member. Bounds that say nothing are taken away, so that equal languages are equal nodes. Never resolved
+  // further before a byte is read: what may be repeated leads back here.
+  NodeId first(uint32_t left, uint32_t low, uint32_t high) {
+    const Members& members = members_[left_[left].members];
+    if (low <= std::max(left_[left].required, uint32_t{members.counts})) low = 0;
+    if (!members.repeats() && high >= left_[left].options) high = kUnbounded;
+    auto [found, certain] = ways(members.all, left, low, high);
+    return found == 0 ? kEmpty : node(members.all, left, low, high, certain);
+  }
+
+  // What follows the member `tag`.
+  NodeId behind(uint32_t tag, uint32_t before, uint32_t low, uint32_t high) {
+    const Left old = left_[before];
+    const Members& members = members_[old.members];
+    if (!possible(members, old, tag, low, high)) return kEmpty;
+    if (low > 0 && (tag < members.options || members.counts)) --low;
+    if (high != kUnbounded) --high;
+    uint32_t after = before;
+    if (tag < members.options) after = left(old.members, without(members, old.set, tag), old.options - 1, old.required - (tag < members.required));
+    const NodeId separator = members.separator;
+    NodeId more = high == 0 || (left_[after].options == 0 && !members.repeats()) ? kEmpty : first(after, low, high);
+    return arena_.either(left_[after].required == 0 && low == 0 ? kEpsilon : kEmpty, arena_.concat(separator, more));
+  }
+
+  // Whether a member with this tag leaves enough and not too much to come. If all parts have words, it is alive then.
+  bool possible(const Members& members, const Left& left, uint32_t tag, uint32_t low, uint32_t high) const {
+    const bool option = tag < members.options;
+    if (option && !has(members, left.set, tag)) return false;
+    const uint32_t more = left.options - option, needed = left.required - (tag < members.required);
+    const uint32_t least = low - (low > 0 && (option || members.counts));
+    if (std::max(needed, least) > (high == kUnbounded ? kUnbounded : high - 1)) return false;
+    return (members.repeats() && members.counts) || least <= more;
+  }
+
+  // The same for a union.
+  NodeId branches(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
+    if (const Apart apart = taken_apart(rest, left_[left].members); !apart.others.empty()) {
+      std::vector<NodeId> parts;
+      for (NodeId branch : apart.others) parts.push_back(resolved(branch, left, low, high));
+      parts.push_back(apart.options == kEmpty ? kEmpty : resolved(apart.options, left, low, high));
+      return arena_.any_of(parts);
+    }
+    auto [found, certain] = ways(rest, left, low, high);
+    if (found == 0) return kEmpty;
+    if (found > 1 && !arena_[rest].nullable && !arena_[rest].has(kHasMark)) {
+      return node(rest, left, low, high, certain);
+    }
+    std::vector<NodeId> parts, together;
+    const std::vector<NodeId> branches(arena_.list(rest).begin(), arena_.list(rest).end());
+    for (NodeId branch : branches) {
+      if (found > 1 && !arena_[branch].nullable && !arena_[branch].has(kHasMark)) together.push_back(branch);
+      else parts.push_back(resolved(branch, left, low, high));
+    }
+    if (!together.empty()) parts.push_back(resolved(arena_.any_of(together), left, low, high));
+    return arena_.any_of(parts);
+  }
+
+  // A place's branches that lead to `other` and no option, and the rest of it: apart, since those are often loops, whose
+  // masks are known wherever they stand alone.
+  struct Apart {
+    std::vector<NodeId> others;
+    NodeId options = kEmpty;
+  };
+  const Apart& taken_apart(NodeId rest, uint32_t members) {
+    const uint64_t key = uint64_t{members} << 32 | rest;
+    if (auto known = apart_.find(key); known != apart_.end()) return known->second;
+    Apart made;
+    if (members_[members].repeats()) {
+      std::vector<NodeId> options;
+      for (NodeId branch : arena_.list(rest)) {
+        NodeId tail = branch;
+        while (arena_[tail].kind == Kind::Concat) tail = arena_[tail].b;
+        const bool other = arena_[tail].kind == Kind::Tag && arena_[tail].a == members_[members].options;
+        (other ? made.others : options).push_back(branch);
+      }
+      if (!made.others.empty()) made.options = arena_.any_of(options);
+    }
+    tags_bytes_ += 64 + made.others.size() * sizeof(NodeId);
+    return apart_.emplace(key, std::move(made)).first->second;
+  }
+
+  NodeId node(NodeId rest, uint32_t left, uint32_t low, uint32_t high, bool certain) {
+    const uint16_t traits = (arena_[rest].traits | members_[left_[left].members].traits) & ~kEndless;
+    return arena_.node({Kind::Unordered, false, certain, traits, arena_[rest].depth, rest, left, low, high});
+  }
+
+  // How many of a place's tags are possible, 2 meaning at least so many, and whether it surely has a word.
+  std::pair<int, bool> ways(NodeId rest, uint32_t left, uint32_t low, uint32_t high) {
+    const Members& members = members_[left_[left].members];
+    int found = 0;
+    bool certain = false;
+    for (auto& [tag, sure] : tags(rest)) {
+      if (!possible(members, left_[left], tag, low, high)) continue;
+      found = std::min(found + 1, 2);
+      certain |= sure && members.certain;
+      if (found == 2 && (certain || !members.certain)) break;
+    }
+    return {found, certain};
+  }
+
+  const Tags& tags(NodeId rest) {
+    if (auto known = tags_.find(rest); known != tags_.end()) return known->second;
+    Tags found;
+    std::vector<std::pair<NodeId, bool>> stack{{rest, true}};
+    while (!stack.empty()) {
+      auto [id, sure] = stack.back();
+      stack.pop_back();
+      for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) sure &= arena_[arena_[id].a].certain;
+      if (arena_[id].kind == Kind::Tag) found.emplace_back(arena_[id].a, !sure);
+      else for (NodeId branch : arena_.list(id)) stack.emplace_back(branch, sure);
+      arena_.tick();
+    }
+    // Sure ways first among those to one tag.
+    std::ranges::sort(found);
+    found.erase(std::unique(found.begin(), found.end(), [](auto& x, auto& y) { return x.first == y.first; }), found.end());
+    for (auto& [tag, sure] : found) sure = !sure;
+    found.shrink_to_fit();
+    tags_bytes_ += 64 + found.size() * sizeof(Tags::value_type);
+    return tags_.emplace(rest, std::move(found)).first->second;
+  }
+
+  // --- sets ---
+
+  // A leaf holds 64 bits, any other node two halves.
+  struct Tree {
+    uint32_t a, b;
+  };
+
+  uint32_t tree(int depth, uint32_t a, uint32_t b) {
+    auto [known, fresh] = tree_index_[depth].try_emplace(uint64_t{a} << 32 | b, static_cast<uint32_t>(trees_.size()));
+    if (fresh) trees_.push_back({a, b});
+    return known->second;
+  }
+  // The set of the first `count` numbers.
+  uint32_t full(uint64_t count, int depth) {
+    if (depth == 0) {
+      const uint64_t bits = count >= 64 ? UINT64_MAX : (uint64_t{1} << count) - 1;
+      return tree(0, static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits));
+    }
+    const uint64_t half = uint64_t{64} << (depth - 1);
+    const uint32_t a = full(std::min(count, half), depth - 1), b = full(count - std::min(count, half), depth - 1);
+    return tree(depth, a, b);
+  }
+  bool has(const Members& members, uint32_t set, uint32_t k) const {
+    for (int depth = members.depth; depth > 0; --depth) set = k >> (5 + depth) & 1 ? trees_[set].b : trees_[set].a;
+    return (k & 32 ? trees_[set].a : trees_[set].b) >> (k & 31) & 1;
+  }
+  uint32_t without(const Members& members, uint32_t set, uint32_t k) { return without(members.depth, set, k); }
+  uint32_t without(int depth, uint32_t set, uint32_t k) {
+    const Tree old = trees_[set];
+    if (depth > 0) return k >> (5 + depth) & 1 ? tree(depth, old.a, without(depth - 1, old.b, k)) : tree(depth, without(depth - 1, old.a, k), old.b);
+    const uint32_t bit = 1u << (k & 31);
+    return k & 32 ? tree(0, old.a & ~bit, old.b) : tree(0, old.a, old.b & ~bit);
+  }
+  uint32_t left(uint32_t members, uint32_t set, uint32_t options, uint32_t required) {
+    auto [known, fresh] = left_index_.try_emplace(uint64_t{members} << 32 | set, static_cast<uint32_t>(left_.size()));
+    if (fresh) left_.push_back({members, set, options, required});
+    return known->second;
+  }
+
+  Arena& arena_;
+  std::deque<Members> members_;  // whose elements do not move
+  std::vector<Left> left_;
+  std::unordered_map<uint64_t, uint32_t> left_index_;
+  std::vector<Tree> trees_;
+  std::map<int, std::unordered_map<uint64_t, uint32_t>> tree_index_;  // by depth
+  std::unordered_map<NodeId, Tags> tags_;
+  std::unordered_map<uint64_t, Apart> apart_;
+  size_t tags_bytes_ = 0;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,465 @@
+// One decoding: a token automaton and the configurations that the accepted tokens led through.
+//
+// Masks and advances cost the same whatever the number of tokens so far; rollback cuts the history, fork copies it. Where
+// strings must differ from each other, the sequence carries what it has finished of them (exclusion.hpp), and its
+// history has checkpoints of that.
+//
+// What raises leaves a matcher as it was: a token is in its history when all of it was read, a plan is kept when it is whole, and
+// what was read of strings that must differ is taken back. One thread at a time uses a matcher, others wait: every public
+// function takes it first.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "support/boxed.hpp"
+#include "matching/budgeted_tokens.hpp"
+#include "matching/excluded_tokens.hpp"
+#include "threads/in_use.hpp"
+#include "token_automata/token_automaton.hpp"
+#include "matching/trail.hpp"
+
+namespace tokenfst {
+
+class Matcher {
+ public:
+  Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint64_t> max_tokens) : automaton_(std::move(automaton)) {
+    if (!automaton_->spellable(automaton_->start(), stacks_)) {
+      throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
+    }
+    if (automaton_->bytes().marks().any) excluding_.emplace();
+    set_max_tokens_left(max_tokens);
+  }
+
+  const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }
+  Matcher fork() const {
+    const InUse::Scope use(in_use_);
+    return *this;
+  }
+  // Where the matcher stands: equal numbers have equal futures, among a matcher and its forks where there are stacks.
+  uint64_t state() const {
+    const InUse::Scope use(in_use_);
+    const uint64_t place = uint64_t{config().stack} << 32 | config().state;
+    return excluding_ ? mix(place, excluding_->exclusion.fingerprint()) : place;
+  }
+  size_t num_tokens() const {
+    const InUse::Scope use(in_use_);
+    return tokens_.size();
+  }
+  std::vector<uint32_t> tokens() const {
+    const InUse::Scope use(in_use_);
+    return tokens_;
+  }
+  bool is_terminated() const {
+    const InUse::Scope use(in_use_);
+    return terminated_;
+  }
+  bool is_accepting() const {
+    const InUse::Scope use(in_use_);
+    return automaton_->accepting(config());
+  }
+  uint32_t distance() {
+    const InUse::Scope use(in_use_);
+    const Reread reread(*this);
+    return excluding_ ? completion().length(config()) : automaton_->distance(config(), stacks_);
+  }
+  // Bytes that this sequence holds, the shared automaton apart.
+  size_t memory() const {
+    const InUse::Scope use(in_use_);
+    const size_t excluded = excluding_ ? sizeof(Excluding) + excluding_->exclusion.memory() + excluding_->trail.memory() : 0;
+    return sizeof *this + stacks_.memory() + trail_.memory() + tokens_.capacity() * 4 + excluded;
+  }
+
+  std::optional<uint64_t> max_tokens_left() const {
+    const InUse::Scope use(in_use_);
+    if (limit_ == kNoLimit) return std::nullopt;
+    return limit_ - tokens_.size();
+  }
+  void set_max_tokens_left(std::optional<uint64_t> left) {
+    const InUse::Scope use(in_use_);
+    if (!left) {
+      limit_ = kNoLimit;
+      return;
+    }
+    const Reread reread(*this);
+    const uint32_t most = at_most(*left);
+    const bool plenty = excluding_ && completion().plenty(config(), excluding_->exclusion.reading(), most);
+    std::optional<std::string> text;
+    if (excluding_ && !plenty && !terminated_) text = completion().within(config(), most);
+    if (const uint32_t least = plenty || text ? 0 : distance(); least > most && !terminated_) {
+      const std::string needed = least == kUnreachable ? "more are needed than are searched for" : "the least number from here is " + std::to_string(least);
+      throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: " + needed);
+    }
+    if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
+    limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());
+  }
+
+  bool accept_token(uint32_t token) {
+    const InUse::Scope use(in_use_);
+    check(token);
+    if (terminated_) throw Error(Fault::Terminated, "token " + std::to_string(token) + " was offered after the end token; reset() or rollback() first");
+    return push(token);
+  }
+  bool accept_tokens(const std::vector<uint32_t>& tokens) {
+    const InUse::Scope use(in_use_);
+    for (uint32_t token : tokens) check(token);
+    Trial trial(*this);
+    for (uint32_t token : tokens) {
+      if (terminated_ || !push(token)) return false;
+    }
+    trial.keep();
+    return true;
+  }
+  size_t validate_tokens(const std::vector<uint32_t>& tokens) {
+    const InUse::Scope use(in_use_);
+    for (uint32_t token : tokens) check(token);
+    Trial trial(*this);
+    size_t accepted = 0;
+    while (accepted < tokens.size() && !terminated_ && push(tokens[accepted])) ++accepted;
+    return accepted;
+  }
+
+  // Writes the mask; returns whether anything is masked.
+  bool fill(uint32_t* out) {
+    const InUse::Scope use(in_use_);
+    if (terminated_) return fill_end(out);
+    const Reread reread(*this);
+    const bool some = automaton_->fill(config(), left(), out, stacks_) || limit_ != kNoLimit;
+    return excluding_ ? exclude(out) || some : some;
+  }
+  // The same where the mask is known, and takes no look at other tokens; elsewhere none, and nothing is written.
+  std::optional<bool> fill_known(uint32_t* out) {
+    const InUse::Scope use(in_use_);
+    if (terminated_) return fill_end(out);
+    const MaskId known = limit_ == kNoLimit ? automaton_->known_mask(config(), stacks_) : 0;
+    if (known == 0) return std::nullopt;
+    const bool some = automaton_->write(known, out);
+    if (!excluding_) return some;
+    const Reread reread(*this);
+    return exclude(out) || some;
+  }
+
+  // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
+  // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
+  // O(nodes); the matcher ends where it began.
+  void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::span<const int64_t> draft_tokens,
+                           uint32_t* out, ptrdiff_t stride) {
+    const InUse::Scope use(in_use_);
+    Trial trial(*this);
+    struct Visit {
+      int64_t node;
+      size_t depth;  // tokens accepted before this node's own
+    };
+    std::vector<bool> seen(draft_tokens.size());
+    std::vector<Visit> stack{{0, tokens_.size()}};
+    while (!stack.empty()) {
+      auto [node, depth] = stack.back();
+      stack.pop_back();
+      if (node < 0) continue;
+      if (static_cast<size_t>(node) >= seen.size() || seen[node]) {
+        throw Error(Fault::TokenId, "node " + std::to_string(node) + " of the draft tree does not exist or has two parents");
+      }
+      seen[node] = true;
+      rollback(tokens_.size() - depth);
+      if (node != 0) stack.push_back({next_sibling[node], depth});
+      uint32_t token = draft_tokens[node] < 0 || draft_tokens[node] >= automaton_->vocabulary().size() ? kNone : static_cast<uint32_t>(draft_tokens[node]);
+      if (node != 0 && (token == kNone || terminated_ || !push(token))) {
+        blank(next_token[node], next_token, next_sibling, seen, out, stride);
+        std::memset(out + node * stride, 0, automaton_->masks().words() * 4);
+        continue;
+      }
+      fill(out + node * stride);
+      stack.push_back({next_token[node], tokens_.size()});
+    }
+  }
+
+  // The tokens that have no alternative, up to the next choice or the end.
+  std::vector<uint32_t> forced_tokens() {
+    const InUse::Scope use(in_use_);
+    std::vector<uint32_t> forced;
+    if (terminated_) return forced;
+    Trial trial(*this);
+    std::vector<uint32_t> row(automaton_->masks().words());
+    while (forced.size() < kMaxForced) {
+      fill(row.data());
+      std::optional<uint32_t> only;
+      int count = 0;
+      for (size_t i = 0; i < row.size() && count < 2; ++i) {
+        if (row[i] == 0) continue;
+        count += std::popcount(row[i]);
+        only = static_cast<uint32_t>(i * 32 + std::countr_zero(row[i]));
+      }
+      if (count != 1 || automaton_->vocabulary().is_eos(*only) || !push(*only)) break;
+      forced.push_back(*only);
+    }
+    return forced;
+  }
+
+  // The bytes that every accepted text goes on with.
+  std::string forced_bytes() {
+    const InUse::Scope use(in_use_);
+    std::string forced;
+    if (terminated_) return forced;
+    ByteAutomaton& bytes = automaton_->bytes();
+    if (bytes.speaks_of_tokens()) return forced_text();
+    std::vector<std::pair<uint32_t, uint8_t>> size_and_byte(bytes.num_classes());
+    for (int byte = 0; byte < 256; ++byte) {
+      auto& [size, last] = size_and_byte[bytes.classes()[byte]];
+      ++size;
+      last = static_cast<uint8_t>(byte);
+    }
+    Walker walker(bytes, stacks_);
+    for (Config at = config(); !automaton_->accepting(at) && forced.size() < kMaxForced;) {
+      const State* row = bytes.row(at.state);
+      uint32_t live = 0, chosen = 0;
+      for (uint32_t c = 0; c < bytes.num_classes() && live < 2; ++c) {
+        if (row[c] != kDead) live += size_and_byte[c].first, chosen = c;
+      }
+      if (live != 1) break;
+      forced += static_cast<char>(size_and_byte[chosen].second);
+      at = walker.next(at, chosen);
+    }
+    return forced;
+  }
+
+  void rollback(size_t count) {
+    const InUse::Scope use(in_use_);
+    if (count > tokens_.size()) {
+      throw Error(Fault::Rollback, "cannot roll back " + std::to_string(count) + " tokens: only " + std::to_string(tokens_.size()) + " were accepted");
+    }
+    if (count == 0) return;
+    tokens_.resize(tokens_.size() - count);
+    if (excluding_) {
+      Exclusion& exclusion = excluding_->exclusion;
+      Trail<Step>& trail = excluding_->trail;
+      excluding_->plans.erase(excluding_->plans.upper_bound(tokens_.size()), excluding_->plans.end());
+      trail.resize(tokens_.size(), Step{automaton_->start(), {}}, [&](const Step& at, size_t k) {
+        exclusion.restore(at.after);
+        const Config next = automaton_->advance(at.config, tokens_[k], stacks_, &exclusion);
+        return Step{next, exclusion.checkpoint()};
+      });
+      exclusion.restore(trail.last({automaton_->start(), {}}).after);
+    } else {
+      trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+    }
+    terminated_ = false;
+    if (tokens_.empty()) stacks_.clear();
+  }
+  void reset() {
+    const InUse::Scope use(in_use_);
+    rollback(tokens_.size());
+  }
+
+ private:
+  Config config() const {
+    return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start());
+  }
+  // The same where tokens are more than their bytes: over all ways to cut the text, up to where a special token may come.
+  std::string forced_text() {
+    ByteAutomaton& bytes = automaton_->bytes();
+    Walker walker(bytes, stacks_);
+    std::string forced;
+    for (std::set<Config> places{config()}; forced.size() < kMaxForced;) {
+      const std::set<Config> inside = places;
+      for (Config at : inside) {
+        if (Config begun = walker.boundary(at); !is_dead(begun)) places.insert(begun);
+      }
+      std::optional<uint8_t> only;
+      for (Config at : places) {
+        if (automaton_->accepting(at)) return forced;
+        const State* row = bytes.row(at.state);
+        for (auto [token, column] : automaton_->specials()) {
+          if (row[column] != kDead) return forced;
+        }
+        for (int byte = 0; byte < 256; ++byte) {
+          if (row[bytes.classes()[byte]] == kDead) continue;
+          if (only.value_or(static_cast<uint8_t>(byte)) != byte) return forced;
+          only = static_cast<uint8_t>(byte);
+        }
+      }
+      if (!only) break;
+      std::set<Config> next;
+      for (Config at : places) {
+        if (Config to = walker.step(at, *only); !is_dead(to)) next.insert(to);
+      }
+      places = std::move(next);
+      forced += static_cast<char>(*only);
+    }
+    return forced;
+  }
+
+  static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+  static constexpr size_t kMaxForced = 1 << 20;
+
+  // The mask behind the end token: that again.
+  bool fill_end(uint32_t* out) const {
+    std::memset(out, 0, automaton_->masks().words() * 4);
+    for (uint32_t token : automaton_->vocabulary().eos()) out[token >> 5] |= 1u << (token & 31);
+    return true;
+  }
+
+  // Takes back what is accepted from here on when its scope ends, by an exception too.
+  class Trial {
+   public:
+    explicit Trial(Matcher& matcher) : matcher_(matcher), before_(matcher.tokens_.size()) {}
+    ~Trial() { matcher_.rollback(matcher_.tokens_.size() - before_); }
+    void keep() { before_ = matcher_.tokens_.size(); }
+
+   private:
+    Matcher& matcher_;
+    size_t before_;
+  };
+
+  // Takes back what was read of strings that must differ, since the last token that was accepted, when its scope ends: by an
+  // exception, or because it was read to see where it leads.
+  class Reread {
+   public:
+    explicit Reread(Matcher& matcher) : matcher_(matcher) {}
+    ~Reread() {
+      if (matcher_.excluding_) matcher_.excluding_->exclusion.restore(matcher_.excluding_->trail.last({matcher_.automaton_->start(), {}}).after);
+    }
+
+   private:
+    Matcher& matcher_;
+  };
+
+  // As many tokens as a distance can be. More make no difference.
+  static uint32_t at_most(uint64_t tokens) { return static_cast<uint32_t>(std::min<uint64_t>(tokens, kUnknown - 1)); }
+  uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : at_most(limit_ - tokens_.size()); }
+  void check(uint32_t token) const {
+    if (token >= automaton_->vocabulary().size()) {
+      throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(automaton_->vocabulary().size()) + " tokens");
+    }
+  }
+  // Clears the rows of a subtree that cannot be reached.
+  void blank(int64_t first, std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::vector<bool>& seen, uint32_t* out,
+             ptrdiff_t stride) const {
+    std::vector<int64_t> stack{first};
+    while (!stack.empty()) {
+      int64_t node = stack.back();
+      stack.pop_back();
+      if (node < 0 || static_cast<size_t>(node) >= seen.size() || seen[node]) continue;
+      seen[node] = true;
+      std::memset(out + node * stride, 0, automaton_->masks().words() * 4);
+      stack.push_back(next_sibling[node]);
+      stack.push_back(next_token[node]);
+    }
+  }
+  bool push(uint32_t token) {
+    if (tokens_.size() == limit_) return false;
+    if (excluding_) return push_excluding(token);
+    Config next = trail_.last(automaton_->start());
+    const bool ends = automaton_->vocabulary().is_eos(token);
+    if (ends) {
+      if (!automaton_->accepting(next)) return false;
+    } else {
+      next = automaton_->advance(next, token, stacks_);
+      if (!automaton_->spellable(next, stacks_) || (limit_ != kNoLimit && automaton_->distance(next, stacks_) > left() - 1)) return false;
+    }
+    make_room();
+    trail_.push(next);
+    tokens_.push_back(token);
+    terminated_ = ends;
+    return true;
+  }
+  bool push_excluding(uint32_t token) {
+    const Reread reread(*this);  // the history's last step is another one by then, if all goes well
+    Exclusion& exclusion = excluding_->exclusion;
+    Config next = config();
+    const bool ends = automaton_->vocabulary().is_eos(token);
+    std::optional<std::string> text;  // a plan for where the token leads
+    if (ends) {
+      if (!automaton_->accepting(next)) return false;
+    } else {
+      next = automaton_->advance(next, token, stacks_, &exclusion);
+      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).escapes(next, exclusion.reading())) return false;
+      if (limit_ != kNoLimit && !completes(next, token, text)) return false;
+    }
+    make_room();
+    if (!ends && limit_ != kNoLimit) plan(std::move(text), tokens_.size() + 1);
+    excluding_->trail.push({next, exclusion.checkpoint()});
+    tokens_.push_back(token);
+    terminated_ = ends;
+    return true;
+  }
+  // For one more token: what raises, raises here.
+  void make_room() {
+    if (tokens_.size() == tokens_.capacity()) tokens_.reserve(std::max<size_t>(16, 2 * tokens_.size()));
+  }
+  Completion completion() { return {*automaton_, stacks_, excluding_->exclusion, excluding_->known}; }
+  void plan(std::optional<std::string> text, size_t position) {
+    if (text) excluding_->plans.insert_or_assign(position, std::move(*text));
+    else excluding_->plans.erase(position);
+  }
+  // What is left of the plan behind a token, if that begins it (special tokens have no text) and the rest fits into the budget.
+  std::optional<std::string> planned(uint32_t token) {
+    auto it = excluding_->plans.find(tokens_.size());
+    const std::string_view text = automaton_->vocabulary().tokens()[token];
+    if (it == excluding_->plans.end() || text.empty() || !it->second.starts_with(text) || (tokens_.empty() && automaton_->vocabulary().has_initial())) return std::nullopt;
+    std::string rest = it->second.substr(text.size());
+    return completion().cut(rest).size() <= left() - 1 ? std::optional(std::move(rest)) : std::nullopt;
+  }
+  // Whether the budget holds where the next token leads: with plenty of tokens left, or by a plan.
+  bool completes(Config next, uint32_t token, std::optional<std::string>& text) {
+    if ((text = planned(token))) return true;
+    Completion completion = this->completion();
+    if (completion.plenty(next, excluding_->exclusion.reading(), left() - 1)) return true;
+    if (automaton_->distance(next, stacks_) > left() - 1) return false;
+    if (excluding_->offers_from == tokens_.size()) {
+      for (const std::string& offer : excluding_->offers) {
+        if (completion.fits(next, offer, left() - 1)) return text = offer, true;
+      }
+    }
+    return (text = completion.within(next, left() - 1)).has_value();
+  }
+
+  // Removes the tokens from a mask that what is excluded rules out, and those that the budget does because of it.
+  bool exclude(uint32_t* mask) {
+    const Config from = config();
+    bool some = ExcludedTokens(*automaton_, stacks_, excluding_->exclusion).remove(from, mask);
+    if (limit_ == kNoLimit || left() == 0) return some;
+    Completion completion = this->completion();
+    excluding_->offers.clear();
+    excluding_->offers_from = tokens_.size();
+    BudgetedTokens tokens(*automaton_, stacks_, excluding_->exclusion, completion, left() - 1, excluding_->offers);
+    if (tokens.all_fit(from)) {
+      if (!automaton_->bytes().marks().room.thin) return some;
+      some |= tokens.remove_matching(from, mask);
+    } else {
+      if (!excluding_->plans.contains(tokens_.size())) plan(completion.within(from, left()), tokens_.size());
+      some |= tokens.remove(from, mask);
+    }
+    if (auto it = excluding_->plans.find(tokens_.size()); it != excluding_->plans.end() && !it->second.empty()) {
+      const uint32_t token = completion.cut(it->second).front();
+      if (planned(token)) mask[token >> 5] |= 1u << (token & 31);
+    }
+    return some;
+  }
+
+  std::shared_ptr<TokenAutomaton> automaton_;
+  struct Step {
+    Config config;
+    Exclusion::Checkpoint after;
+  };
+  struct Excluding {
+    Exclusion exclusion;
+    Trail<Step> trail;
+    std::map<size_t, std::string> plans;  // by tokens accepted: a completion that keeps the budget
+    std::vector<std::string> offers;      // what was found behind tokens of the mask after so many were accepted
+    size_t offers_from = 0;
+    Completion::Known known;
+  };
+
+  Stacks stacks_;
+  Trail<Config> trail_;
+  Boxed<Excluding> excluding_;  // where strings must differ, instead of the trail
+  std::vector<uint32_t> tokens_;
+  size_t limit_ = kNoLimit;  // of all tokens
+  bool terminated_ = false;
+  mutable InUse in_use_;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,126 @@
+// What a byte automaton knows beyond rows where its expression calls rules: shapes and effects.
+//
+// A row's entries are derivatives as they come. The effect of such a state says which shape it settles to and what
+// becomes of the stacks; most have none. A shape that must look into a stack has a successor for each set of top
+// frames that the stack may show. All are found once, under the automaton's mutex, and read without a lock.
+#pragma once
+
+#include "stacks/settle.hpp"
+#include "support/stable_map.hpp"
+#include "support/stable_vector.hpp"
+#include "stacks/stacks.hpp"
+
+namespace tokenfst {
+
+// To the shape `state`: what its stacks are made of (see StackOp).
+struct Effect {
+  uint32_t state = 0;
+  std::vector<StackOp> ops;
+  std::vector<uint32_t> holes;
+};
+
+struct Shape {
+  std::vector<Member> members;
+  uint32_t stacks = 0;
+  uint32_t reveal = kNone;  // the stack to look into before resting here
+};
+
+class PushDown {
+ public:
+  static constexpr uint32_t kPasses = UINT32_MAX, kUnknown = UINT32_MAX - 1;  // no numbers of stacks
+
+  explicit PushDown(Arena& arena) : settler_(arena) {
+    effects_.grow();
+    shapes_.grow();
+  }
+
+  Settler& settler() { return settler_; }
+  const Settler& settler() const { return settler_; }
+  const Effect& effect(uint32_t index) const { return effects_[index]; }
+  const Shape& shape(uint32_t index) const { return shapes_[index]; }
+  size_t memory() const {
+    return settler_.memory() + revealed_.memory() + chains_.memory() + unions_.memory() + made_bytes_ + effects_.size() * sizeof(Effect) + shapes_.size() * sizeof(Shape);
+  }
+
+  // Keeps an effect and returns its number.
+  uint32_t add_effect(uint32_t state, Settled& settled) {
+    uint32_t index = static_cast<uint32_t>(effects_.grow());
+    made_bytes_ += settled.ops.size() * sizeof(StackOp) + settled.holes.size() * 4;
+    effects_[index].ops = std::move(settled.ops);
+    effects_[index].holes = std::move(settled.holes);
+    effects_[index].state = state;
+    return index;
+  }
+  uint32_t add_shape(const Settled& settled) { return add_shape(settled, settler_.to_reveal(settled.members).value_or(kNone)); }
+  uint32_t add_shape(const Settled& settled, uint32_t reveal) {
+    uint32_t index = static_cast<uint32_t>(shapes_.grow());
+    Shape& shape = shapes_[index];
+    shape.members = settled.members;
+    shape.stacks = static_cast<uint32_t>(settled.holes.size());
+    shape.reveal = reveal;
+    made_bytes_ += shape.members.size() * sizeof(Member);
+    return index;
+  }
+
+  // The effect that a shape's state has when the stack it looks into shows frames of this signature; 0: not made yet.
+  uint32_t revealed(uint32_t state, uint32_t signature) const { return revealed_.find(uint64_t{state} << 32 | signature); }
+  void keep_revealed(uint32_t state, uint32_t signature, uint32_t effect) { revealed_.insert(uint64_t{state} << 32 | signature, effect); }
+
+  // The frame that a nullable frame makes with the one below it. Returns false while that is not known; kNone: none.
+  bool chained(uint32_t upper, uint32_t lower, uint32_t& frame) const {
+    uint32_t known = chains_.find(uint64_t{upper} << 32 | lower);
+    frame = known == kNoChain ? kNone : known - 1;
+    return known != 0;
+  }
+  uint32_t make_chain(uint32_t upper, uint32_t lower) {
+    uint32_t frame;
+    if (chained(upper, lower, frame)) return frame;
+    frame = settler_.chain(upper, lower).value_or(kNone);
+    chains_.insert(uint64_t{upper} << 32 | lower, frame == kNone ? kNoChain : frame + 1);
+    return frame;
+  }
+
+  // Calls f(upper, lower, frame) for each chain, f(state, answer, effect) for each answer that is known.
+  template <class F>
+  void for_each_chain(F&& f) const {
+    chains_.for_each([&](uint64_t key, uint32_t value) {
+      if (value != kNoChain) f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value - 1);
+    });
+  }
+  template <class F>
+  void for_each_revealed(F&& f) const {
+    revealed_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), effects_[value]); });
+  }
+  void adopt_chain(uint32_t upper, uint32_t lower, uint32_t frame) { chains_.insert(uint64_t{upper} << 32 | lower, frame + 1); }
+
+  // The frame that is either of two; 0, or its number plus one.
+  uint32_t united(uint32_t a, uint32_t b) const { return unions_.find(uint64_t{a} << 32 | b); }
+  uint32_t make_union(uint32_t a, uint32_t b) {
+    if (uint32_t known = united(a, b)) return known;
+    uint32_t made = settler_.unite(a, b) + 1;
+    unions_.insert(uint64_t{a} << 32 | b, made);
+    return made;
+  }
+
+  // What tells top frames apart, and whether something lies below each. One number for equal ones.
+  static bool is_single(std::span<const Edge> edges) { return edges.size() == 1; }
+  static bool is_single(uint32_t signature) { return signature < kMany; }
+  static uint32_t single_signature(const Edge& edge) { return edge.frame << 1 | (edge.below != kBottom); }
+  uint32_t signature(std::span<const Edge> edges) {
+    std::vector<uint32_t> key;
+    for (const Edge& edge : edges) key.push_back(single_signature(edge));
+    return signatures_.try_emplace(std::move(key), kMany + static_cast<uint32_t>(signatures_.size())).first->second;
+  }
+
+ private:
+  static constexpr uint32_t kMany = 1u << 31, kNoChain = UINT32_MAX;
+
+  Settler settler_;
+  StableVector<Effect> effects_;  // 0: none
+  StableVector<Shape> shapes_;    // 0: no stacks
+  StableMap revealed_, chains_, unions_;
+  std::map<std::vector<uint32_t>, uint32_t> signatures_;
+  size_t made_bytes_ = 0;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,195 @@
+// Shortest distances to acceptance on a graph that is explored on demand: what is below a state and not known yet.
+//
+// An edge costs one token, or nothing where the target's language is part of the source's (a member of a union): the
+// distance of a union is the least of its members'. An edge may lead to several states that have to be completed one
+// after the other, the frames of a stack: their distances add up (Knuth, "A generalization of Dijkstra's algorithm",
+// 1977). With each distance comes `worst`, an upper bound for the distance after any one token; a member's bound holds
+// for the union too. O((states + edges) log states).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "calls/budget.hpp"
+
+namespace tokenfst {
+
+constexpr uint32_t kUnreachable = UINT32_MAX;
+constexpr uint32_t kUnknown = UINT32_MAX - 1;  // a distance that was not looked for yet
+// Sums that are too large are no distances.
+inline uint32_t plus(uint32_t a, uint32_t b) {
+  const uint64_t sum = uint64_t{a} + b;
+  return sum >= kUnknown ? kUnreachable : static_cast<uint32_t>(sum);
+}
+
+struct Successors {
+  std::vector<uint32_t> next;  // states one token away
+  std::vector<uint32_t> same;  // members: states whose language is part of this one's
+  // States to be completed one after the other, `cost` tokens away; without a token it is a member.
+  struct Sum {
+    uint32_t cost;
+    std::vector<uint32_t> parts;
+  };
+  std::vector<Sum> sums;
+  uint32_t effort = 1;  // of finding all these
+};
+
+class Distances {
+ public:
+  struct Entry {
+    uint32_t state, distance, worst;
+  };
+
+  explicit Distances(const Budget& budget) : budget_(budget), deadline_(budget.seconds) {}
+
+  // Beyond `limit` states, or so much effort, takes `bound(q)` for those that are met first then, and does not look below
+  // them.
+  void give_up_after(size_t limit, size_t effort, std::function<uint32_t(uint32_t)> bound) {
+    limit_ = limit;
+    most_effort_ = effort;
+    bound_ = std::move(bound);
+  }
+  bool gave_up() const { return !frontier_.empty(); }
+
+  // `known(q)` is a pointer to what is known of q, or null; `successors(q)` and `accepting(q)` describe the graph.
+  // Returns an entry for `start` and for every unknown state below it.
+  template <class Known, class Next, class Accepting>
+  std::vector<Entry> solve(uint32_t start, Known&& known_before, Next&& successors, Accepting&& accepting) {
+    auto known = [&](uint32_t state) -> const Entry* {
+      if (const Entry* entry = known_before(state)) return entry;
+      auto it = frontier_.find(state);
+      return it == frontier_.end() ? nullptr : &it->second;
+    };
+    explore(start, known, successors);
+    relax(known, accepting);
+    bound(known);
+    return std::move(found_);
+  }
+
+ private:
+  template <class Known, class Next>
+  void explore(uint32_t start, Known&& known, Next&& successors) {
+    size_t effort = 0;
+    auto visit = [&](uint32_t state) {
+      if (known(state) || number_.contains(state)) return;
+      if (found_.size() >= limit_ || effort >= most_effort_) {
+        frontier_.emplace(state, Entry{state, bound_(state), kUnreachable});
+        return;
+      }
+      number_.emplace(state, found_.size());
+      found_.push_back({state, kUnreachable, 0});
+    };
+    visit(start);
+    size_t bytes = 0;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (deadline_.expired()) throw BudgetExceeded("seconds", budget_.seconds, "distances");
+      edges_.push_back(successors(found_[i].state));
+      effort += edges_.back().effort;
+      bytes += (edges_.back().next.capacity() + edges_.back().same.capacity()) * sizeof(uint32_t);
+      for (auto& sum : edges_.back().sums) bytes += sum.parts.capacity() * sizeof(uint32_t) + sizeof sum;
+      if (bytes > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), "distances");
+      for (uint32_t state : edges_.back().next) visit(state);
+      for (uint32_t state : edges_.back().same) visit(state);
+      for (auto& sum : edges_.back().sums) {
+        for (uint32_t state : sum.parts) visit(state);
+      }
+    }
+  }
+
+  // Dijkstra's algorithm, backwards from acceptance and from what is known.
+  template <class Known, class Accepting>
+  void relax(Known&& known, Accepting&& accepting) {
+    std::vector<std::vector<std::pair<size_t, uint32_t>>> sources(found_.size());
+    struct Pending {
+      size_t source;
+      uint32_t length;  // of the parts that are settled, and the token
+      size_t open;      // parts that are not
+    };
+    std::vector<Pending> sums;
+    std::vector<std::vector<size_t>> parts_of(found_.size());  // sums that a state is part of, once for each time
+    using Item = std::pair<uint32_t, size_t>;
+    std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
+    auto improve = [&](size_t i, uint32_t length) {
+      if (length < found_[i].distance) found_[i].distance = length, queue.emplace(length, i);
+    };
+    for (size_t i = 0; i < found_.size(); ++i) {
+      pace_.step(static_cast<uint32_t>(edges_[i].next.size() + edges_[i].same.size() + 1));
+      if (accepting(found_[i].state)) improve(i, 0);
+      auto edge = [&](uint32_t target, uint32_t cost) {
+        if (auto it = number_.find(target); it != number_.end()) sources[it->second].emplace_back(i, cost);
+        else if (uint32_t length = known(target)->distance; length != kUnreachable) improve(i, plus(length, cost));
+      };
+      for (uint32_t target : edges_[i].next) edge(target, 1);
+      for (uint32_t target : edges_[i].same) edge(target, 0);
+      for (const auto& [cost, parts] : edges_[i].sums) {
+        Pending sum{i, cost, 0};
+        for (uint32_t part : parts) {
+          if (auto it = number_.find(part); it != number_.end()) parts_of[it->second].push_back(sums.size()), ++sum.open;
+          else sum.length = plus(sum.length, known(part)->distance);
+        }
+        if (sum.open == 0) improve(i, sum.length);
+        sums.push_back(sum);
+      }
+    }
+    std::vector<bool> settled(found_.size());
+    while (!queue.empty()) {
+      auto [length, i] = queue.top();
+      queue.pop();
+      pace_.step(static_cast<uint32_t>(sources[i].size() + 1));
+      if (length > found_[i].distance || settled[i]) continue;
+      settled[i] = true;
+      for (auto& [source, cost] : sources[i]) improve(source, plus(length, cost));
+      for (size_t k : parts_of[i]) {
+        sums[k].length = plus(sums[k].length, length);
+        if (--sums[k].open == 0) improve(sums[k].source, sums[k].length);
+      }
+    }
+  }
+
+  template <class Known>
+  void bound(Known&& known) {
+    auto entry = [&](uint32_t state) {
+      auto it = number_.find(state);
+      return it != number_.end() ? found_[it->second] : *known(state);
+    };
+    for (size_t i = 0; i < found_.size(); ++i) {
+      pace_.step(static_cast<uint32_t>(edges_[i].next.size() + 1));
+      for (uint32_t target : edges_[i].next) {
+        if (uint32_t length = entry(target).distance; length != kUnreachable) found_[i].worst = std::max(found_[i].worst, length);
+      }
+      for (const auto& [cost, parts] : edges_[i].sums) {
+        uint32_t length = 0;
+        for (uint32_t part : parts) length = plus(length, entry(part).distance);
+        // What a token may do in such a member is not looked at: then there is no bound.
+        if (cost == 0) length = kUnreachable;
+        if (length != kUnreachable || cost == 0) found_[i].worst = std::max(found_[i].worst, length);
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = found_.size(); i-- > 0;) {
+        pace_.step(static_cast<uint32_t>(edges_[i].same.size() + 1));
+        for (uint32_t member : edges_[i].same) {
+          if (uint32_t worst = entry(member).worst; worst > found_[i].worst) found_[i].worst = worst, changed = true;
+        }
+      }
+    }
+  }
+
+  const Budget& budget_;
+  Deadline deadline_;
+  Pace pace_{budget_.seconds, "distances"};
+  std::vector<Entry> found_;
+  std::unordered_map<uint32_t, size_t> number_;  // of each state in found_
+  std::vector<Successors> edges_;
+  size_t limit_ = SIZE_MAX, most_effort_ = SIZE_MAX;
+  std::function<uint32_t(uint32_t)> bound_;
+  std::unordered_map<uint32_t, Entry> frontier_;  // states that were given up, with their bounds
+};
+
+}  // namespace tokenfst

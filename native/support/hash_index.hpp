@@ -1,0 +1,52 @@
+// Where things with numbers are found by their hashes: open addressing, at most half full. Of a hash the slot keeps what tells
+// most others apart without a look at them, and what places it anew when the table grows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include "support/reused_memory.hpp"
+
+namespace tokenfst {
+
+class HashIndex {
+ public:
+  static constexpr uint32_t kNothing = UINT32_MAX;
+
+  size_t memory() const { return slots_.capacity() * sizeof(Slot); }
+
+  // The number of this hash that `is` accepts, or kNothing.
+  template <class Is>
+  uint32_t find(uint32_t hash, Is&& is) const {
+    const size_t mask = slots_.size() - 1;
+    for (size_t at = hash & mask; slots_[at].number != kNothing; at = (at + 1) & mask) {
+      if (slots_[at].hash == hash && is(slots_[at].number)) return slots_[at].number;
+    }
+    return kNothing;
+  }
+  void add(uint32_t hash, uint32_t number) {
+    if (++size_ * 2 > slots_.size()) {
+      const ReusedVector<Slot> before = std::exchange(slots_, ReusedVector<Slot>(slots_.size() * 2));
+      for (const Slot& slot : before) {
+        if (slot.number != kNothing) place(slot);
+      }
+    }
+    place({hash, number});
+  }
+
+ private:
+  struct Slot {
+    uint32_t hash = 0, number = kNothing;
+  };
+  void place(Slot made) {
+    const size_t mask = slots_.size() - 1;
+    size_t at = made.hash & mask;
+    while (slots_[at].number != kNothing) at = (at + 1) & mask;
+    slots_[at] = made;
+  }
+
+  ReusedVector<Slot> slots_ = ReusedVector<Slot>(512);  // a power of two
+  size_t size_ = 0;
+};
+
+}  // namespace tokenfst

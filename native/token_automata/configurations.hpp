@@ -1,0 +1,87 @@
+// Configurations of a token automaton by number, and their arcs: for searches over them that go beyond one sequence.
+//
+// A matcher's stacks are its own, so two matchers' configurations cannot be compared. Here all stacks are nodes of one
+// graph (stacks.hpp), and equal configurations get one number, in the order in which they are met: what was found out
+// about one is kept under it. Numbers and stacks are never taken back. Not for several threads at once.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "token_automata/token_automaton.hpp"
+
+namespace tokenfst {
+
+class Configurations {
+ public:
+  // Arcs by target: tokens[offsets[i]] to tokens[offsets[i + 1]] lead to targets[i].
+  struct Arcs {
+    std::vector<uint32_t> targets, offsets, tokens;
+  };
+
+  explicit Configurations(std::shared_ptr<TokenAutomaton> automaton) : automaton_(std::move(automaton)) {
+    if (!automaton_->spellable(automaton_->start(), stacks_)) {
+      throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
+    }
+    number_of(automaton_->start());
+  }
+
+  size_t size() const { return configs_.size(); }
+  int64_t num_tokens() const { return automaton_->vocabulary().size(); }
+  bool accepting(uint32_t number) const { return automaton_->accepting(configs_.at(number)); }
+  // An upper bound with stacks (token_automaton.hpp).
+  uint32_t distance(uint32_t number) { return automaton_->distance(configs_.at(number), stacks_); }
+  bool distances_are_least() const { return automaton_->distances_are_least(); }
+  size_t memory() const { return stacks_.memory() + configs_.capacity() * sizeof(Config) + number_.size() * 32; }
+
+  // Writes the mask within `left` tokens (kUnreachable: any number), if what it takes is sure by the bounds on distances:
+  // false where some token may lead farther away than that, which a bound does not say.
+  bool fill(uint32_t number, uint32_t left, uint32_t* out) {
+    const Config config = configs_.at(number);
+    if (left != kUnreachable && (left == 0 || automaton_->distance(config, stacks_) == kUnreachable || automaton_->worst(config, stacks_) > left - 1)) return false;
+    automaton_->fill(config, kUnreachable, out, stacks_);
+    return true;
+  }
+  size_t words() const { return (static_cast<size_t>(num_tokens()) + 31) / 32; }
+
+  // Where a token leads; -1: nowhere. End tokens lead nowhere.
+  int64_t advance(uint32_t number, uint32_t token) {
+    Config end = automaton_->advance(configs_.at(number), token, stacks_);
+    return is_dead(end) || !automaton_->spellable(end, stacks_) ? -1 : int64_t{number_of(end)};
+  }
+
+  // All arcs, by a walk of the vocabulary. Targets in the order of their first tokens' bytes; end tokens apart.
+  Arcs arcs(uint32_t number) {
+    auto found = automaton_->arcs(configs_.at(number), stacks_);
+    Arcs out;
+    std::unordered_map<uint32_t, uint32_t> place;
+    std::vector<uint32_t> at;
+    for (auto& [token, end] : found) {
+      auto [known, fresh] = place.emplace(number_of(end), static_cast<uint32_t>(out.targets.size()));
+      if (fresh) out.targets.push_back(known->first);
+      at.push_back(known->second);
+    }
+    out.offsets.assign(out.targets.size() + 1, 0);
+    for (uint32_t i : at) ++out.offsets[i + 1];
+    for (size_t i = 0; i < out.targets.size(); ++i) out.offsets[i + 1] += out.offsets[i];
+    std::vector<uint32_t> next(out.offsets.begin(), out.offsets.end() - 1);
+    out.tokens.resize(found.size());
+    for (size_t i = 0; i < found.size(); ++i) out.tokens[next[at[i]]++] = found[i].first;
+    return out;
+  }
+
+ private:
+  uint32_t number_of(Config config) {
+    auto [known, fresh] = number_.emplace(uint64_t{config.stack} << 32 | config.state, static_cast<uint32_t>(configs_.size()));
+    if (fresh) configs_.push_back(config);
+    return known->second;
+  }
+
+  std::shared_ptr<TokenAutomaton> automaton_;
+  Stacks stacks_;
+  std::vector<Config> configs_;
+  std::unordered_map<uint64_t, uint32_t> number_;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,303 @@
+// Distances to acceptance in tokens, and bounds on them: for budgets, and for the order in which texts are completed.
+//
+// distance(c) is the least number of tokens, the end token not counted, that spell some completion. It is found on a
+// graph whose vertices may also be members of unions and rests of fragments, since the distance of a union is the
+// least of its members'. With stacks it is an upper bound: the distance of the top, and of each frame below on its own,
+// added up. It is sound, since a text may always be completed frame by frame with tokens that end where frames end.
+// Ambiguous grammars, large selections of words and far counts have very many states; a search for distances goes through some,
+// and takes lengths in bytes for those behind: bounds still, and as before a token leads on from each to a smaller one.
+#pragma once
+
+#include "walks/ask_tree.hpp"
+#include "masks/composition.hpp"
+#include "byte_automata/lengths.hpp"
+
+namespace tokenfst {
+
+class TokenDistances {
+ protected:
+  TokenDistances(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary, uint32_t narrow)
+      : bytes_(std::move(bytes)), vocabulary_(std::move(vocabulary)), composition_(*bytes_, *vocabulary_, narrow),
+        complete_(composition_.tokens_lead_on()), lengths_(*bytes_) {}
+
+  static constexpr size_t kMaxExplored = 64;  // states of a push-down automaton that one search for distances goes through
+  // States of an automaton without stacks; where each takes a walk of the vocabulary, fewer. What has more has bounds from
+  // then on.
+  static constexpr size_t kManyStates = 100'000, kEffortOfWalk = 50;
+
+  // What is known of a state; of its configurations, where they have stacks: roots of ask trees.
+  struct Info {
+    std::atomic<MaskId> mask{0};
+    std::atomic<uint32_t> distance{kUnknown};
+    uint32_t worst = 0;  // without stacks: the bound; with stacks: the root of its tree
+    Life life = Life::Unknown;
+  };
+
+  Config start() const { return {bytes_->start()}; }
+  bool accepting(Config config) const { return bytes_->accepting(config.state); }
+
+  // Calls f with what runs configurations here. `asked`, if given, takes down which stacks are looked into.
+  template <class F>
+  auto with_walk(Stacks& stacks, Asked* asked, F&& f) const {
+    if (bytes_->is_pushdown()) {
+      Walker walk(*bytes_, stacks, asked);
+      return f(walk);
+    }
+    PlainWalk walk(*bytes_);
+    return f(walk);
+  }
+  Info& info(State state) {
+    if (state >= infos_.size()) {
+      std::lock_guard lock(grow_mutex_);
+      while (state >= infos_.size()) infos_.grow();
+    }
+    return infos_[state];
+  }
+
+  // Where there are too many states to find all distances, some are bounds.
+  bool bounds_distances() const { return bytes_->is_pushdown() || ((bytes_->is_vast() || too_many_) && complete_); }
+
+  // The distance of a state without stacks; what is below it and not known yet is found with it.
+  uint32_t solve(State state) {
+    if (uint32_t known = info(state).distance.load(std::memory_order_acquire); known != kUnknown) return known;
+    Distances::Entry entry;
+    auto known = [&](State q) -> const Distances::Entry* {
+      const Info& kept = info(q);
+      uint32_t distance = q == kDead ? kUnreachable : kept.distance.load();
+      if (distance == kUnknown) return nullptr;
+      entry = {q, distance, kept.worst};
+      return &entry;
+    };
+    if (const Distances::Entry* dead = known(state)) return dead->distance;
+    Distances distances(bytes_->budget());
+    if (bytes_->is_lazy() && (bounds_distances() || complete_)) {
+      const auto bound = [&](State q) { return lengths_.of(bytes_->node(q)); };
+      if (bounds_distances()) distances.give_up_after(kMaxExplored, SIZE_MAX, bound);
+      else distances.give_up_after(kManyStates, kManyStates, bound);
+    }
+    auto found = distances.solve(
+        state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
+    if (distances.gave_up()) too_many_ = true;
+    for (const auto& [q, distance, worst] : found) {
+      info(q).worst = worst;
+      info(q).distance.store(distance, std::memory_order_release);
+    }
+    return found[0].distance;
+  }
+
+  Successors successors(State state) {
+    Stacks stacks;
+    Onward onward = with_walk(stacks, nullptr, [&](auto& walk) { return composition_.onward(walk, {state}); });
+    Successors out;
+    if (onward.whole) out.effort = kEffortOfWalk;
+    auto add = [&](Config config, std::vector<State>& alone, uint32_t cost) {
+      if (bytes_->num_stacks(config.state) == 0) alone.push_back(config.state);
+      else each_way(config, stacks, [&](std::vector<State> parts) { out.sums.push_back({cost, std::move(parts)}); });
+    };
+    for (Config config : onward.next) add(config, out.next, 1);
+    for (Config config : onward.same) add(config, out.same, 0);
+    return out;
+  }
+
+  // The bound of a configuration: of its members the least.
+  uint32_t bound(Config config, Stacks& stacks) {
+    if (bytes_->num_stacks(config.state) == 0) return solve(config.state);
+    uint32_t least = kUnreachable;
+    const std::vector<uint32_t> above = tops(config.state);
+    const auto& members = bytes_->shape(config.state).members;
+    for (size_t k = 0; k < members.size(); ++k) {
+      uint32_t hole = members[k].hole;
+      uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
+      least = std::min(least, plus(above[k], below));
+    }
+    return least;
+  }
+  // The distances of the members of a shape, by themselves.
+  const std::vector<uint32_t>& tops(State state) {
+    auto known = tops_.find(state);
+    if (known == tops_.end()) {
+      std::vector<uint32_t> found;
+      for (const Member& member : bytes_->shape(state).members) found.push_back(distance_alone(member.top));
+      known = tops_.emplace(state, std::move(found)).first;
+    }
+    return known->second;
+  }
+  uint32_t frame_distance(uint32_t frame) {
+    if (frame >= frame_distances_.size()) frame_distances_.resize(frame + 1, kUnknown);
+    if (frame_distances_[frame] == kUnknown) {
+      uint32_t found = distance_alone(bytes_->frame(frame).body);
+      frame_distances_[frame] = found;
+    }
+    return frame_distances_[frame];
+  }
+  // The distance of a member's top, or of a frame, with nothing below.
+  uint32_t distance_alone(NodeId node) {
+    check_stack();
+    Stacks own;
+    return bound(Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(node))), own);
+  }
+  // States that complete it one after the other: itself, where it needs no stack; else some way to.
+  void append_alone(NodeId node, std::vector<State>& parts) {
+    Pace pace(bytes_->budget().seconds, "the ways to complete a text");
+    for (std::vector<NodeId> pending{node}; !pending.empty();) {
+      Stacks own;
+      Config config = Walker(*bytes_, own).arrive(start(), bytes_->intern(bytes_->at_boundary(pending.back())));
+      pending.pop_back();
+      pace.step(64);
+      if (bytes_->num_stacks(config.state) == 0) {
+        parts.push_back(config.state);
+        continue;
+      }
+      const Member member = bytes_->shape(config.state).members[0];
+      const size_t others = pending.size();
+      pending.push_back(member.top);
+      for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom; at = own.edges(at)[0].below) {
+        pending.push_back(bytes_->frame(own.edges(at)[0].frame).body);
+      }
+      std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(others), pending.end());
+    }
+  }
+  // Calls f with the states that complete a configuration one after the other, for each way down its stacks. Beyond
+  // kMaxWays others are left out, which only makes bounds larger.
+  template <class F>
+  void each_way(Config config, Stacks& stacks, F&& f) {
+    constexpr int kMaxWays = 64;
+    int ways = 0;
+    std::vector<std::pair<std::vector<State>, StackId>> pending;
+    for (const Member& member : bytes_->shape(config.state).members) {
+      pending.push_back({{}, member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole)});
+      append_alone(member.top, pending.back().first);
+    }
+    while (!pending.empty() && ways < kMaxWays) {
+      auto [parts, node] = std::move(pending.back());
+      pending.pop_back();
+      if (node == kBottom) {
+        f(std::move(parts));
+        ++ways;
+        continue;
+      }
+      for (const Edge& edge : stacks.edges(node)) {
+        pending.emplace_back(parts, edge.below);
+        append_alone(bytes_->frame(edge.frame).body, pending.back().first);
+      }
+    }
+  }
+
+  // The bytes of some completion of a configuration, of a frame, and of all frames from one on.
+  uint32_t bytes_of(Config config, Stacks& stacks) {
+    if (bytes_->is_lazy()) return lengths_.of(config, stacks);
+    if (bytes_->is_pushdown()) return in_bytes(bound(config, stacks));
+    if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
+    return byte_lengths_[config.state];
+  }
+  uint32_t in_bytes(uint32_t tokens) const {
+    const uint64_t bytes = uint64_t{tokens} * vocabulary_->trie().max_depth();
+    return bytes >= kUnknown ? kUnreachable : static_cast<uint32_t>(bytes);
+  }
+  uint32_t bytes_of_frame(uint32_t frame) { return bytes_->is_lazy() ? lengths_.of(bytes_->frame(frame).body) : in_bytes(frame_distance(frame)); }
+  uint32_t bytes_below(StackId node, Stacks& stacks) {
+    return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
+  }
+  // Where allowed tokens lead, mostly each place once.
+  std::vector<Config> ends_of_tokens(Config config, Asked* asked, Stacks& stacks) {
+    std::vector<Config> pending{config}, next;
+    std::set<Config> seen;
+    Pace pace(bytes_->budget().seconds, "where tokens lead");
+    with_walk(stacks, asked, [&](auto& walk) {
+      for (size_t i = 0; i < pending.size(); ++i) {
+        pace.step(512);
+        if (!seen.insert(pending[i]).second) continue;
+        Onward onward = composition_.onward(walk, pending[i]);
+        pending.insert(pending.end(), onward.same.begin(), onward.same.end());
+        next.insert(next.end(), onward.next.begin(), onward.next.end());
+      }
+    });
+    return next;
+  }
+
+  // Bounds after one token, in terms of the stacks that stay: kept by what was looked at of the stacks.
+  struct Rise {
+    uint32_t address;  // of the node that is below then; kNone: nothing is
+    uint32_t length;   // of what is above it
+    uint32_t bytes;    // the same
+  };
+  // Sets what is known of the stacks, too.
+  const std::vector<Rise>& rises(Config config, Stacks& stacks) {
+    const uint32_t count = bytes_->num_stacks(config.state);
+    Info& entry = info(config.state);
+    uint32_t leaf = worst_tree_.find(entry.worst, config, count, stacks);
+    if (!leaf) {
+      Asked asked(config, count, stacks);
+      std::map<uint32_t, Rise> highest;
+      AskTree::Place place;
+      {
+        StacksTrial trial(stacks);
+        const std::vector<Config> next = ends_of_tokens(config, &asked, stacks);
+        place = worst_tree_.make_place(entry.worst, config, count, stacks, asked);
+        entry.worst = place.root;
+        const std::vector<StackId> known = stacks.known;
+        for (Config end : next) {
+          const Rise found = rise(end, stacks, known);
+          if (found.length == kUnreachable) continue;
+          auto [at, fresh] = highest.try_emplace(found.address, found);
+          at->second.length = std::max(at->second.length, found.length);
+          at->second.bytes = std::max(at->second.bytes, found.bytes);
+        }
+      }
+      std::vector<Rise> found;
+      for (auto& [address, rise] : highest) found.push_back(rise);
+      // Only now, when it is whole: what lies before may raise.
+      worsts_.push_back(std::move(found));
+      leaf = static_cast<uint32_t>(worsts_.size());
+      entry.worst = worst_tree_.keep(place, leaf);
+      worst_tree_.find(entry.worst, config, count, stacks);  // what is known stays there now
+    }
+    return worsts_[leaf - 1];
+  }
+  uint32_t worst_with_stacks(Config config, Stacks& stacks) {
+    uint32_t worst = 0;
+    const std::vector<Rise>& found = rises(config, stacks);
+    const std::vector<StackId> known = stacks.known;
+    for (const Rise& rise : found) {
+      uint32_t below = rise.address == kNone ? 0 : stacks.least(known[rise.address], Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
+      worst = std::max(worst, plus(rise.length, below));
+    }
+    return worst;
+  }
+  // Of some way to complete a configuration: the first node on it that is known, and the bound of what is above it.
+  Rise rise(Config config, Stacks& stacks, const std::vector<StackId>& known) {
+    if (bytes_->num_stacks(config.state) == 0) return {kNone, solve(config.state), bytes_of(config, stacks)};
+    Rise best{kNone, kUnreachable, kUnreachable};
+    const std::vector<uint32_t> above = tops(config.state);
+    const auto& members = bytes_->shape(config.state).members;
+    for (size_t k = 0; k < members.size(); ++k) {
+      StackId node = members[k].hole == kNone ? kBottom : stacks.member(config.stack, members[k].hole);
+      uint32_t length = above[k], bytes = bytes_->is_lazy() ? lengths_.of(members[k].top) : in_bytes(above[k]);
+      auto address = std::ranges::find(known, node);
+      for (; node != kBottom && address == known.end(); address = std::ranges::find(known, node)) {
+        Edge edge = stacks.edges(node)[0];
+        length = plus(length, frame_distance(edge.frame));
+        bytes = plus(bytes, bytes_of_frame(edge.frame));
+        node = edge.below;
+      }
+      if (length < best.length) best = {node == kBottom ? kNone : static_cast<uint32_t>(address - known.begin()), length, bytes};
+    }
+    return best;
+  }
+
+  std::shared_ptr<ByteAutomaton> bytes_;
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  Composition composition_;
+  const bool complete_;  // tokens lead on from wherever bytes do
+  std::atomic<bool> too_many_ = false;  // states, for all distances to be found
+  Lengths lengths_;
+  StableVector<Info> infos_;
+  AskTree worst_tree_;
+  std::vector<std::vector<Rise>> worsts_;
+  std::unordered_map<State, std::vector<uint32_t>> tops_;  // by shape
+  std::unordered_map<State, uint32_t> worst_bytes_;
+  std::vector<uint32_t> frame_distances_, byte_lengths_;
+  Mutex grow_mutex_;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,280 @@
+// A prefix trie of byte strings in preorder, and the one walk that everything runs over it.
+//
+// Strings are sorted bytewise, so a subtree is a contiguous range of nodes and of strings. A node holds its byte, its
+// depth, the index behind its subtree (to skip it) and the first of its strings; the strings that end in node i are
+// order[nodes[i].first .. nodes[i + 1].first). Duplicate strings share a node. 16 bytes a node, and 17 where it stands among its
+// parent's children, which lie side by side: most steps of a walk lead nowhere, and look at a child's byte only; and one that
+// leads on finds there what the walk needs of the node, which else would be three places in memory.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "byte_automata/rows.hpp"
+
+namespace tokenfst {
+
+struct TrieNode {
+  uint32_t end;    // index behind this node's subtree
+  uint32_t first;  // first string that ends here or below
+  uint32_t child;  // first of its children among those of all nodes
+  uint16_t depth;
+  uint8_t byte;
+};
+
+// A node as one of its parent's children.
+struct TrieChild {
+  uint32_t node;
+  uint32_t child;         // first of its own children among those of all nodes
+  uint32_t string;        // that ends here, where it is one
+  uint16_t children = 0;  // its own
+  uint8_t strings = 0;    // that end here; at most 255 is said
+  uint8_t by_letters = 0;  // how many nodes a to z alone lead to from here; at most 255 is said
+};
+
+class Trie {
+ public:
+  Trie() = default;
+  // Builds the trie of strings[k] for the k in `order`, which is sorted here. O(total length).
+  template <class Strings>
+  Trie(const Strings& strings, std::vector<uint32_t> order) : order_(std::move(order)) {
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](uint32_t a, uint32_t b) { return std::string_view(strings[a]) < std::string_view(strings[b]); });
+    nodes_.push_back({0, 0, 0, 0, 0});
+    std::vector<uint32_t> path{0};
+    std::string_view previous;
+    for (uint32_t k = 0; k < order_.size(); ++k) {
+      std::string_view text = strings[order_[k]];
+      size_t common = std::mismatch(text.begin(), text.begin() + std::min(text.size(), previous.size()), previous.begin()).first - text.begin();
+      for (size_t d = path.size(); d-- > common + 1;) nodes_[path[d]].end = static_cast<uint32_t>(nodes_.size());
+      path.resize(common + 1);
+      for (size_t d = common; d < text.size(); ++d) {
+        path.push_back(static_cast<uint32_t>(nodes_.size()));
+        nodes_.push_back({0, k, 0, static_cast<uint16_t>(d + 1), static_cast<uint8_t>(text[d])});
+      }
+      max_depth_ = std::max(max_depth_, text.size());
+      previous = text;
+    }
+    for (uint32_t index : path) nodes_[index].end = static_cast<uint32_t>(nodes_.size());
+    finish();
+  }
+  // Of nodes in preorder, whose ends are found here, and the strings that end in them.
+  Trie(std::vector<TrieNode> nodes, std::vector<uint32_t> order) : order_(std::move(order)), nodes_(std::move(nodes)) {
+    std::vector<uint32_t> path;
+    for (uint32_t index = 0; index <= nodes_.size(); ++index) {
+      const size_t depth = index == nodes_.size() ? 0 : nodes_[index].depth;
+      for (; path.size() > depth; path.pop_back()) nodes_[path.back()].end = index;
+      path.push_back(index);
+      max_depth_ = std::max(max_depth_, depth);
+    }
+    finish();
+  }
+
+  size_t num_nodes() const { return nodes_.size() - 1; }
+  size_t max_depth() const { return max_depth_; }
+  size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) + child_bytes_.capacity(); }
+  const TrieNode& node(uint32_t index) const { return nodes_[index]; }
+  // How many nodes there are below one.
+  uint32_t below(uint32_t index) const { return nodes_[index].end - index - 1; }
+  uint32_t string_at(uint32_t position) const { return order_[position]; }
+  const uint32_t* strings() const { return order_.data(); }
+
+  // Calls f(string) for each string that ends in a node.
+  template <class F>
+  void each_string(uint32_t index, F&& f) const {
+    for (uint32_t k = nodes_[index].first; k < nodes_[index + 1].first; ++k) f(order_[k]);
+  }
+  template <class F>
+  void each_string(const TrieChild& at, F&& f) const {
+    if (at.strings == 1) f(at.string);
+    else if (at.strings > 1) each_string(at.node, f);
+  }
+
+  std::span<const TrieChild> children(uint32_t index) const {
+    return {children_.data() + nodes_[index].child, children_.data() + nodes_[index + 1].child};
+  }
+  // Their bytes, ascending.
+  std::span<const uint8_t> child_bytes(uint32_t index) const {
+    return {child_bytes_.data() + nodes_[index].child, child_bytes_.data() + nodes_[index + 1].child};
+  }
+
+  // Runs `automaton` from `start` over every string at once. Calls enter(node, state) for each node reached in a live
+  // state, parents first (the root is not entered), and leave(node) for each node whose step is dead; `stack[d]` is
+  // the state at depth d on the current path. With `top`, only over the strings below that node, from behind it.
+  // O(nodes reached). Where most are reached this is the faster walk: they lie in order.
+  template <class Automaton, class Position, class Enter, class Leave>
+  void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top = 0) const {
+    walk(automaton, start, stack, enter, leave, top, [](uint32_t, const Position&) { return false; }, [](uint32_t, const Position&) {});
+  }
+
+  // The same, but for what `stays(node, state)` says: then all strings below the node are read in that state, and
+  // whole(node, state) is called for them.
+  template <class Automaton, class Position, class Enter, class Leave, class Stays, class Whole>
+  void walk(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, Leave&& leave, uint32_t top, Stays&& stays,
+            Whole&& whole) const {
+    if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
+    stack[nodes_[top].depth] = start;
+    const uint32_t behind = nodes_[top].end;
+    const uint8_t* classes = automaton.classes();
+    std::vector<Steps<Automaton, Position>> steps(max_depth_ + 1);
+    for (uint32_t i = top + 1; i < behind;) {
+      const TrieNode& node = nodes_[i];
+      const bool last = node.end == i + 1;
+      Position state = steps[node.depth - 1].next(automaton, stack[node.depth - 1], classes[node.byte], last);
+      if (is_dead(state)) {
+        leave(i);
+        i = node.end;
+        continue;
+      }
+      if (!last) steps[node.depth] = {};
+      stack[node.depth] = state;
+      enter(i, state);
+      if (node.end - i > kWorthAsking && stays(i, state)) {
+        whole(i, state);
+        i = node.end;
+        continue;
+      }
+      ++i;
+    }
+  }
+
+  // The same where few nodes are reached, which enter() is given as TrieChild: dead steps look at lists of children only. Stops early, returning false, after
+  // `limit` nodes, or where letters alone are seen to lead to more: in the middle of a text.
+  template <class Automaton, class Position, class Enter>
+  bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
+    if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
+    const uint32_t first_depth = nodes_[top].depth;
+    uint32_t depth = first_depth, at = nodes_[top].child, end = nodes_[top + 1].child;
+    stack[depth] = start;
+    const uint8_t* classes = automaton.classes();
+    struct Open {
+      uint32_t at, end;
+      Steps<Automaton, Position> steps;
+    };
+    std::array<Open, 256> few;  // children still to come of the nodes above, by depth
+    std::vector<Open> many(max_depth_ < few.size() ? 0 : max_depth_ + 1);
+    Open* const open = many.empty() ? few.data() : many.data();
+    Steps<Automaton, Position> steps{};
+    if ((top == 0 ? letters_of_root_ : by_letters(top)) > limit && stays_on_letters(automaton, start)) return false;
+    for (;;) {
+      if constexpr (requires { automaton.entries(start); }) {
+        for (const uint32_t* const row = steps.from(automaton, stack[depth]); at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;) ++at;
+      }
+      if (at == end) {
+        if (depth == first_depth) return true;
+        at = open[--depth].at;
+        end = open[depth].end;
+        steps = open[depth].steps;
+        continue;
+      }
+      const uint8_t byte_class = classes[child_bytes_[at]];
+      const TrieChild& node = children_[at++];
+      const bool last = node.children == 0;
+      Position state = steps.next(automaton, stack[depth], byte_class, last);
+      if (is_dead(state)) continue;
+      if (limit-- == 0) return false;
+      if (last) {
+        enter(node, state);
+        continue;
+      }
+      if (node.by_letters > limit && stays_on_letters(automaton, state)) return false;
+      open[depth] = {at, end, steps};
+      steps = {};
+      stack[++depth] = state;
+      enter(node, state);
+      at = node.child;
+      end = at + node.children;
+    }
+  }
+
+ private:
+  static constexpr uint32_t kWorthAsking = 1;  // nodes
+
+  // Whether every letter from a to z leads back to a position.
+  template <class Automaton, class Position>
+  static bool stays_on_letters(Automaton& automaton, const Position& at) {
+    if constexpr (requires { automaton.entries(at); }) {
+      Steps<Automaton, Position> steps{};
+      for (uint8_t letter = 'a'; letter <= 'z'; ++letter) {
+        if (!(steps.next(automaton, at, automaton.classes()[letter], false) == at)) return false;
+      }
+      return true;
+    } else {
+      return false;
+    }
+  }
+
+  // The steps from one position. Where the automaton has rows, the row is looked up once, and dead steps are seen in it;
+  // `last`: the string goes no further, which some automata make use of.
+  template <class Automaton, class Position>
+  struct Steps {
+    const uint32_t* row;
+    const uint32_t* from(Automaton& automaton, const Position& position) {
+      if (!row) row = automaton.entries(position);
+      return row;
+    }
+    [[gnu::always_inline]] Position next(Automaton& automaton, const Position& from, uint8_t byte_class, bool last) {
+      if constexpr (requires { automaton.entries(from); }) {
+        const uint32_t raw = automaton.entry(from, this->from(automaton, from), byte_class);
+        if constexpr (requires { automaton.arrive_last(from, raw); }) {
+          if (last && raw != 0) return automaton.arrive_last(from, raw);
+        }
+        if constexpr (requires { automaton.arrive(from, raw); }) return raw == 0 ? Position{} : automaton.arrive(from, raw);
+        else return raw;
+      } else {
+        return automaton.next(from, byte_class);
+      }
+    }
+  };
+
+  void finish() {
+    nodes_.push_back({static_cast<uint32_t>(nodes_.size() + 1), static_cast<uint32_t>(order_.size()), 0, 0, 0});
+    list_children();
+  }
+  void list_children() {
+    const uint32_t count = static_cast<uint32_t>(num_nodes());
+    children_.reserve(count);
+    child_bytes_.reserve(count);
+    for (uint32_t index = 0; index < count; ++index) {
+      nodes_[index].child = static_cast<uint32_t>(children_.size());
+      for (uint32_t child = index + 1; child < nodes_[index].end; child = nodes_[child].end) {
+        const uint32_t strings = nodes_[child + 1].first - nodes_[child].first;
+        children_.push_back({child, 0, strings ? order_[nodes_[child].first] : 0, 0, static_cast<uint8_t>(std::min(strings, 255u))});
+        child_bytes_.push_back(nodes_[child].byte);
+      }
+    }
+    nodes_[count].child = static_cast<uint32_t>(children_.size());
+    for (uint32_t k = static_cast<uint32_t>(children_.size()); k-- > 0;) {
+      TrieChild& at = children_[k];
+      at.child = nodes_[at.node].child;
+      at.children = static_cast<uint16_t>(nodes_[at.node + 1].child - at.child);
+    }
+    for (uint32_t index = count; index-- > 0;) {
+      for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) children_[k].by_letters = by_letters(children_[k].node);
+    }
+    letters_of_root_ = by_letters(0);
+  }
+  // How many nodes a to z alone lead to from one, once it is said of those below.
+  uint8_t by_letters(uint32_t index) const {
+    uint32_t found = 0;
+    for (uint32_t k = nodes_[index].child; k < nodes_[index + 1].child; ++k) {
+      if (child_bytes_[k] >= 'a' && child_bytes_[k] <= 'z') found += 1 + children_[k].by_letters;
+    }
+    return static_cast<uint8_t>(std::min(found, 255u));
+  }
+
+  std::vector<uint32_t> order_;
+  std::vector<TrieNode> nodes_;
+  std::vector<TrieChild> children_;  // of each node, ascending
+  std::vector<uint8_t> child_bytes_;
+  size_t max_depth_ = 0;
+  uint8_t letters_of_root_ = 0;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,131 @@
+// Decision trees over stacks: what is known of a configuration, keyed by no more of its stacks than was looked at.
+//
+// A value belongs to a state and, where the walk that found it looked into stacks, to the answers that it got: an inner
+// node asks for the edges of one node of the stacks, by its address (the order in which nodes become known), and its
+// children are told apart by the answer. A walk from another configuration with the same state and the same answers
+// would go the same way, so the value holds for all of those, however much lies below. The bound: as many leaves as there
+// are pairs of a state and a top of the stacks that some token looks at. A look-up costs one probe for each node asked.
+#pragma once
+
+#include "walks/walker.hpp"
+
+namespace tokenfst {
+
+class AskTree {
+ public:
+  AskTree() { asks_.grow(); }
+
+  uint32_t deepest() const { return deepest_; }
+  size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.size() * 96; }
+
+  static constexpr uint32_t kAsk = 1u << 31;  // in a value: the number of an inner node follows, no leaf
+
+  // Calls f(inner node, answer, value) for each child.
+  template <class F>
+  void for_each(F&& f) const {
+    children_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value); });
+  }
+  // Adopts finished trees: the address that each inner node (from 1) asks for, and children.
+  void adopt(std::span<const uint32_t> addresses) {
+    for (uint32_t address : addresses) asks_[asks_.grow()] = address;
+  }
+  void adopt_child(uint32_t ask, uint32_t answer, uint32_t value) { children_.insert(uint64_t{ask} << 32 | answer, value); }
+
+  // The leaf for a configuration whose state keeps the value `root`, or 0. `stacks.known` then names the nodes that were
+  // looked at, by address. Takes no lock where stacks are single.
+  uint32_t find(uint32_t root, Config config, uint32_t count, Stacks& stacks) {
+    if (!(root & kAsk) && count == 0) return root;
+    begin(config, count, stacks);
+    uint32_t value = root;
+    while (value & kAsk) {
+      uint32_t ask = value & ~kAsk;
+      value = children_.find(uint64_t{ask} << 32 | answer(asks_[ask], stacks));
+    }
+    return value;
+  }
+
+  // Where a leaf will be: the value of the state, and the answer that leads there.
+  struct Place {
+    uint32_t root;
+    uint64_t from;  // 0: at the root
+  };
+  // The place for a configuration, given the nodes that were looked into; `stacks.known` then names the nodes on the way. There is no
+  // leaf yet, so find() says 0. Under the owner's mutex; readers may go on meanwhile.
+  Place make_place(uint32_t root, Config config, uint32_t count, Stacks& stacks, const Asked& asked) {
+    begin(config, count, stacks);
+    bool pattern = count > 1;
+    std::vector<StackId> seen;
+    uint64_t from = 0;  // the answer that leads to `value`; 0 at the root
+    uint32_t value = root, depth = 0;
+    for (;; ++depth) {
+      if (!(value & kAsk)) {
+        auto next = std::ranges::find_if(asked.nodes, [&](StackId node) { return std::ranges::find(seen, node) == seen.end(); });
+        if (!pattern && next == asked.nodes.end()) break;
+        uint32_t ask = static_cast<uint32_t>(asks_.grow());
+        asks_[ask] = pattern ? kPattern : number(*next, stacks);
+        value = hang(root, from, ask | kAsk);
+      }
+      uint32_t ask = value & ~kAsk, address = asks_[ask];
+      if (address == kPattern) pattern = false;
+      else seen.push_back(stacks.known[address]);
+      from = uint64_t{ask} << 32 | answer(address, stacks);
+      value = children_.find(from);
+    }
+    deepest_ = std::max(deepest_, depth);
+    return {root, from};
+  }
+  // Keeps a leaf there. Returns the new value of the state.
+  uint32_t keep(Place place, uint32_t leaf) {
+    hang(place.root, place.from, leaf);
+    return place.root;
+  }
+
+ private:
+  static constexpr uint32_t kPattern = UINT32_MAX;  // asks which stacks are the same
+  static constexpr uint32_t kMany = 1u << 31;
+
+  static void begin(Config config, uint32_t count, Stacks& stacks) {
+    stacks.known.clear();
+    for (uint32_t k = 0; k < count; ++k) stacks.known.push_back(stacks.member(config.stack, k));
+  }
+  uint32_t hang(uint32_t& root, uint64_t from, uint32_t value) {
+    if (from) children_.insert(from, value);
+    else root = value;
+    return value;
+  }
+  static uint32_t number(StackId node, const Stacks& stacks) {
+    return static_cast<uint32_t>(std::ranges::find(stacks.known, node) - stacks.known.begin());
+  }
+
+  // What the node with this address shows. The nodes below become known.
+  uint32_t answer(uint32_t address, Stacks& stacks) {
+    std::vector<uint32_t> key;
+    auto describe = [&](StackId node) { key.push_back(node == kBottom ? 0 : number(node, stacks) + 1); };
+    if (address == kPattern) {
+      for (StackId node : stacks.known) describe(node);
+    } else {
+      auto edges = stacks.edges(stacks.grouped(stacks.known[address]));
+      auto is_new = [&](StackId node) { return node != kBottom && std::ranges::find(stacks.known, node) == stacks.known.end(); };
+      if (PushDown::is_single(edges) && (edges[0].below == kBottom || is_new(edges[0].below))) {
+        if (edges[0].below != kBottom) stacks.known.push_back(edges[0].below);
+        return PushDown::single_signature(edges[0]);
+      }
+      for (const Edge& edge : edges) {
+        stacks.spend(1 + stacks.known.size() / 8);
+        if (is_new(edge.below)) stacks.known.push_back(edge.below);
+        key.push_back(edge.frame);
+        describe(edge.below);
+      }
+    }
+    std::lock_guard lock(answers_mutex_);
+    return answers_.try_emplace(std::move(key), kMany | static_cast<uint32_t>(answers_.size())).first->second;
+  }
+
+  StableVector<uint32_t> asks_;  // the address each inner node asks for; 0 is none
+  StableMap children_;           // inner node and answer -> value
+  std::map<std::vector<uint32_t>, uint32_t> answers_;
+  Mutex answers_mutex_;
+  uint32_t deepest_ = 0;
+};
+
+}  // namespace tokenfst

@@ -1,0 +1,63 @@
+// The ways in which tokens are walked (trie.hpp), besides a Walker with its stacks (walker.hpp).
+#pragma once
+
+#include "walks/walker.hpp"
+
+namespace tokenfst {
+
+// Steps of an automaton without stacks.
+class PlainWalk {
+ public:
+  explicit PlainWalk(ByteAutomaton& bytes) : bytes_(bytes) {}
+  const uint8_t* classes() const { return bytes_.classes(); }
+  const State* entries(Config at) { return bytes_.entries(at.state); }
+  State entry(Config at, const State* entries, uint32_t byte_class) { return bytes_.entry(at.state, entries, byte_class); }
+  Config next(Config from, uint32_t byte_class) { return {bytes_.next(from.state, byte_class)}; }
+  Config arrive(Config, State raw) { return {raw}; }
+  // Where a token ends.
+  Config boundary(Config at) { return bytes_.boundary() == kNone ? at : next(at, bytes_.boundary()); }
+  Config run(Config from, std::string_view text) { return {bytes_.run(from.state, text)}; }
+
+ private:
+  ByteAutomaton& bytes_;
+};
+
+// A walk that only asks which tokens lead on: their last byte leads to a live state or does not, whatever comes of stacks.
+template <class Walk>
+class Leading {
+ public:
+  Leading(Walk& walk, const ByteAutomaton& bytes) : walk_(walk), bytes_ends_(bytes.boundary() == kNone) {}
+  const uint8_t* classes() const { return walk_.classes(); }
+  const State* entries(Config at) { return walk_.entries(at); }
+  State entry(Config at, const State* entries, uint32_t byte_class) { return walk_.entry(at, entries, byte_class); }
+  Config arrive(Config from, State raw) { return walk_.arrive(from, raw); }
+  Config arrive_last(Config from, State raw) { return bytes_ends_ ? Config{raw} : walk_.arrive(from, raw); }
+
+ private:
+  Walk& walk_;
+  const bool bytes_ends_;  // a token ends with its bytes
+};
+
+// The whole of a fragment and a part of it, side by side over the vocabulary: below a node where both are in one
+// state, and could be left in the same places so far, the tokens of the whole are those of the part.
+template <class Walk>
+struct Difference {
+  struct Position {
+    Config config;  // of the part and what follows it
+    State part = kDead, whole = kDead;
+    bool left = false;  // one could be left where the other could not
+    friend bool is_dead(const Position& at) { return at.part == at.whole && !at.left; }
+  };
+  Walk& walk;
+  ByteAutomaton& bytes;
+
+  const uint8_t* classes() const { return bytes.classes(); }
+  Position next(const Position& from, uint32_t byte_class) {
+    Position to{{}, from.part == kDead ? kDead : bytes.next(from.part, byte_class), from.whole == kDead ? kDead : bytes.next(from.whole, byte_class), from.left};
+    to.left |= bytes.accepting(to.part) != bytes.accepting(to.whole);
+    if (!is_dead(to) && !is_dead(from.config)) to.config = walk.next(from.config, byte_class);
+    return to;
+  }
+};
+
+}  // namespace tokenfst

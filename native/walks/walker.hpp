@@ -1,0 +1,284 @@
+// Runs configurations: the one step function of push-down automata. Without stacks a step is a look-up in a row.
+//
+// A step reads a byte by the row of the state, does to the stacks what the target's effect says, and looks into
+// stacks until it may rest. Amortized O(1) where the grammar is deterministic; else proportional to the stacks at once.
+#pragma once
+
+#include "byte_automata/byte_automaton.hpp"
+
+namespace tokenfst {
+
+// Which nodes of a given configuration's stacks are looked into, in order; not those that are pushed meanwhile.
+struct Asked {
+  std::vector<StackId> known, nodes;  // what there was to look into, and what was
+
+  Asked(Config config, uint32_t count, const Stacks& stacks) {
+    for (uint32_t k = 0; k < count; ++k) known.push_back(stacks.member(config.stack, k));
+  }
+  // Whether the node is one of the configuration's own: then it is looked at with one edge for each frame, so that what
+  // was seen is told by frames, of which there are finitely many.
+  bool note(StackId node, Stacks& stacks) {
+    if (std::ranges::find(known, node) == known.end()) return false;
+    if (std::ranges::find(nodes, node) != nodes.end()) return true;
+    nodes.push_back(node);
+    for (const Edge& edge : stacks.edges(stacks.grouped(node))) {
+      stacks.spend(1 + known.size() / 16);
+      if (edge.below != kBottom && std::ranges::find(known, edge.below) == known.end()) known.push_back(edge.below);
+    }
+    return true;
+  }
+};
+
+class Walker {
+ public:
+  // `asked`, if given, takes down the nodes that are looked into.
+  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) { stacks.limit(bytes.budget().seconds); }
+
+  // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked; with `dead`
+  // it leads nowhere, and stuck() tells that there was one.
+  void stop_at(StackId node, bool dead = false) {
+    stop_ = node;
+    waiting_is_dead_ = dead;
+  }
+  bool stuck() const { return stuck_; }
+  // Whether the last step had to put a frame that may be left out on that node, and led nowhere.
+  bool blocked() const { return blocked_; }
+  // Goes on from a shape that waits, its one stack given.
+  Config resume(Config waiting) {
+    blocked_ = false;
+    stacks_before_ = {waiting.stack};
+    return rest(waiting.state, nullptr);
+  }
+
+  const uint8_t* classes() const { return bytes_.classes(); }
+  Config start() const { return {bytes_.start(), kBottom}; }
+
+  const State* entries(Config at) { return bytes_.entries(at.state); }
+  State entry(Config at, const State* entries, uint32_t byte_class) { return bytes_.entry(at.state, entries, byte_class); }
+  Config next(Config from, uint32_t byte_class) { return arrive(from, bytes_.next(from.state, byte_class)); }
+  Config step(Config from, uint8_t byte) { return next(from, bytes_.classes()[byte]); }
+  Config run(Config config, std::string_view bytes) {
+    for (unsigned char byte : bytes) {
+      if (is_dead(config = step(config, byte))) break;
+    }
+    return config;
+  }
+
+  // Where a token ends: what lies below may begin anew too, once it is looked at.
+  Config boundary(Config at) {
+    const uint32_t column = bytes_.boundary();
+    if (column == kNone) return at;
+    for (uint32_t looks = 0; looks < kMaxLooks; ++looks) {
+      looked_ = false;
+      const Config begun = next(at, column);
+      if (!looked_ || begun == at) return begun;
+      at = begun;
+    }
+    throw Error(Fault::Corrupt, "a step looks into stacks without end");
+  }
+
+  // Where an expression about the stacks of `from` leads: a derivative of its shape, or a part of it. Marks of what is
+  // excluded (exclusion.hpp) are passed as if nothing were.
+  Config arrive(Config from, State raw) {
+    blocked_ = false;
+    if (raw == kDead) return {};
+    if (bytes_.rests(from.state, raw)) return {raw, from.stack};
+    if (bytes_.is_marked(raw) && (raw = bytes_.passed(raw, true)) == kDead) return {};
+    return bytes_.keeps_stacks(from.state, raw) ? Config{raw, from.stack} : settle(from, raw);
+  }
+
+ private:
+  Config settle(Config from, State raw) {
+    stacks_before_.clear();
+    const uint32_t count = bytes_.num_stacks(from.state);
+    for (uint32_t k = 0; k < count; ++k) stacks_before_.push_back(stacks_.member(from.stack, k));
+    return rest(raw, bytes_.effect(raw));
+  }
+
+  // Does what `effect` says, and looks into stacks until a shape can rest.
+  Config rest(State state, const Effect* effect) {
+    for (uint32_t looks = 0;; ++looks) {
+      stacks_.spend(1);
+      if (effect) {
+        apply(*effect);
+        stuck_ |= blocked_;
+        if (blocked_) return {};
+        state = effect->state;
+      }
+      uint32_t hole = bytes_.to_reveal(state);
+      if (hole == kNone) break;
+      if (before(hole) == stop_) {
+        stuck_ = true;
+        if (waiting_is_dead_) return {};
+        break;
+      }
+      if (looks == kMaxLooks) throw Error(Fault::Corrupt, "a step looks into stacks without end");
+      looked_ = true;
+      const StackId node = shown(stacks_before_[hole]);
+      stuck_ |= blocked_;
+      if (blocked_) return {};
+      for (const Edge& edge : stacks_.edges(node)) {
+        if (edge.below != kBottom) stacks_before_.push_back(edge.below);
+      }
+      effect = &bytes_.revealed(state, stacks_.edges(node));
+    }
+    return {state, stacks_.tuple(stacks_before_)};
+  }
+
+  // Turns registers into the stacks of the next shape.
+  void apply(const Effect& effect) {
+    made_.clear();
+    auto value = [&](uint32_t reg) { return reg == kNothing ? kBottom : reg >= kFirstOp ? made_[reg - kFirstOp] : before(reg); };
+    for (const StackOp& op : effect.ops) {
+      if (op.joined.empty()) {
+        made_.push_back(push(op.frame, value(op.below)));
+        continue;
+      }
+      edges_.clear();
+      for (uint32_t reg : op.joined) {
+        stacks_.append(edges_, look(value(reg)));
+        blocked_ |= value(reg) == stop_;
+      }
+      made_.push_back(blocked_ ? kBottom : united());
+    }
+    next_.clear();
+    for (uint32_t reg : effect.holes) next_.push_back(value(reg));
+    std::swap(stacks_before_, next_);
+  }
+
+  // Only an artifact that somebody altered names a stack that is not there.
+  StackId before(uint32_t reg) const {
+    if (reg >= stacks_before_.size()) throw Error(Fault::Corrupt, "a step needs a stack that is not there");
+    return stacks_before_[reg];
+  }
+  // The edges of a node that is looked at.
+  std::span<const Edge> look(StackId node) {
+    if (asked_ && asked_->note(node, stacks_)) node = stacks_.grouped(node);
+    return stacks_.edges(node);
+  }
+  // The same stacks with one edge for each frame (see Stacks::grouped), what is looked at for that noted.
+  StackId shown(StackId node) {
+    const bool own = asked_ ? asked_->note(node, stacks_) : stop_ == kNowhere;
+    if (own || PushDown::is_single(stacks_.edges(node))) return stacks_.grouped(node);
+    edges_.assign(stacks_.edges(node).begin(), stacks_.edges(node).end());
+    std::vector<Edge> after, below;
+    Stacks::group(edges_, after, [&](std::span<const Edge> same) {
+      below.clear();
+      for (const Edge& edge : same) {
+        blocked_ |= edge.below == stop_;
+        stacks_.append(below, look(edge.below));
+      }
+      return stacks_.node(below);
+    });
+    return stacks_.node(after);
+  }
+  StackId push(uint32_t id, StackId below) {
+    const Settler::Frame& frame = bytes_.frame(id);
+    if (!frame.nullable || below == kBottom) return stacks_.push(id, below);
+    if (below == stop_) {
+      blocked_ = true;
+      return below;
+    }
+    auto edges = look(below);
+    if (edges.size() == 1) {
+      if (uint32_t chain = bytes_.chain(id, edges[0].frame); chain != kNone) return stacks_.push(chain, edges[0].below);
+    }
+    edges_.assign(edges.begin(), edges.end());
+    auto same = std::ranges::find(edges_, id, &Edge::frame);
+    if (!frame.absorbing || same == edges_.end()) {
+      edges_.push_back({id, below});
+      return united();
+    }
+    // frame·(frame·x | y) = frame·x | frame·y, and the first is there.
+    std::erase_if(edges_, [&](const Edge& edge) { return edge.frame == id; });
+    const bool others = !edges_.empty();
+    const StackId rest = others ? united() : kBottom;
+    edges = look(below);
+    edges_.assign(edges.begin(), edges.end());
+    if (others) edges_.push_back({id, rest});
+    return united();
+  }
+  // The node with the edges in edges_. Frames become one where that leaves a single edge, and not elsewhere: their
+  // unions would be as many as their subsets.
+  StackId united() {
+    if (std::ranges::all_of(edges_, [&](const Edge& edge) { return edge.below == edges_[0].below; })) {
+      std::ranges::sort(edges_);
+      for (const Edge& edge : edges_) edges_[0].frame = bytes_.unite(edges_[0].frame, edge.frame);
+      edges_.resize(1);
+    }
+    return stacks_.node(edges_);
+  }
+
+  ByteAutomaton& bytes_;
+  Stacks& stacks_;
+  Asked* asked_;
+  static constexpr StackId kNowhere = UINT32_MAX;
+  StackId stop_ = kNowhere;
+  static constexpr uint32_t kMaxLooks = 1 << 20;
+  bool blocked_ = false, waiting_is_dead_ = false, stuck_ = false, looked_ = false;
+  std::vector<StackId> stacks_before_, next_, made_;
+  std::vector<Edge> edges_;
+};
+
+// The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
+inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit) {
+  std::vector<std::vector<uint32_t>> found;
+  std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
+  while (!ways.empty() && found.size() < limit) {
+    auto [pending, labels] = std::move(ways.back());
+    ways.pop_back();
+    bool branched = false;
+    while (!pending.empty() && !branched) {
+      NodeId id = pending.back();
+      pending.pop_back();
+      const Node& node = arena[id];
+      if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
+      if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
+      if (node.kind != Kind::Or) continue;
+      for (NodeId branch : arena.list(id)) {
+        ways.emplace_back(pending, labels);
+        ways.back().first.push_back(branch);
+      }
+      branched = true;
+    }
+    if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
+  }
+  return found;
+}
+
+// The rules that a text is inside of where it leaves the language, innermost first; of a labelled program. One list for
+// each way to read the text that differs at its end, up to 64; of the ways down a stack one.
+inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std::string_view text) {
+  Stacks stacks;
+  Walker walker(bytes, stacks);
+  Config at = walker.start();
+  for (unsigned char byte : text) {
+    Config next = walker.step(at, byte);
+    if (is_dead(next)) break;
+    at = next;
+  }
+  if (is_dead(at)) return {};
+  constexpr size_t kMaxWays = 64;
+  std::vector<std::vector<uint32_t>> ways;
+  auto labels = [&](NodeId node, size_t limit) {
+    return bytes.with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
+  };
+  std::vector<Member> members{{bytes.node(at.state)}};
+  if (bytes.num_stacks(at.state) > 0) members = bytes.shape(at.state).members;
+  for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
+    std::vector<uint32_t> below;
+    for (StackId node = members[k].hole == kNone ? kBottom : stacks.member(at.stack, members[k].hole); node != kBottom;) {
+      // Frames that may be left out make shorter ways beside the whole one, which was made last.
+      const Edge whole = *std::ranges::max_element(stacks.edges(node), {}, &Edge::below);
+      for (auto& way : labels(bytes.frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
+      node = whole.below;
+    }
+    for (auto& way : labels(members[k].top, kMaxWays - ways.size())) {
+      way.insert(way.end(), below.begin(), below.end());
+      ways.push_back(std::move(way));
+    }
+  }
+  return ways;
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,179 @@
+"""Which tokens may stand beside each other: byte-pair encoding seen from the boundary between two tokens.
+
+Byte-pair encoding merges, again and again, the two neighbouring parts whose merge has the lowest rank, the leftmost
+first; here a token's id is its rank, and any two parts whose bytes are a token can be merged (tiktoken's form). What it
+makes of a token's own bytes is a tree: the token, its two parts, theirs, down to single bytes.
+
+The result everything rests on: a sequence of tokens is what the encoding makes of its text exactly when that holds of
+each token alone and of each two neighbours. For a merge across a boundary looks at one part on either side of it, and
+up to the first such merge the tokens on both sides grow as they do alone. So t, u is *not* such a pair exactly when
+some merge (a, b) -> c crosses: a on the right spine of t's tree and still there at rank c (its parent there has a
+higher rank), b on the left spine of u's tree and still there (its parent's rank is no lower: of equal ranks the
+leftmost merge is done first, and that is the one that crosses).
+
+Data structure. Tokens hang in two forests, under their left and under their right part, each numbered in preorder with
+children by rank. All u that a merge (a, b) -> c forbids after t are b itself and those below b's children of a rank of
+at least c: the later children, one interval. So the tokens that may follow t are what some intervals leave over, one
+for each merge of a part on its right spine: no token's text is looked at. The mirror image gives the tokens that may
+precede u.
+
+Cost. About ten hash look-ups for each byte of the vocabulary once; then a few passes over V numbers for each token
+asked about. Rejected: encoding t + u for each u (a hundred times slower), and a table of all V x V pairs (2 GB as
+bits).
+
+Source: Vieira, Liu, Pasti, et al., "Language models over canonical byte-pair encodings" (ICML 2025), which proves that
+neighbours suffice; the same argument stands in the documentation of GitHub's Rust crate ``bpe``. Berglund and
+van der Merwe, "Formalizing BPE tokenization" (2023), and Cognetta and Okazaki, "Tokenization as finite-state
+transduction" (2024), treat it as an automaton.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.errors import TokenizationError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Bits = npt.NDArray[np.uint8]
+
+
+class BytePairs:
+    """The merges of a vocabulary whose ids are in the order of their ranks.
+
+    ``parts``: int64 (V, 2), the two parts that each token is merged from, -1 for single bytes and special tokens.
+
+    Raises ``TokenizationError`` where the ids are not the ranks of a byte-pair encoding: a byte without a token, two
+    tokens of the same bytes, or a token that no merges of lower ranks make. Linear in the bytes of all tokens, for
+    tokens of bounded length.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        tokens = vocabulary.tokens
+        rank = {data: token for token, data in enumerate(tokens) if data}
+        if len(rank) != len(tokens) - len(vocabulary.special_token_ids):
+            raise TokenizationError(
+                f"{vocabulary!r} has several tokens of the same bytes: a tokenizer uses one of them, and which "
+                "is not known"
+            )
+        missing = next((byte for byte in range(256) if bytes([byte]) not in rank), None)
+        if missing is not None:
+            raise TokenizationError(
+                f"{vocabulary!r} has no token for the single byte {missing:#04x}: it is no byte-pair encoding of bytes"
+            )
+        self._size = len(tokens)
+        self.parts = _split_all(tokens, rank)
+        self._after = _Forest(self.parts, 0)
+        self._before = _Forest(self.parts, 1)
+
+    def followers(self, token: int) -> Bits:
+        """The tokens that may follow ``token`` within one piece of text, as bits, 32 a word as in masks: uint8
+        (4 * ceil(V / 32),). Whatever stands for special tokens means nothing."""
+        return self._packed(self._after, token)
+
+    def predecessors(self, token: int) -> npt.NDArray[np.bool_]:
+        """The tokens that ``token`` may follow within one piece of text: bool (V,)."""
+        return ~self._before.forbidden(token)
+
+    def _packed(self, forest: _Forest, token: int) -> Bits:
+        packed = np.zeros((self._size + 31) // 32 * 4, np.uint8)
+        bits = np.packbits(~forest.forbidden(token), bitorder="little")
+        packed[: len(bits)] = bits
+        return packed
+
+
+class _Forest:
+    """Tokens under their left part (``side`` 0) or their right part (1), in preorder with children by rank; and for
+    each merge which tokens on that side of a boundary it forbids, an interval of preorder numbers, with one number
+    apart.
+
+    The merges are sorted by the part on the other side of the boundary.
+    """
+
+    def __init__(self, parts: npt.NDArray[np.int64], side: int) -> None:
+        size = len(parts)
+        parent, other = parts[:, side].tolist(), parts[:, 1 - side].tolist()
+        below = [1] * size
+        for token in range(size - 1, -1, -1):
+            if parent[token] >= 0:
+                below[parent[token]] += below[token]
+        number, free, begin, top = [0] * size, [0] * size, [0] * size, 0
+        for token in range(size):
+            above, near = parent[token], other[token]
+            if above < 0:
+                number[token], top = top, top + below[token]
+            else:
+                if side == 0:
+                    begin[token] = free[near]
+                number[token] = free[above]
+                free[above] += below[token]
+                if side == 1:
+                    begin[token] = free[near]
+            free[token] = number[token] + 1
+        merges = np.flatnonzero(parts[:, 0] >= 0)
+        far = parts[merges, side]
+        order = np.lexsort((merges, far))
+        self._merges = merges[order]
+        self._bounds = np.searchsorted(far[order], np.arange(size + 1))
+        self._number, self._begin = np.array(number, np.int64), np.array(begin, np.int64)
+        near_part = parts[:, 1 - side]
+        self._near = self._number[near_part]
+        self._end = self._near + np.array(below, np.int64)[near_part]
+        self._up = other
+        self._strict = side == 0
+
+    def forbidden(self, token: int) -> npt.NDArray[np.bool_]:
+        """The tokens on this side of a boundary that ``token`` on the other side does not stand beside: bool (V,)."""
+        size = len(self._number)
+        limit, part, found = size, token, []
+        while part >= 0:
+            merges = self._merges[self._bounds[part] : self._bounds[part + 1]]
+            # Ascending. A merge that crosses to the right of an equal one comes too late; to its left, in time.
+            found.append(merges[: np.searchsorted(merges, limit, "left" if self._strict else "right")])
+            limit, part = part, self._up[part]
+        merges = np.concatenate(found)
+        change = np.bincount(self._begin[merges], minlength=size + 1)
+        change -= np.bincount(self._end[merges], minlength=size + 1)
+        covered = np.cumsum(change[:-1]) > 0
+        covered[self._near[merges]] = True
+        return covered[self._number]
+
+
+def _split_all(tokens: tuple[bytes, ...], rank: dict[bytes, int]) -> npt.NDArray[np.int64]:
+    """The two parts of each token: those of lower ranks that no merge of a lower rank than its own crosses. Tokens come
+    in the order of ranks, so their parts' trees are known."""
+    left, right = [-1] * len(tokens), [-1] * len(tokens)
+    merged: dict[tuple[int, int], int] = {}
+    for token, data in enumerate(tokens):
+        for cut in range(1, len(data)):
+            first, second = rank.get(data[:cut], token), rank.get(data[cut:], token)
+            if first < token and second < token and not _crossed(first, second, token, left, right, merged):
+                left[token], right[token] = first, second
+                merged[first, second] = token
+                break
+        else:
+            if len(data) > 1:
+                raise TokenizationError(
+                    f"token {token}, {data!r}, is made by no merges of tokens of lower ids: the ids are not the "
+                    "ranks of a byte-pair encoding, or it never emits this token"
+                )
+    return np.stack([np.array(left, np.int64), np.array(right, np.int64)], axis=1)
+
+
+def _crossed(
+    first: int, second: int, limit: int, left: list[int], right: list[int], merged: dict[tuple[int, int], int]
+) -> bool:
+    """Whether a merge of a rank below ``limit`` crosses the boundary between two tokens: their spines are gone down,
+    the later merge undone first."""
+    before, behind = limit, limit - 1
+    while True:
+        merge = merged.get((first, second))
+        if merge is not None and merge < before and merge <= behind:
+            return True
+        down_left = right[first] >= 0 and (first > second or left[second] < 0)
+        if down_left:
+            before, first = first, right[first]
+        elif left[second] >= 0:
+            behind, second = second, left[second]
+        else:
+            return False

@@ -1,0 +1,118 @@
+"""A byte-pair encoding with its split pattern: what canonical tokenization asks of a vocabulary, made once and shared.
+
+All that grows here (states of the segmentation, rows of neighbours) is memoized behind one lock, which whoever calls a
+method must hold. Memory: the rows of the 4,096 tokens asked about last, ceil(V / 8) bytes each, the mirror images of
+512 (V bytes each), 4 V bytes for each way to be in the midst of a character, and a few KB for each state of the
+segmentation that was visited.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.budget import Budget
+from tokenfst.errors import TokenizationError
+from tokenfst.locks import fork_safe_lock
+from tokenfst.tokenizers.segmentation.byte_pairs import BytePairs
+from tokenfst.tokenizers.segmentation.cuts import DEAD, Segmentation
+from tokenfst.tokenizers.segmentation.split_pattern import split_pattern
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_KEPT = 4096
+_NO_TOKEN = -1
+
+_T = TypeVar("_T")
+
+_Bits = npt.NDArray[np.int32]
+
+
+class BytePairTokenizer:
+    """What is known of a vocabulary's tokenizer, shared by all automata over it; under its lock."""
+
+    def __init__(self, vocabulary: Vocabulary, pattern: str) -> None:
+        self.lock = fork_safe_lock()
+        self.pattern = pattern
+        self.segmentation = Segmentation(split_pattern(pattern), vocabulary, Budget())
+        self._pairs = BytePairs(vocabulary)
+        self._tokens = vocabulary.tokens
+        self._numbers = {data: token for token, data in enumerate(vocabulary.tokens) if data}
+        self._longest = max(map(len, vocabulary.tokens))
+        self._followers: OrderedDict[int, _Bits] = OrderedDict()
+        self._predecessors: OrderedDict[int, npt.NDArray[np.bool_]] = OrderedDict()
+
+    def followers(self, token: int) -> _Bits:
+        """The tokens that may follow in the same piece: int32 (ceil(V / 32),)."""
+        return _kept(self._followers, token, lambda: self._pairs.followers(token).view(np.int32), _KEPT)
+
+    def predecessors(self, token: int) -> npt.NDArray[np.bool_]:
+        """The tokens that ``token`` may follow in the same piece: bool (V,)."""
+        return _kept(self._predecessors, token, lambda: self._pairs.predecessors(token), _KEPT // 8)
+
+    def bears(self, token: int, following: int) -> bool:
+        """Whether two tokens stand beside each other in one piece."""
+        return bool(self.followers(token)[following >> 5] >> (following & 31) & 1)
+
+    def encode(self, data: bytes) -> list[int]:
+        """The tokens of a text, as the tokenizer itself cuts it. Raises ``TokenizationError`` where ``data`` is no
+        UTF-8, or holds code points that the Unicode tables at hand do not know.
+
+        At each place all ways to have come there are held, few as they are: pieces that may end here, and the tokens of
+        those that go on. One of them is left at the end. Linear in the text, times the tokens that begin at a place.
+        """
+        cuts, numbers = self.segmentation, self._numbers
+        ways: list[dict[tuple[int, int], tuple[int, tuple[int, int]]]] = [{} for _ in range(len(data) + 1)]
+        ways[0][cuts.start, _NO_TOKEN] = (_NO_TOKEN, (cuts.start, _NO_TOKEN))
+        for place in range(len(data)):
+            for end in range(place + 1, min(place + self._longest, len(data)) + 1):
+                token = numbers.get(data[place:end], _NO_TOKEN)
+                for state, last in ways[place] if token != _NO_TOKEN else ():
+                    borne = last == _NO_TOKEN or self.bears(last, token)
+                    after = cuts.next(state if borne else cuts.at_cut(state), token)
+                    if after != DEAD:
+                        held = token if cuts.in_piece(after) != DEAD else _NO_TOKEN
+                        ways[end].setdefault((after, held), (token, (state, last)))
+        ended = next((way for way in ways[-1] if cuts.accepting(way[0])), None)
+        if ended is None:
+            raise TokenizationError(
+                f"{data[:40]!r} has no canonical tokens: it is not UTF-8, or has characters that are not assigned"
+            )
+        tokens, place = [], len(data)
+        while place:
+            token, ended = ways[place][ended]
+            tokens.append(token)
+            place -= len(self._tokens[token])
+        return tokens[::-1]
+
+
+def _kept(kept: OrderedDict[int, _T], token: int, make: Callable[[], _T], most: int) -> _T:
+    if token in kept:
+        kept.move_to_end(token)
+        return kept[token]
+    if len(kept) >= most:
+        kept.popitem(last=False)
+    kept[token] = make()
+    return kept[token]
+
+
+def byte_pair_tokenizer(vocabulary: Vocabulary, pattern: str | None = None) -> BytePairTokenizer:
+    """The tokenizer of a vocabulary, made once for each of the last four; with ``pattern``, whatever the vocabulary
+    knows of how texts are split. Raises ``TokenizationError``."""
+    pattern = vocabulary.split_pattern if pattern is None else pattern
+    if pattern is None or vocabulary.initial_tokens is not None:
+        raise TokenizationError(
+            f"how the tokenizer of {vocabulary!r} cuts texts is not known: canonical tokenizations are of byte-pair "
+            "encodings whose ids are in the order of their ranks, read from Tekken files or tiktoken encodings, or "
+            "made with Vocabulary(..., split_pattern=...)"
+        )
+    return _known_tokenizer(vocabulary, pattern)
+
+
+@lru_cache(maxsize=4)
+def _known_tokenizer(vocabulary: Vocabulary, pattern: str) -> BytePairTokenizer:
+    return BytePairTokenizer(vocabulary, pattern)

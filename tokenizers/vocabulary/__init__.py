@@ -1,0 +1,4 @@
+"""Vocabularies: which bytes each token id stands for, and the detokenizing transducer.
+
+Read in this order: ``tables`` (limits and checks), ``vocabulary``, ``detokenizer``, ``census``.
+"""

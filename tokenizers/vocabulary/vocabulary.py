@@ -1,0 +1,454 @@
+"""A vocabulary: which bytes each token id stands for.
+
+The value that everything else is built from. Two tables of byte strings say what detokenization does:
+
+    decode(t1 t2 ... tn) = initial[t1] + tokens[t2] + ... + tokens[tn]
+
+``initial`` differs from ``tokens`` where the tokenizer treats the beginning of a text on its own:
+SentencePiece drops the first space, WordPiece writes no separator before the first word. Special tokens emit
+nothing and are not counted: t1 is the first token that is not special.
+
+Invariants. The width ``len(vocabulary)`` is the width of the logits. A special token has the empty byte
+string in both tables, whatever bytes it came with; end tokens are always special. A token that is empty in
+both tables is special. Equal byte strings keep their own ids. Nothing changes after construction; two
+vocabularies are equal when their fingerprints are.
+
+Cost. Construction is linear in the bytes of all tokens: joins and numpy, no loop over tokens. Rejected: a
+trie or a dictionary per vocabulary at construction (both are made when first asked for).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.arguments import checked, checked_but
+from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
+from tokenfst.tokenizers.vocabulary.tables import byte_strings, inverse, lengths, token_ids
+
+if TYPE_CHECKING:
+    import pynini
+
+    import tokenfst._native as _native
+
+
+class Vocabulary:
+    """An immutable table of tokens; see the module's text for what it means.
+
+    ``tokens``: the bytes of each id; ``b""`` marks a special token. ``eos_token_id``: one end token or
+    several. ``special_tokens``: ids that are special whatever their bytes, or a mapping from their names to
+    their ids. ``initial_tokens``: the bytes of each id as the first text token (``None``: the same as
+    ``tokens``). ``start_absorbs``: what a token with an empty initial form does at the start of a text.
+    False: the text has begun, and the next token takes its form from ``tokens``. True: the text is still at
+    its start. ``symbols``: what tokens stand for, where that is no text (see ``of_symbols``). ``split_pattern``: of
+    a byte-pair encoding whose ids are in the order of their ranks, the pattern that cuts texts into pieces
+    (``None``: no such tokenizer is known). ``name``: for people. The last two are not part of the value.
+
+    Raises ``VocabularyError``. Time and memory are linear in the bytes of all tokens.
+    """
+
+    @checked_but("tokens", "eos_token_id", "initial_tokens")
+    def __init__(
+        self,
+        tokens: Sequence[bytes],
+        eos_token_id: int | Sequence[int],
+        special_tokens: Mapping[str, int] | Iterable[int] = (),
+        *,
+        initial_tokens: Sequence[bytes] | None = None,
+        start_absorbs: bool = False,
+        symbols: Sequence[str | None] | None = None,
+        split_pattern: str | None = None,
+        name: str = "",
+    ) -> None:
+        table = byte_strings(tokens, "tokens")
+        size = len(table)
+        eos = token_ids(eos_token_id, size, "end")
+        if not eos:
+            raise VocabularyError("a vocabulary needs at least one end token: pass eos_token_id")
+        names: dict[str, int] = {}
+        if isinstance(special_tokens, Mapping):
+            if not all(isinstance(key, str) for key in special_tokens):
+                raise VocabularyError("the names of special tokens must be str: map names to token ids")
+            listed = token_ids(special_tokens.values(), size, "special")
+            names = dict(sorted(zip(special_tokens, listed, strict=True)))
+        else:
+            listed = token_ids(special_tokens, size, "special")
+        initial = table if initial_tokens is None else byte_strings(initial_tokens, "initial_tokens")
+        if len(initial) != size:
+            raise VocabularyError(f"{len(initial):,} initial forms for {size:,} tokens: give one for each")
+        for special in (*eos, *listed):
+            table[special] = b""
+            initial[special] = b""
+        empty = np.flatnonzero((lengths(table) == 0) & (lengths(initial) == 0))
+
+        self._tokens = tuple(table)
+        self._initial = None if initial is table or initial == table else tuple(initial)
+        self._eos = tuple(sorted(set(eos)))
+        self._names = MappingProxyType(names)
+        self._special = frozenset(empty.tolist())
+        self._absorbs = bool(start_absorbs) and self._initial is not None
+        self._symbols = None if symbols is None else self._checked_names(symbols)
+        self._split_pattern = split_pattern
+        self._name = name
+
+    # --- the value ----------------------------------------------------------------------------------------
+
+    @property
+    def tokens(self) -> tuple[bytes, ...]:
+        """The bytes of each token id; ``b""`` for special tokens."""
+        return self._tokens
+
+    @property
+    def initial_tokens(self) -> tuple[bytes, ...] | None:
+        """The bytes of each token id at the start of a text; ``None``: the same as ``tokens``."""
+        return self._initial
+
+    @property
+    def start_absorbs(self) -> bool:
+        """True: a token with an empty initial form leaves the text at its start."""
+        return self._absorbs
+
+    @property
+    def eos_token_ids(self) -> tuple[int, ...]:
+        """The end tokens, ascending; at least one."""
+        return self._eos
+
+    @property
+    def special_token_ids(self) -> frozenset[int]:
+        """Every id that emits nothing: special tokens, end tokens, padding."""
+        return self._special
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        """Names of special tokens, as far as they are known."""
+        return self._names
+
+    @property
+    def symbols(self) -> tuple[str | None, ...] | None:
+        """The symbol that each token id is, ``None`` for end tokens and padding; ``None`` if tokens spell text."""
+        return self._symbols
+
+    @property
+    def split_pattern(self) -> str | None:
+        """How the tokenizer cuts texts into the pieces that it encodes one by one, where that is known: it is then a
+        byte-pair encoding whose ids are in the order of their ranks. Not part of equality or of the fingerprint."""
+        return self._split_pattern
+
+    @property
+    def name(self) -> str:
+        """Where the vocabulary came from, for people; not part of equality or of the fingerprint."""
+        return self._name
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hex, of everything that decides what token sequences mean.
+
+        Hashed are, each preceded by its length: the sizes and bytes of ``tokens`` and ``initial_tokens``,
+        ``start_absorbs``, the end tokens, the special ids, the names of special tokens, and the symbols, if there
+        are any. It is the same on every machine and in every release with the same first line.
+        """
+        digest = hashlib.sha256(b"tokenfst vocabulary 1\n")
+
+        def add(part: bytes) -> None:
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+
+        for table in (self._tokens, self._initial):
+            add(b"" if table is None else lengths(table).astype("<u4").tobytes())
+            add(b"" if table is None else b"".join(table))
+        add(bytes([self._absorbs]))
+        add(np.array(self._eos, "<u4").tobytes())
+        add(np.array(sorted(self._special), "<u4").tobytes())
+        for key, token in self._names.items():
+            add(key.encode("utf-8", "surrogatepass"))
+            add(token.to_bytes(4, "little"))
+        for symbol in self._symbols or ():
+            add(b"" if symbol is None else symbol.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        label = f"{self._name!r}, " if self._name else ""
+        counts = f"{len(self):,} tokens, {len(self._special):,} special"
+        return f"<Vocabulary {label}{counts}, {self.fingerprint[:12]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        special = dict(self._names) or ()
+        return _unpickle, (
+            self._tokens,
+            self._eos,
+            special,
+            self._initial,
+            self._absorbs,
+            self._symbols,
+            self._split_pattern,
+            self._name,
+        )
+
+    # --- looking things up --------------------------------------------------------------------------------
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token inside a text; ``b""`` for a special token. Raises ``TokenIdError``."""
+        return self._tokens[self._checked(token_id)]
+
+    def initial_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token at the start of a text. Raises ``TokenIdError``."""
+        return (self._initial or self._tokens)[self._checked(token_id)]
+
+    @checked
+    def ids(self, data: bytes) -> tuple[int, ...]:
+        """Every token whose bytes inside a text are ``data``, ascending; none for ``b""``."""
+        return self._index[0].get(data, ())
+
+    @checked
+    def decode(self, ids: Iterable[int]) -> bytes:
+        """The bytes that a token sequence stands for; the specification of ``detokenizer()``.
+
+        Linear in the output. Raises ``TokenIdError`` for an id outside of the vocabulary.
+        """
+        parts = []
+        table = self._initial or self._tokens
+        for token_id in ids:
+            token = self._checked(token_id)
+            if token in self._special:
+                continue
+            parts.append(table[token])
+            if parts[-1] or not self._absorbs:
+                table = self._tokens
+        return b"".join(parts)
+
+    @checked
+    def shown(self, ids: Iterable[int]) -> bytes:
+        """What a token sequence stands for, for people: ``decode(ids)``, or the names of symbols with spaces between
+        them."""
+        if self._symbols is None:
+            return self.decode(ids)
+        return " ".join(self.decode_symbols(ids)).encode("utf-8", "surrogatepass")
+
+    @checked
+    def decode_symbols(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """The symbols that a token sequence stands for; end tokens and padding are left out.
+
+        ``VocabularyError`` where tokens spell text, ``TokenIdError`` for an id outside of the vocabulary.
+        """
+        names = self._named_symbols()
+        found = (names[self._checked(token_id)] for token_id in ids)
+        return tuple(name for name in found if name is not None)
+
+    @checked
+    def encode_symbols(self, symbols: Iterable[str]) -> list[int]:
+        """The token ids of symbols. ``UnknownSymbolError`` for one that the vocabulary does not have."""
+        numbers = self._symbol_ids
+        found = []
+        for symbol in symbols:
+            if symbol not in numbers:
+                raise UnknownSymbolError(symbol, tuple(numbers))
+            found.append(numbers[symbol])
+        return found
+
+    @cached_property
+    def _symbol_ids(self) -> dict[str, int]:
+        return {name: token for token, name in enumerate(self._named_symbols()) if name is not None}
+
+    def _named_symbols(self) -> tuple[str | None, ...]:
+        if self._symbols is None:
+            raise VocabularyError(f"{self!r} spells text, not symbols: make one with Vocabulary.of_symbols")
+        return self._symbols
+
+    def _checked_names(self, symbols: Sequence[str | None]) -> tuple[str | None, ...]:
+        """The name of each token that is not special, once each."""
+        if len(symbols) != len(self._tokens):
+            raise VocabularyError(f"{len(symbols):,} symbols for {len(self):,} tokens: give one for each")
+        names = tuple(None if token in self._special else name for token, name in enumerate(symbols))
+        known = [name for name in names if name is not None]
+        if len(known) != len(names) - len(self._special) or len(set(known)) != len(known):
+            raise VocabularyError("each token that is not special needs a symbol of its own")
+        return names
+
+    @checked
+    def encode_greedy(self, data: bytes) -> list[int]:
+        """Some token sequence that decodes to ``data``: at each place the longest token that fits, lowest id
+        first.
+
+        For tests and examples; it is not the tokenizer's own segmentation. Never looks back, so it may get
+        stuck where a sequence exists: then ``VocabularyError`` names the place. O(len(data) * longest token).
+        """
+        result: list[int] = []
+        place = 0
+        inside, initial = self._index
+        index, longest = initial, self._longest[1]
+        while place < len(data):
+            for length in range(min(longest, len(data) - place), -1, -1):
+                found = index.get(data[place : place + length])
+                if found:
+                    break
+            else:
+                shown = data[place : place + 20]
+                raise VocabularyError(
+                    f"no token continues the text at byte {place}, which goes on with {shown!r}"
+                )
+            result.append(found[0])
+            place += length
+            index, longest = inside, self._longest[0]
+        return result
+
+    @cached_property
+    def _index(self) -> tuple[dict[bytes, tuple[int, ...]], dict[bytes, tuple[int, ...]]]:
+        """Token ids by their bytes: inside a text, and at its start (where b"" may be a key)."""
+        inside = inverse(self._tokens)
+        inside.pop(b"", None)
+        if self._initial is None:
+            return inside, inside
+        initial = inverse(self._initial)
+        absorbed = tuple(token for token in initial.pop(b"", ()) if token not in self._special)
+        if absorbed and not self._absorbs:
+            initial[b""] = absorbed
+        return inside, initial
+
+    @cached_property
+    def _longest(self) -> tuple[int, int]:
+        inside = max(map(len, self._tokens))
+        return inside, inside if self._initial is None else max(map(len, self._initial))
+
+    def _checked(self, token_id: int) -> int:
+        token = operator.index(token_id)
+        if not 0 <= token < len(self._tokens):
+            raise TokenIdError(
+                f"token id {token} is outside of the vocabulary, which has ids 0 to {len(self) - 1}"
+            )
+        return token
+
+    # --- other forms --------------------------------------------------------------------------------------
+
+    @checked
+    def packed(self, *, initial: bool = False) -> tuple[bytes, npt.NDArray[np.uint64]]:
+        """All bytes of ``tokens`` (or of the initial forms) joined, and offsets: uint64, (V + 1,)."""
+        table = self._initial or self._tokens if initial else self._tokens
+        offsets = np.zeros(len(table) + 1, np.uint64)
+        offsets[1:] = np.cumsum(lengths(table))
+        return b"".join(table), offsets
+
+    @cached_property
+    def native(self) -> _native.Vocabulary:
+        """The native core's form of this vocabulary (its trie), made when first asked for."""
+        import tokenfst._native as _native
+
+        data, offsets = self.packed()
+        initial: tuple[bytes | None, npt.NDArray[np.uint64] | None] = (None, None)
+        if self._initial is not None:
+            initial = self.packed(initial=True)
+        if self._absorbs:
+            return _native.Vocabulary(data, offsets, *initial, list(self._eos), start_absorbs=True)
+        return _native.Vocabulary(data, offsets, *initial, list(self._eos))
+
+    def detokenizer(self) -> pynini.Fst:
+        """The transducer from token sequences to bytes; see ``tokenfst.tokenizers.vocabulary.detokenizer``.
+
+        Needs pynini: ``MissingDependencyError`` without it.
+        """
+        from tokenfst.tokenizers.vocabulary.detokenizer import detokenizer
+
+        return detokenizer(self)
+
+    @checked
+    def to_json(self, path: str | PathLike[str]) -> None:
+        """Write a ``tokens:`` file; see ``tokenfst.tokenizers.adapters.token_file``."""
+        from tokenfst.tokenizers.adapters.token_file import write_token_file
+
+        write_token_file(self, path)
+
+    # --- adapters -----------------------------------------------------------------------------------------
+
+    @classmethod
+    @checked_but("symbols")
+    def of_symbols(
+        cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
+    ) -> Vocabulary:
+        """Of plain symbols (class labels, tags, actions), token t being symbol t; see ``from_symbols``."""
+        from tokenfst.tokenizers.adapters.symbols import from_symbols
+
+        return from_symbols(symbols, end, size=size, name=name)
+
+    @classmethod
+    @checked
+    def from_huggingface(
+        cls, tokenizer: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+    ) -> Vocabulary:
+        """From a Hugging Face tokenizer, file, folder or name; see ``from_huggingface``."""
+        from tokenfst.tokenizers.adapters.huggingface import from_huggingface
+
+        return from_huggingface(tokenizer, size=size, eos_token_id=eos_token_id)
+
+    @classmethod
+    @checked
+    def from_tiktoken(
+        cls, encoding: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+    ) -> Vocabulary:
+        """From a tiktoken encoding, its name, or a ``.tiktoken`` file; see ``from_tiktoken``."""
+        from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
+
+        return from_tiktoken(encoding, size=size, eos_token_id=eos_token_id)
+
+    @classmethod
+    @checked
+    def from_sentencepiece(
+        cls, model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
+    ) -> Vocabulary:
+        """From a SentencePiece model file or processor; see ``from_sentencepiece``."""
+        from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
+
+        return from_sentencepiece(model, size=size, eos_token_id=eos_token_id)
+
+    @classmethod
+    @checked
+    def from_mistral(
+        cls,
+        name_or_path: str | PathLike[str],
+        *,
+        size: int | None = None,
+        eos_token_id: int | Sequence[int] | None = None,
+    ) -> Vocabulary:
+        """From a Mistral tokenizer file, or the name of one in mistral-common; see ``from_mistral``."""
+        from tokenfst.tokenizers.adapters.mistral import from_mistral
+
+        return from_mistral(name_or_path, size=size, eos_token_id=eos_token_id)
+
+
+def _unpickle(
+    tokens: Sequence[bytes],
+    eos: Sequence[int],
+    special: Mapping[str, int] | Iterable[int],
+    initial: Sequence[bytes] | None,
+    absorbs: bool,
+    symbols: Sequence[str | None] | None,
+    split_pattern: str | None,
+    name: str,
+) -> Vocabulary:
+    return Vocabulary(
+        tokens,
+        eos,
+        special,
+        initial_tokens=initial,
+        start_absorbs=absorbs,
+        symbols=symbols,
+        split_pattern=split_pattern,
+        name=name,
+    )
