@@ -6,7 +6,7 @@ regular: deterministic automata that read as Aho and Corasick's does ("Efficient
 UTF-8 checked along the way. The texts up to first marks are prefix-free, so there is no doubt where free text ends.
 
 A mark that holds special tokens is found by them: free text has none, so what comes before the first token of the mark
-is open text that ends with the mark's first bytes.
+is open text that ends with the mark's first bytes, and not with those of another mark that is complete earlier.
 
 Cost: an automaton of a few states for each byte of the marks, for each mark that ends a text; kept for the next tag.
 """
@@ -31,7 +31,7 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.engine import make_automaton, make_tables
-from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr
+from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr, symbols
 from tokenfst.budget import Budget
 
 
@@ -53,19 +53,21 @@ class FreeText:
 
     def open(self) -> Expr:
         """Text that holds no mark and nothing excluded."""
-        return self._limited(self._ending(b""), EPSILON)
+        return self._limited(_open(b"", self._plain, self.excludes, self._budget), EPSILON)
 
     def until(self, mark: Spelled) -> Expr:
         """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is."""
         if self.blocker(mark) is not None:
             return EMPTY
-        first, *rest = mark
+        first, rest = mark[0], mark[1:]
         if not rest and isinstance(first, bytes):
             found = _first(first, self._plain, self.excludes, self._budget)
             return self._limited(found, literal(first))
-        if isinstance(first, bytes):
-            return concat(self._limited(self._ending(first), literal(first)), spelled_expr(mark[1:]))
-        return concat(self.open(), spelled_expr(mark))
+        lead, rest = _divided(mark)
+        others = [_divided(other) for other in self.marks if other != mark]
+        earlier = tuple(sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead)))
+        before = _open(lead, self._plain, self.excludes, self._budget, earlier)
+        return concat(self._limited(before, literal(lead)), spelled_expr(rest))
 
     def blocker(self, mark: Spelled) -> Spelled | None:
         """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something excluded."""
@@ -77,22 +79,36 @@ class FreeText:
                 return (text,)
         return None
 
-    def _ending(self, end: bytes) -> Expr:
-        """Open text that ends with ``end``."""
-        return _open(end, self._plain, self.excludes, self._budget)
-
     def _limited(self, text: Expr, end: Expr) -> Expr:
         return text if self.limit is None else intersect(text, concat(self.limit, end))
 
 
+def _divided(mark: Spelled) -> tuple[bytes, Spelled]:
+    """The bytes before the first special token, and the rest."""
+    return (mark[0], mark[1:]) if isinstance(mark[0], bytes) else (b"", mark)
+
+
+def _is_begun(short: Spelled, long: Spelled) -> bool:
+    """Whether one is not empty, and ``long`` begins with it and goes on."""
+    one, other = symbols(short), symbols(long)
+    return 0 < len(one) < len(other) and other[: len(one)] == one
+
+
 @lru_cache(maxsize=256)
-def _open(end: bytes, marks: tuple[bytes, ...], excludes: tuple[bytes, ...], budget: Budget) -> Expr:
-    """Texts that end with ``end`` and hold none of the marks and of what is excluded."""
+def _open(
+    end: bytes,
+    marks: tuple[bytes, ...],
+    excludes: tuple[bytes, ...],
+    budget: Budget,
+    other_ends: tuple[bytes, ...] = (),
+) -> Expr:
+    """Texts that end with ``end`` and with none of the others, and hold none of the marks and of what is excluded."""
     ended = concat(_any_text(), literal(end))
-    held = union(*map(literal, (*marks, *excludes)))
-    if held is EMPTY:
+    held = [concat(UNIVERSE, literal(each), UNIVERSE) for each in (*marks, *excludes)]
+    held += [concat(UNIVERSE, literal(each)) for each in other_ends]
+    if not held:
         return ended
-    return _machine(intersect(ended, complement(concat(UNIVERSE, held, UNIVERSE))), budget)
+    return _machine(intersect(ended, complement(union(*held))), budget)
 
 
 @lru_cache(maxsize=256)

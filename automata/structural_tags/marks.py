@@ -101,7 +101,7 @@ class Marks:
         if isinstance(token, str):
             if token in table.special_tokens:
                 return self._special(token, reference.pointer)
-            if not any(table.ids(token.encode())):
+            if not [*table.ids(token.encode())]:
                 raise StructuralTagError(
                     reference.pointer, f"the vocabulary has neither a special token nor a token of text {token!r}"
                 )

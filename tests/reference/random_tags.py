@@ -7,10 +7,13 @@ from typing import Any
 
 
 class RandomTags:
-    """Draws formats. ``letters``: what strings are made of; ``names``: of special tokens, which they may hold."""
+    """Draws formats. ``letters``: what strings are made of; ``names``: of special tokens, which they may hold.
+    ``token_formats``: whether tokens are spoken of, too."""
 
-    def __init__(self, rng: random.Random, letters: str, names: tuple[str, ...] = ()) -> None:
-        self.rng, self.letters, self.names = rng, letters, names
+    def __init__(
+        self, rng: random.Random, letters: str, names: tuple[str, ...] = (), *, token_formats: bool = False
+    ) -> None:
+        self.rng, self.letters, self.names, self.token_formats = rng, letters, names, token_formats
 
     def format(self, depth: int) -> dict[str, Any]:
         """A format with at most ``depth`` formats inside of each other."""
@@ -20,7 +23,12 @@ class RandomTags:
             *("sequence", "or", "optional", "plus", "star", "repeat"),
             *("tag", "tag", "triggered_tags", "triggered_tags", "triggered_tags", "tags_with_separator", "dispatch"),
         ]
+        if self.token_formats:
+            leaves += ["token", "exclude_token", "any_tokens"]
+            nested += ["token_triggered_tags", "token_dispatch"]
         kind = rng.choice(leaves if depth <= 0 else leaves + nested * 2)
+        if kind in ("token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"):
+            return self.of_tokens(kind, depth)
         if kind == "const_string":
             return {"type": kind, "value": self.string(0, 2)}
         if kind == "regex":
@@ -46,7 +54,8 @@ class RandomTags:
                 "content": self.format(depth - 1),
             }
         if kind == "tag":
-            return self.tag(self.string(0, 2), depth)
+            by_token = self.token_formats and rng.random() < 0.3
+            return self.tag({"type": "token", "token": self.token()} if by_token else self.string(0, 2), depth)
         if kind == "tags_with_separator":
             tags = [self.tag(self.string(0, 2), depth) for _ in range(rng.randint(1, 2))]
             return {"type": kind, "tags": tags, "separator": self.string(0, 2), **self.flags()}
@@ -64,10 +73,36 @@ class RandomTags:
             **self.flags(),
         }
 
-    def tag(self, begin: str, depth: int) -> dict[str, Any]:
+    def of_tokens(self, kind: str, depth: int) -> dict[str, Any]:
+        """A format that speaks of tokens."""
+        rng = self.rng
+        if kind == "token":
+            return {"type": kind, "token": self.token()}
+        excluded = list(dict.fromkeys(self.token() for _ in range(rng.randrange(3))))
+        made: dict[str, Any] = {"type": kind, "exclude_tokens": excluded}
+        if kind == "any_tokens" and rng.random() < 0.3:
+            made["max_tokens"] = rng.randrange(3)
+        if kind == "token_dispatch":
+            made["rules"] = [[self.token(), self.format(depth - 1)] for _ in range(rng.randint(1, 2))]
+            made["loop"] = rng.random() < 0.6
+        if kind == "token_triggered_tags":
+            triggers = list(dict.fromkeys(self.token() for _ in range(rng.randint(1, 2))))
+            made["trigger_tokens"] = triggers
+            begins = [*triggers, rng.choice(triggers)]
+            made["tags"] = [self.tag({"type": "token", "token": each}, depth) for each in begins]
+            made |= self.flags()
+        return made
+
+    def token(self) -> str:
+        """A token, by its spelling or name."""
+        return self.rng.choice([*self.letters, *self.names])
+
+    def tag(self, begin: Any, depth: int) -> dict[str, Any]:
         """A tag with this beginning."""
         ends = [self.string(0, 2) for _ in range(self.rng.randint(1, 2))]
         end: Any = ends if len(ends) > 1 else ends[0]
+        if self.token_formats and self.rng.random() < 0.4:
+            end = {"type": "token", "token": self.token()}
         return {"type": "tag", "begin": begin, "content": self.format(depth - 1), "end": end}
 
     def flags(self) -> dict[str, bool]:

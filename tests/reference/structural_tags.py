@@ -16,13 +16,14 @@ SPECIAL = "\ue000\ue001\ue002"
 """Characters that stand for special tokens."""
 
 Words = frozenset[str]
-Ends = tuple[str, ...] | None
+Ends = tuple[Any, ...] | None
 
 
 class World:
     """All words of ``letters`` with at most ``longest`` characters. ``read``: what a string of the document stands for,
     each way a word with special tokens as characters of ``SPECIAL``; ``avoided``: its spelling, where free text must not
-    hold that because of it."""
+    hold that because of it. ``tokens``: names of tokens, each with its one character; each letter is a token, too.
+    ``control_tokens``: whether the text between tags that begin with tokens holds special tokens."""
 
     def __init__(
         self,
@@ -30,7 +31,10 @@ class World:
         longest: int,
         read: Callable[[str], Sequence[str]] = lambda text: (text,),
         avoided: Callable[[str], Sequence[str]] = lambda text: (),
+        tokens: Mapping[str, str] | None = None,
+        control_tokens: bool = False,
     ) -> None:
+        self.tokens, self.control_tokens = dict(tokens or {}), control_tokens
         self.letters, self.longest, self.read, self.avoided = letters, longest, read, avoided
         self.texts = [
             "".join(word) for length in range(longest + 1) for word in product(letters, repeat=length)
@@ -50,6 +54,15 @@ class World:
             )
         if kind in ("triggered_tags", "dispatch"):
             return self._triggered(format, ends, here)
+        if kind in ("any_tokens", "exclude_token"):
+            out = [*map(self._token, format.get("exclude_tokens", ())), *self._token_ends(ends)]
+            run = self._run(out, special=True)
+            most = 1 if kind == "exclude_token" else format.get("max_tokens")
+            least = 1 if kind == "exclude_token" else 0
+            kept = frozenset(word for word in run if least <= len(word) <= (self.longest if most is None else most))
+            return self._concat(kept, self._closing(ends, here))
+        if kind in ("token_triggered_tags", "token_dispatch"):
+            return self._token_triggered(format, ends, here)
         if kind == "sequence":
             *before, last = format["elements"]
             parts = [self._words(each, ends, False) for each in before]
@@ -73,8 +86,10 @@ class World:
         if kind == "regex":
             pattern = re.compile(format["pattern"])
             return frozenset(text for text in self.texts if pattern.fullmatch(text))
+        if kind == "token":
+            return frozenset({self._token(format["token"])})
         if kind == "tag":
-            return self._concat(self._kept(self.read(format["begin"])), self._tagged(format))
+            return self._concat(self._kept(self._mark(format["begin"])), self._tagged(format))
         assert kind == "tags_with_separator"
         tag = frozenset().union(*map(self._limited, format["tags"]))
         found = tag
@@ -85,12 +100,62 @@ class World:
 
     def _tagged(self, tag: Mapping[str, Any]) -> Words:
         ends = tag["end"]
-        return self._words(tag["content"], (ends,) if isinstance(ends, str) else tuple(ends), True)
+        return self._words(tag["content"], tuple(ends) if isinstance(ends, list) else (ends,), True)
+
+    def _token(self, token: str) -> str:
+        return self.tokens.get(token, token)
+
+    def _mark(self, mark: Any) -> Sequence[str]:
+        """The ways to read what a tag begins or ends with."""
+        return self.read(mark) if isinstance(mark, str) else (self._token(mark["token"]),)
+
+    def _marks(self, ends: Ends) -> list[str]:
+        """The ends that free text is read for: all but the empty one, and tokens of text, which it may hold."""
+        ways = [(each, way) for each in ends or () if each for way in self._mark(each)]
+        return [way for each, way in ways if isinstance(each, str) or way in SPECIAL]
+
+    def _token_ends(self, ends: Ends) -> list[str]:
+        """The ends that are one token: those given as one, and names that are read as special tokens."""
+        return [
+            way
+            for each in ends or ()
+            if each
+            for way in self._mark(each)
+            if not isinstance(each, str) or way in [*SPECIAL]
+        ]
+
+    def _run(self, excluded: Sequence[str], *, special: bool) -> Words:
+        """Any tokens but these."""
+        names = {each for each in self.tokens.values() if each in SPECIAL} if special else set()
+        kept = sorted({*self.letters, *names} - {*excluded})
+        return frozenset(all_words("".join(kept), self.longest))
+
+    def _token_triggered(self, format: Mapping[str, Any], ends: Ends, here: bool) -> Words:
+        at_once: Words = frozenset()
+        if format["type"] == "token_dispatch":
+            stop, least = not format.get("loop", True), False
+            triggers = [self._token(token) for token, _ in format["rules"]]
+            for trigger, (_, content) in zip(triggers, format["rules"], strict=True):
+                at_once |= self._concat(frozenset({trigger}), self._words(content, None, True))
+        else:
+            stop, least = format.get("stop_after_first", False), format.get("at_least_one", False)
+            triggers = [self._token(token) for token in format["trigger_tokens"]]
+            at_once = frozenset().union(*map(self._limited, format["tags"]))
+        out = [*triggers, *map(self._token, format.get("exclude_tokens", ())), *self._token_ends(ends)]
+        run = self._run(out, special=self.control_tokens)
+        later = self._concat(run, at_once)
+        closing = self._closing(ends, here)
+        text = self._concat(run, closing)
+        if least:
+            return self._concat(at_once, closing if stop else self._concat(self._star(later), text))
+        if stop:
+            return text | self._concat(later, closing)
+        return self._concat(self._star(later), text)
 
     def _closing(self, ends: Ends, here: bool) -> Words:
         if ends is None or not here:
             return frozenset({""})
-        return self._kept([way for end in ends for way in self.read(end)])
+        return self._kept([way for end in ends for way in self._mark(end)])
 
     def _free(
         self,
@@ -102,8 +167,8 @@ class World:
         most: int,
     ) -> Words:
         """Free text of at most ``most`` characters, with an end behind it if one is asked for."""
-        marks = [*triggers, *(way for end in ends or () if end for way in self.read(end))]
-        held = [*excludes, *spelled, *(each for end in ends or () for each in self.avoided(end))]
+        marks = [*triggers, *self._marks(ends)]
+        held = [*excludes, *spelled, *self._avoided(ends)]
         open_texts = frozenset(
             text
             for text in self.texts
@@ -113,9 +178,15 @@ class World:
             return open_texts
         found = set(open_texts) if "" in ends else set()
         for end in ends:
-            for way in self.read(end) if end else ():
-                found |= self._until(way, marks, held, most)
+            for way in self._mark(end) if end else ():
+                if isinstance(end, str) or way in SPECIAL:
+                    found |= self._until(way, marks, held, most)
+                else:
+                    found |= self._concat(open_texts, frozenset({way}))
         return frozenset(found)
+
+    def _avoided(self, ends: Ends) -> list[str]:
+        return [each for end in ends or () if isinstance(end, str) for each in self.avoided(end)]
 
     def _until(self, mark: str, marks: Sequence[str], held: Sequence[str], most: int) -> set[str]:
         """Free text and ``mark`` behind it, no mark ending earlier."""
@@ -145,8 +216,8 @@ class World:
                 rules += [(way, rest) for way in self.read(trigger)]
         triggers = [way for name in names for way in self.read(name)]
         spelled = [each for name in names for each in self.avoided(name)]
-        marks = [*triggers, *(way for end in ends or () if end for way in self.read(end))]
-        held = [*excludes, *spelled, *(each for end in ends or () for each in self.avoided(end))]
+        marks = [*triggers, *self._marks(ends)]
+        held = [*excludes, *spelled, *self._avoided(ends)]
         later: set[str] = set()
         at_once: set[str] = set()
         for trigger, rest in rules:
