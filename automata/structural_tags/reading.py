@@ -35,6 +35,7 @@ from tokenfst.automata.structural_tags.formats import (
     TokenTriggered,
     Triggered,
 )
+from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.errors import StructuralTagError
 
 _T = TypeVar("_T")
@@ -42,10 +43,6 @@ _DEEPEST = 100
 """So many formats may stand inside of each other."""
 _LARGEST = 2**31 - 1
 """The largest bound, as in the format's own definition."""
-STYLES = (
-    *("json", "qwen_xml", "minimax_xml", "minimax_m3_xml", "deepseek_xml", "glm_xml", "cohere_xml"),
-    *("kimi_k3_xml", "deepseek_v4_1_xml"),
-)
 
 
 def read_document(spec: Any) -> Format:
@@ -382,8 +379,8 @@ def _separated(fields: _Object, depth: int) -> Separated:
 def _schema(fields: _Object, depth: int) -> JsonSchema:
     schema = _schema_value(fields, "json_schema")
     style = fields.text("style", "json")
-    if style not in STYLES:
-        _unknown(fields.at("style"), style, STYLES, "a style")
+    if style != "json" and style not in STYLES:
+        _unknown(fields.at("style"), style, ("json", *STYLES), "a style")
     return JsonSchema(
         fields.pointer,
         schema,

@@ -12,8 +12,10 @@ from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.formats import JsonSchema
+from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.automata.structural_tags.xml_writing import parameters
 from tokenfst.budget import Budget
-from tokenfst.errors import EmptyLanguageError, SchemaError
+from tokenfst.errors import EmptyLanguageError, SchemaError, StructuralTagError
 
 _SPACE = r"[ \t\n\r]"
 
@@ -32,6 +34,19 @@ class Schemas:
         if format.max_whitespace is not None:
             whitespace = f"{_SPACE}{{0,{format.max_whitespace}}}"
         try:
+            if format.style != "json":
+                if format.excludes:
+                    raise StructuralTagError(
+                        f"{format.pointer}/excludes", f"is for the style 'json', and this one is {format.style!r}"
+                    )
+                return parameters(
+                    format.json_schema,
+                    STYLES[format.style],
+                    whitespace=whitespace,
+                    any_order=format.any_order,
+                    additional_properties=self.additional_properties,
+                    budget=self.budget,
+                )
             made: Constraint = json_schema(
                 format.json_schema,
                 whitespace=whitespace,
