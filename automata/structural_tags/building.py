@@ -89,12 +89,18 @@ class Builder:
         if isinstance(format, JsonSchema):
             return self.parts.expr(self.schemas.constraint(format))
         if isinstance(format, GrammarText):
-            return self.parts.expr(_placed(f"{format.pointer}/grammar", lambda: ebnf(format.grammar, budget=self.budget)))
+            return self.parts.expr(
+                _placed(f"{format.pointer}/grammar", lambda: ebnf(format.grammar, budget=self.budget))
+            )
         if isinstance(format, Pattern):
             whole = f"^(?:{format.pattern})$"
-            return self.parts.expr(_placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget)))
+            return self.parts.expr(
+                _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
+            )
         if isinstance(format, Tag):
-            return concat(self._mark(format.begin, f"{format.pointer}/begin"), self._tagged(format.content, format.ends))
+            return concat(
+                self._mark(format.begin, f"{format.pointer}/begin"), self._tagged(format.content, format.ends)
+            )
         if isinstance(format, Separated):
             return self._separated(format)
         assert isinstance(format, Token)
@@ -110,7 +116,8 @@ class Builder:
         pointer = f"{content.pointer.removesuffix('/content')}/end"
         if is_unlimited(content) and not any(ends):
             raise StructuralTagError(
-                pointer, "nothing ends this content, which goes on until something does: give an end that is not empty"
+                pointer,
+                "nothing ends this content, which goes on until something does: give an end that is not empty",
             )
         return self.expr(content, read_closing(ends, self.marks, pointer))
 
@@ -139,7 +146,11 @@ class Builder:
         return _closed(text, closing)
 
     def _free_text(
-        self, marks: tuple[Spelled, ...], excludes: tuple[str, ...], closing: Closing, limit: Expr | None = None
+        self,
+        marks: tuple[Spelled, ...],
+        excludes: tuple[str, ...],
+        closing: Closing,
+        limit: Expr | None = None,
     ) -> FreeText:
         held = (*(each.encode() for each in excludes), *closing.avoided)
         return FreeText(marks, held, self.parts.budget or Budget(), limit)
@@ -175,7 +186,10 @@ class Builder:
     def _check_reached(self, text: FreeText, trigger: str, place: str, ways: list[Spelled]) -> None:
         blockers = [text.blocker(way) for way in ways]
         if all(blocker is not None for blocker in blockers):
-            shown = [b"".join(part if isinstance(part, bytes) else part.name.encode() for part in each or ()) for each in blockers]
+            shown = [
+                b"".join(part if isinstance(part, bytes) else part.name.encode() for part in each or ())
+                for each in blockers
+            ]
             raise StructuralTagError(
                 place,
                 f"the trigger {trigger!r} can never fire: {shown[0].decode()!r}, which ends free text or is excluded from "
@@ -258,5 +272,3 @@ def _placed(pointer: str, make: Callable[[], Constraint]) -> Constraint:
         return make()
     except PatternError as error:
         raise StructuralTagError(pointer, str(error)) from error
-
-

@@ -49,7 +49,9 @@ class FreeText:
         self.excludes = tuple(dict.fromkeys(excludes))
         self.limit = limit
         self._budget = budget
-        self._plain = tuple(sorted(each[0] for each in self.marks if len(each) == 1 and isinstance(each[0], bytes)))
+        self._plain = tuple(
+            sorted(each[0] for each in self.marks if len(each) == 1 and isinstance(each[0], bytes))
+        )
 
     def open(self) -> Expr:
         """Text that holds no mark and nothing excluded."""
@@ -65,7 +67,9 @@ class FreeText:
             return self._limited(found, literal(first))
         lead, rest = _divided(mark)
         others = [_divided(other) for other in self.marks if other != mark]
-        earlier = tuple(sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead)))
+        earlier = tuple(
+            sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead))
+        )
         before = _open(lead, self._plain, self.excludes, self._budget, earlier)
         return concat(self._limited(before, literal(lead)), spelled_expr(rest))
 

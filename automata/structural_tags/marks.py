@@ -14,7 +14,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Literal, Protocol
 
-from tokenfst.automata.expressions.expression import Expr, TokenName, concat, literal, one_token, tokens, union
+from tokenfst.automata.expressions.expression import (
+    Expr,
+    TokenName,
+    concat,
+    literal,
+    one_token,
+    tokens,
+    union,
+)
 from tokenfst.automata.structural_tags.formats import TokenRef
 from tokenfst.errors import StructuralTagError
 
@@ -103,7 +111,8 @@ class Marks:
                 return self._special(token, reference.pointer)
             if not [*table.ids(token.encode())]:
                 raise StructuralTagError(
-                    reference.pointer, f"the vocabulary has neither a special token nor a token of text {token!r}"
+                    reference.pointer,
+                    f"the vocabulary has neither a special token nor a token of text {token!r}",
                 )
             return token.encode()
         if token >= len(table.tokens):
@@ -116,7 +125,9 @@ class Marks:
         for name, number in table.special_tokens.items():
             if number == token:
                 return TokenName(name, special=True)
-        raise StructuralTagError(reference.pointer, f"the special token {token} has no name in the vocabulary")
+        raise StructuralTagError(
+            reference.pointer, f"the special token {token} has no name in the vocabulary"
+        )
 
     def _special(self, name: str, pointer: str) -> TokenName:
         assert self.vocabulary is not None

@@ -104,7 +104,11 @@ def _parsed(text: str) -> Any:
 
 def _unknown(pointer: str, name: str, known: Any, what: str) -> NoReturn:
     near = difflib.get_close_matches(name, list(known), 3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(map(repr, known))}"
+    hint = (
+        f"did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"there are {', '.join(map(repr, known))}"
+    )
     raise StructuralTagError(pointer, f"{name!r} is not {what}: {hint}")
 
 
@@ -193,7 +197,9 @@ def filled(value: Any, pointer: str) -> str:
 def whole(value: Any, pointer: str, low: int) -> int:
     """A whole number of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= _LARGEST:
-        raise StructuralTagError(pointer, f"must be a whole number from {low} to {_LARGEST}, not {shown(value)}")
+        raise StructuralTagError(
+            pointer, f"must be a whole number from {low} to {_LARGEST}, not {shown(value)}"
+        )
     return value
 
 
@@ -257,7 +263,9 @@ def _by_prefix(triggers: tuple[str, ...], tags: tuple[Tag, ...], fields: _Object
     found = []
     for number, trigger in enumerate(triggers):
         if trigger in triggers[:number]:
-            raise StructuralTagError(fields.at("triggers", number), f"{trigger!r} is listed twice: leave one out")
+            raise StructuralTagError(
+                fields.at("triggers", number), f"{trigger!r} is listed twice: leave one out"
+            )
     for tag in tags:
         if isinstance(tag.begin, TokenRef):
             raise StructuralTagError(
@@ -335,7 +343,9 @@ def _token_triggered(fields: _Object, depth: int) -> TokenTriggered:
     for number in range(len(triggers)):
         if number not in used:
             why = "listed twice" if names[number] in names[:number] else "the beginning of no tag"
-            raise StructuralTagError(triggers[number].pointer, f"the token {names[number]!r} is {why}: leave it out")
+            raise StructuralTagError(
+                triggers[number].pointer, f"the token {names[number]!r} is {why}: leave it out"
+            )
     return TokenTriggered(
         fields.pointer,
         triggers,
@@ -408,7 +418,9 @@ def _repeat(fields: _Object, depth: int) -> Repeat:
     low = whole(fields.take("min"), fields.at("min"), 0)
     high = whole(fields.take("max"), fields.at("max"), -1)
     if 0 <= high < low:
-        raise StructuralTagError(fields.at("max"), f"must be at least min, which is {low}, or -1 for no bound")
+        raise StructuralTagError(
+            fields.at("max"), f"must be at least min, which is {low}, or -1 for no bound"
+        )
     return Repeat(fields.pointer, fields.format("content", depth), low, None if high < 0 else high)
 
 
@@ -417,9 +429,7 @@ def _repeated(low: int, high: int | None) -> Callable[[_Object, int], Repeat]:
 
 
 def _elements(fields: _Object, depth: int) -> tuple[Format, ...]:
-    return fields.items(
-        "elements", lambda value, pointer: read_format(value, pointer, depth), required=True
-    )
+    return fields.items("elements", lambda value, pointer: read_format(value, pointer, depth), required=True)
 
 
 _READERS: dict[str, Callable[[_Object, int], Format]] = {

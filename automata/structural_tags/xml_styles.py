@@ -60,14 +60,14 @@ def _deepseek(gap: str) -> Style:
         f'<｜DSML｜{gap}parameter name="',
         _typed('" string="', types, '">'),
         f"</｜DSML｜{gap}parameter>",
-        barred='"<>',
+        barred='"',
         padded=False,
     )
 
 
 STYLES: dict[str, Style] = {
     "qwen_xml": Style("<parameter=", _alike(">"), "</parameter>", barred="<>"),
-    "minimax_xml": Style('<parameter name="', _alike('">'), "</parameter>", barred='"<>'),
+    "minimax_xml": Style('<parameter name="', _alike('">'), "</parameter>", barred='"'),
     "minimax_m3_xml": Style(
         f"{_MINIMAX}<",
         _alike(">"),
@@ -98,6 +98,5 @@ STYLES: dict[str, Style] = {
         _typed('" type="', {kind: kind for kind in KINDS}, '"<|sep|>'),
         "<|close|>argument<|sep|>",
         escapes={"&": "&amp;", '"': "&quot;"},
-        barred="<>",
     ),
 }

@@ -28,7 +28,7 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.whitespace import Layout, layout
-from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of
+from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.languages.emptiness import has_word
@@ -114,7 +114,8 @@ class Elements(Writer):
             written = self.style.name(name)
             if written is None:
                 raise UnsupportedSchemaError(
-                    "#", f"the name {name!r} of a parameter cannot be written in this style, which has signs in it"
+                    place_of(formula),
+                    f"the name {name!r} of a parameter cannot be written in this style: its own signs stand in it",
                 )
             lead = literal((self.style.before + written).encode())
             found = self._members[key] = self._element(lead, written, formula)
@@ -159,7 +160,9 @@ class Elements(Writer):
         end = literal(self._stop + close)
         if kind in ("array", "object") and self.style.nested:
             key = "element", kind, close, shape
-            return self._call(key, lambda: f"{kind} {name_of(formula)}", lambda: concat(self._nested(shape), end))
+            return self._call(
+                key, lambda: f"{kind} {name_of(formula)}", lambda: concat(self._nested(shape), end)
+            )
         text = self.json.of_shape(shape, formula)
         return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
 

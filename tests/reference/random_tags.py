@@ -21,7 +21,15 @@ class RandomTags:
         leaves = ["const_string", "regex", "any_text", "any_text"]
         nested = [
             *("sequence", "or", "optional", "plus", "star", "repeat"),
-            *("tag", "tag", "triggered_tags", "triggered_tags", "triggered_tags", "tags_with_separator", "dispatch"),
+            *(
+                "tag",
+                "tag",
+                "triggered_tags",
+                "triggered_tags",
+                "triggered_tags",
+                "tags_with_separator",
+                "dispatch",
+            ),
         ]
         if self.token_formats:
             leaves += ["token", "exclude_token", "any_tokens"]
@@ -33,7 +41,10 @@ class RandomTags:
             return {"type": kind, "value": self.string(0, 2)}
         if kind == "regex":
             one, two = rng.choice(self.letters), rng.choice(self.letters)
-            return {"type": kind, "pattern": rng.choice([one, f"{one}*", f"({one}|{two}{one})", f"[{one}{two}]+"])}
+            return {
+                "type": kind,
+                "pattern": rng.choice([one, f"{one}*", f"({one}|{two}{one})", f"[{one}{two}]+"]),
+            }
         if kind == "any_text":
             made: dict[str, Any] = {"type": kind}
             if rng.random() < 0.4:
@@ -55,7 +66,9 @@ class RandomTags:
             }
         if kind == "tag":
             by_token = self.token_formats and rng.random() < 0.3
-            return self.tag({"type": "token", "token": self.token()} if by_token else self.string(0, 2), depth)
+            return self.tag(
+                {"type": "token", "token": self.token()} if by_token else self.string(0, 2), depth
+            )
         if kind == "tags_with_separator":
             tags = [self.tag(self.string(0, 2), depth) for _ in range(rng.randint(1, 2))]
             return {"type": kind, "tags": tags, "separator": self.string(0, 2), **self.flags()}
@@ -108,7 +121,9 @@ class RandomTags:
     def flags(self) -> dict[str, bool]:
         """The flags of tags in free text."""
         return {
-            name: self.rng.random() < 0.3 for name in ("at_least_one", "stop_after_first") if self.rng.random() < 0.7
+            name: self.rng.random() < 0.3
+            for name in ("at_least_one", "stop_after_first")
+            if self.rng.random() < 0.7
         }
 
     def excludes(self) -> list[str]:

@@ -59,7 +59,9 @@ class World:
             run = self._run(out, special=True)
             most = 1 if kind == "exclude_token" else format.get("max_tokens")
             least = 1 if kind == "exclude_token" else 0
-            kept = frozenset(word for word in run if least <= len(word) <= (self.longest if most is None else most))
+            kept = frozenset(
+                word for word in run if least <= len(word) <= (self.longest if most is None else most)
+            )
             return self._concat(kept, self._closing(ends, here))
         if kind in ("token_triggered_tags", "token_dispatch"):
             return self._token_triggered(format, ends, here)

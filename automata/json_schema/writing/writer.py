@@ -184,12 +184,12 @@ class Writer:
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
-                known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
+                known = self._scalars[id(shape)] = shape, self.scalars(shape, place_of(formula))
             return known[1]
         return self._call(
             plain_key(shape) or shape,
             lambda: name_of(formula),
-            lambda: self._body(shape, _place(formula)),
+            lambda: self._body(shape, place_of(formula)),
         )
 
     def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr]) -> Expr:
@@ -283,7 +283,7 @@ def _number_or_whole(numbers: NumberSet, whole: NumberSet) -> Expr:
     return union(integers, others)
 
 
-def _place(formula: Formula) -> str:
+def place_of(formula: Formula) -> str:
     """The first schema in a formula, for messages."""
     places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
     return places[0] if places else "#"

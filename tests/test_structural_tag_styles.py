@@ -1,0 +1,144 @@
+"""Parameters of calls in the styles of models, against texts written by ``reference.xml_parameters``."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from reference.xml_parameters import STOPS, Obj, is_valid, random_schema, random_value, written
+from tokenfst import EmptyLanguageError, UnsupportedSchemaError, structural_tag
+from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.errors import SchemaError, StructuralTagError
+
+TYPED = {"deepseek_xml", "deepseek_v4_1_xml", "cohere_xml", "kimi_k3_xml"}
+"""Styles that say of what type a value is; in the others a text may be a string or a value of another type."""
+
+
+def style_of(style: str, schema: Any, **more: Any) -> Any:
+    return structural_tag({"type": "json_schema", "json_schema": schema, "style": style, **more})
+
+
+def an_object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+def test_every_style_has_a_twin() -> None:
+    assert STOPS == {name: style.stop for name, style in STYLES.items()}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_texts_are_those_of_valid_values(style: str) -> None:
+    valid = invalid = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        schema, any_order = random_schema(rng, 2), rng.random() < 0.5
+        found = style_of(style, schema, any_order=any_order)
+        for _ in range(12):
+            value = random_value(rng, schema)
+            if not isinstance(value, Obj):
+                continue
+            wanted = is_valid(schema, value, any_order)
+            valid, invalid = valid + wanted, invalid + (not wanted)
+            for gap in ("", "\n"):
+                text = written(style, value.pairs, gap)
+                if wanted or style in TYPED:
+                    assert found.accepts(text) == wanted, (text, schema)
+    assert valid > 100 and invalid > 50
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_first_stop_ends_a_string(style: str) -> None:
+    found = style_of(style, an_object(a={"type": "string"}))
+    stop = STOPS[style]
+    for text in ("", stop[:-1], stop[:2], "<" + stop[0], "\n\n", "é\u4e2d", '"quoted"'):
+        assert found.accepts(written(style, [("a", text)])), text
+    for text in (stop, f"x{stop}y", stop * 2):
+        assert not found.accepts(written(style, [("a", text)])), text
+    limited = style_of(style, an_object(a={"type": "string", "maxLength": len(stop) + 1}))
+    listed = style_of(style, an_object(a={"enum": [stop, "x" + stop, stop[:-1]]}))
+    for each in (limited, listed):
+        assert each.accepts(written(style, [("a", stop[:-1])]))
+        assert not each.accepts(written(style, [("a", stop)]))
+        assert not each.accepts(written(style, [("a", "x" + stop)]))
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_required_and_listed_parameters_in_any_order_come_once(style: str) -> None:
+    schema = {
+        **an_object(a={"type": "string"}, b={"type": "null"}, c={"type": "integer"}),
+        "required": ["a", "b"],
+    }
+    found = style_of(style, schema, any_order=True)
+    values = {"a": "x", "b": None, "c": 1}
+    for names in ("ab", "ba", "cba", "bca", "acb"):
+        assert found.accepts(written(style, [(name, values[name]) for name in names]))
+    for names in ("", "a", "b", "ac", "aab", "abb", "abca", "cabc"):
+        assert not found.accepts(written(style, [(name, values[name]) for name in names])), names
+    ordered = style_of(style, schema)
+    assert ordered.accepts(written(style, [(name, values[name]) for name in "abc"]))
+    assert not ordered.accepts(written(style, [(name, values[name]) for name in "ba"]))
+
+
+@pytest.mark.parametrize("style", sorted(set(STYLES) - {"minimax_m3_xml"}))
+def test_parameters_that_are_not_listed(style: str) -> None:
+    schema = {**an_object(a={"type": "string"}), "additionalProperties": {"type": "integer"}}
+    found = style_of(style, schema)
+    assert found.accepts(written(style, [("a", "x"), ("other-name", 1)]))
+    assert not found.accepts(written(style, [("a", "x"), ("other", None)]))
+    assert not found.accepts(written(style, [("a", "x"), ("a", 1)]))
+    assert not style_of(style, an_object(a={"type": "string"})).accepts(written(style, [("b", "x")]))
+
+
+@pytest.mark.parametrize("style", ["cohere_xml", "kimi_k3_xml"])
+def test_signs_in_names_are_escaped(style: str) -> None:
+    found = style_of(style, an_object(**{'a"&b': {"type": "string"}}))
+    assert found.accepts(written(style, [('a"&b', "x")]))
+    assert "&quot;&amp;" in written(style, [('a"&b', "x")])
+
+
+@pytest.mark.parametrize(
+    ("style", "name"), [("qwen_xml", "a>b"), ("minimax_xml", 'a"b'), ("minimax_m3_xml", "/a")]
+)
+def test_names_that_a_style_cannot_write_are_refused(style: str, name: str) -> None:
+    with pytest.raises(UnsupportedSchemaError, match="cannot be written") as refused:
+        style_of(style, an_object(**{name: {"type": "string"}}))
+    assert refused.value.pointer.startswith("#/json_schema/properties/")
+
+
+def test_names_that_are_not_listed_are_refused_where_they_stand_twice() -> None:
+    with pytest.raises(UnsupportedSchemaError, match="stand twice") as refused:
+        style_of("minimax_m3_xml", {"type": "object", "additionalProperties": True})
+    assert refused.value.pointer == "#/json_schema"
+
+
+def test_recursive_values_nest() -> None:
+    schema = {
+        "$ref": "#/$defs/node",
+        "$defs": {
+            "node": {
+                "type": "object",
+                "properties": {"v": {"type": "integer"}, "n": {"$ref": "#/$defs/node"}},
+                "required": ["v"],
+            }
+        },
+    }
+    inner = Obj([("v", 1), ("n", Obj([("v", 2), ("n", Obj([("v", 3)]))]))])
+    for style in STYLES:
+        found = style_of(style, schema)
+        assert found.accepts(written(style, inner.pairs))
+        assert not found.accepts(written(style, [("v", 1), ("n", Obj([]))]))
+
+
+def test_what_is_no_object_is_refused() -> None:
+    with pytest.raises(EmptyLanguageError, match="#/json_schema: no object"):
+        style_of("qwen_xml", {"type": "string"})
+    with pytest.raises(SchemaError) as refused:
+        style_of("glm_xml", an_object(a={"type": "strin"}))
+    assert refused.value.pointer == "#/json_schema/properties/a/type"
+    with pytest.raises(StructuralTagError) as wrong:
+        style_of("glm_xlm", {})
+    assert wrong.value.pointer == "#/style" and "'glm_xml'" in wrong.value.reason
+    with pytest.raises(StructuralTagError, match="for the style 'json'"):
+        style_of("glm_xml", an_object(), excludes=["x"])
