@@ -1,6 +1,6 @@
 """From formats to expressions: each format's words, followed by what closes it.
 
-Contents are put together by ``Assembly``: the whole is a language where all of them are. Free text is ``free_text``'s,
+Contents are put together by ``assembling``: the whole is a language where all of them are. Free text is ``free_text``'s,
 tokens are ``token_text``'s, JSON Schemas in other styles are ``xml_styles``'.
 
 With free text u that stays open, U_t free text up to a trigger t, T_t what may follow it, and S the union of all U_t T_t,
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.automata.expressions.expression import Expr, concat, intersect, optional, repeat, union
+from tokenfst.automata.structural_tags.assembling import Parts
 from tokenfst.automata.structural_tags.closing import OPEN, Closing, read_closing
 from tokenfst.automata.structural_tags.formats import (
     AnyText,
@@ -54,7 +55,7 @@ class Builder:
 
     def __init__(self, marks: Marks, schemas: Schemas, token_text: TokenText, budget: Budget | None) -> None:
         self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
-        self.parts = Assembly(budget)
+        self.parts = Parts(budget)
 
     def build(self, format: Format) -> Expr:
         """The words of the whole tag."""

@@ -28,8 +28,8 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.whitespace import Layout, layout
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
-from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.languages.emptiness import has_word
 from tokenfst.automata.languages.language import Language
@@ -65,7 +65,8 @@ def parameters(
     source = "json_schema(...) as parameters"
     made: Constraint
     if rules.bodies:
-        made = Grammar({START: rules.start, **rules.bodies}, START, source=source, budget=budget)
+        bodies = {START: rules.start, **rules.bodies}
+        made = WrittenGrammar(bodies, START, rules.states, source=source, budget=budget)
     else:
         made = Language(rules.start, source, budget)
     if made.is_empty():
