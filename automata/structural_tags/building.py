@@ -169,7 +169,7 @@ class Builder:
         text = FreeText(text.marks, (*text.excludes, *spellings), self.parts.budget or Budget())
         for trigger, place, ways in zip(format.triggers, format.places, variants, strict=True):
             self._check_reached(text, trigger, place, ways)
-        following = [self._behind(format, number) for number in range(len(format.triggers))]
+        following = [self._behind(format, number, closing) for number in range(len(format.triggers))]
         later = union(
             *(
                 concat(union(*map(text.until, ways)), rest)
@@ -182,7 +182,7 @@ class Builder:
                 for ways, rest in zip(variants, following, strict=True)
             )
         )
-        return _looped(format, at_once, later, _closed(text, closing), closing)
+        return _looped(format, at_once, later, _closed(text, closing))
 
     def _check_reached(self, text: FreeText, trigger: str, place: str, ways: list[Spelled]) -> None:
         blockers = [text.blocker(way) for way in ways]
@@ -197,8 +197,8 @@ class Builder:
                 "it, stands inside. Leave one of the two out",
             )
 
-    def _behind(self, format: Triggered, number: int) -> Expr:
-        """What may follow a trigger."""
+    def _behind(self, format: Triggered, number: int, closing: Closing) -> Expr:
+        """What may follow a trigger; with what closes the whole, if that ends there."""
         trigger = format.triggers[number]
         found = []
         for rule in format.rules:
@@ -213,13 +213,15 @@ class Builder:
                     f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's whole name, "
                     'or choose special_tokens="text"',
                 )
-            found.append(concat(self.marks.expr(rule.begin, pointer), self._rule(rule)))
+            found.append(concat(self.marks.expr(rule.begin, pointer), self._rule(format, rule, closing)))
         return union(*found)
 
-    def _rule(self, rule: Rule) -> Expr:
+    def _rule(self, format: Triggered | TokenTriggered, rule: Rule, closing: Closing) -> Expr:
+        """The same of one rule, behind its beginning."""
+        closing = closing if format.stop_after_first else closing.elsewhere
         if rule.ends is None:
-            return self.expr(rule.content, OPEN)
-        return self._tagged(rule.content, rule.ends)
+            return self.expr(rule.content, closing)
+        return concat(self._tagged(rule.content, rule.ends), closing.expr)
 
     def _token_triggered(self, format: TokenTriggered, closing: Closing) -> Expr:
         triggers = [self.marks.token(each) for each in format.triggers]
@@ -233,9 +235,12 @@ class Builder:
                 )
         text = self.token_text.between({*triggers, *excluded, *closing.tokens})
         at_once = union(
-            *(concat(token_expr(triggers[rule.trigger]), self._rule(rule)) for rule in format.rules)
+            *(
+                concat(token_expr(triggers[rule.trigger]), self._rule(format, rule, closing))
+                for rule in format.rules
+            )
         )
-        return _looped(format, at_once, concat(text, at_once), concat(text, closing.expr), closing)
+        return _looped(format, at_once, concat(text, at_once), concat(text, closing.expr))
 
     def _separated(self, format: Separated) -> Expr:
         tag = union(*map(self._limited, format.tags))
@@ -250,21 +255,17 @@ def _closed(text: FreeText, closing: Closing) -> Expr:
     """Free text, and what closes it."""
     if not closing.here:
         return text.open()
-    ways = [text.until(mark) for mark in closing.marks]
+    ways = [text.until(mark, closes=True) for mark in closing.marks]
     if closing.other is not None:
         ways.append(concat(text.open(), closing.other))
     return union(*ways)
 
 
-def _looped(
-    format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text: Expr, closing: Closing
-) -> Expr:
-    """Tags and free text in turn. ``text``: free text with what closes it."""
+def _looped(format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text: Expr) -> Expr:
+    """Tags and free text in turn. ``text``: free text with what closes it; with ``stop_after_first``, tags have that too."""
     if format.at_least_one:
-        return concat(at_once, closing.expr if format.stop_after_first else concat(repeat(later), text))
-    if format.stop_after_first:
-        return union(text, concat(later, closing.expr))
-    return concat(repeat(later), text)
+        return at_once if format.stop_after_first else concat(at_once, repeat(later), text)
+    return union(text, later) if format.stop_after_first else concat(repeat(later), text)
 
 
 def _placed(pointer: str, make: Callable[[], Constraint]) -> Constraint:

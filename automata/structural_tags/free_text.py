@@ -1,7 +1,8 @@
 """Free text between marks: text in which no mark and no excluded string stands, and text up to the first mark.
 
 The idea, with Σ* all texts, P the marks and E what is excluded. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to
-and with a mark p, where p is the first of all marks by where it ends, is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*. Both are
+and with a mark p, where p is the first of all marks by where it ends, is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; where p ends the
+text for good, less Σ*EΣ*p instead: an end may be excluded from what it ends. All are
 regular: deterministic automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with
 UTF-8 checked along the way. The texts up to first marks are prefix-free, so there is no doubt where free text ends.
 
@@ -55,30 +56,29 @@ class FreeText:
 
     def open(self) -> Expr:
         """Text that holds no mark and nothing excluded."""
-        return self._limited(_open(b"", self._plain, self.excludes, self._budget), EPSILON)
+        return self._limited(_text(b"", self._plain, self.excludes, self._budget), EPSILON)
 
-    def until(self, mark: Spelled) -> Expr:
-        """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is."""
-        if self.blocker(mark) is not None:
+    def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
+        """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is. ``closes``: the text
+        ends with it, so that what is excluded may stand in the mark and across its beginning."""
+        if self.blocker(mark, closes=closes) is not None:
             return EMPTY
-        first, rest = mark[0], mark[1:]
-        if not rest and isinstance(first, bytes):
-            found = _first(first, self._plain, self.excludes, self._budget)
-            return self._limited(found, literal(first))
         lead, rest = _divided(mark)
         others = [_divided(other) for other in self.marks if other != mark]
         earlier = tuple(
             sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead))
         )
-        before = _open(lead, self._plain, self.excludes, self._budget, earlier)
+        before = _text(
+            lead, self._plain, self.excludes, self._budget, earlier, is_mark=not rest, across=not closes
+        )
         return concat(self._limited(before, literal(lead)), spelled_expr(rest))
 
-    def blocker(self, mark: Spelled) -> Spelled | None:
+    def blocker(self, mark: Spelled, *, closes: bool = False) -> Spelled | None:
         """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something excluded."""
         for other in self.marks:
             if ends_inside(other, mark):
                 return other
-        for text in self.excludes:
+        for text in () if closes else self.excludes:
             if any(isinstance(part, bytes) and text in part for part in mark):
                 return (text,)
         return None
@@ -98,30 +98,30 @@ def _is_begun(short: Spelled, long: Spelled) -> bool:
     return 0 < len(one) < len(other) and other[: len(one)] == one
 
 
-@lru_cache(maxsize=256)
-def _open(
+@lru_cache(maxsize=512)
+def _text(
     end: bytes,
     marks: tuple[bytes, ...],
     excludes: tuple[bytes, ...],
     budget: Budget,
     other_ends: tuple[bytes, ...] = (),
+    *,
+    is_mark: bool = False,
+    across: bool = True,
 ) -> Expr:
-    """Texts that end with ``end`` and with none of the others, and hold none of the marks and of what is excluded."""
+    """Texts that end with ``end`` and with none of the other ends, and hold none of the marks and of what is excluded.
+    ``is_mark``: ``end`` is a mark, which no other may end before. ``across``: what is excluded is so in ``end`` too."""
     ended = concat(_any_text(), literal(end))
-    held = [concat(UNIVERSE, literal(each), UNIVERSE) for each in (*marks, *excludes)]
-    held += [concat(UNIVERSE, literal(each)) for each in other_ends]
+    held = [concat(UNIVERSE, literal(each)) for each in other_ends]
+    if marks:
+        behind = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
+        held.append(concat(UNIVERSE, union(*map(literal, marks)), behind))
+    if excludes:
+        behind = UNIVERSE if across else concat(UNIVERSE, literal(end))
+        held.append(concat(UNIVERSE, union(*map(literal, excludes)), behind))
     if not held:
         return ended
     return _machine(intersect(ended, complement(union(*held))), budget)
-
-
-@lru_cache(maxsize=256)
-def _first(mark: bytes, marks: tuple[bytes, ...], excludes: tuple[bytes, ...], budget: Budget) -> Expr:
-    """Texts that end with ``mark``, no mark ending in them before, without what is excluded."""
-    ended = concat(_any_text(), literal(mark))
-    earlier = concat(UNIVERSE, union(*map(literal, marks)), ANY_BYTE, UNIVERSE)
-    held = concat(UNIVERSE, union(*map(literal, excludes)), UNIVERSE) if excludes else EMPTY
-    return _machine(intersect(ended, complement(union(earlier, held))), budget)
 
 
 def _machine(expr: Expr, budget: Budget) -> Expr:

@@ -8,12 +8,19 @@ from typing import Any
 
 class RandomTags:
     """Draws formats. ``letters``: what strings are made of; ``names``: of special tokens, which they may hold.
-    ``token_formats``: whether tokens are spoken of, too."""
+    ``token_formats``: whether tokens are spoken of, too. ``strings``: the strings to choose from, if not all."""
 
     def __init__(
-        self, rng: random.Random, letters: str, names: tuple[str, ...] = (), *, token_formats: bool = False
+        self,
+        rng: random.Random,
+        letters: str,
+        names: tuple[str, ...] = (),
+        *,
+        token_formats: bool = False,
+        strings: tuple[str, ...] = (),
     ) -> None:
         self.rng, self.letters, self.names, self.token_formats = rng, letters, names, token_formats
+        self.strings = strings
 
     def format(self, depth: int) -> dict[str, Any]:
         """A format with at most ``depth`` formats inside of each other."""
@@ -130,9 +137,13 @@ class RandomTags:
         """Excluded strings, mostly none; never names."""
         if self.rng.random() < 0.7:
             return []
+        if self.strings:
+            return [self.rng.choice(self.strings)]
         return ["".join(self.rng.choices(self.letters, k=self.rng.randint(1, 3)))]
 
     def string(self, low: int, high: int) -> str:
         """A string of ``low`` to ``high`` letters and names."""
+        if self.strings:
+            return self.rng.choice(self.strings) if low or self.rng.random() < 0.7 else ""
         pieces = [*self.letters, *self.names]
         return "".join(self.rng.choice(pieces) for _ in range(self.rng.randint(low, high)))

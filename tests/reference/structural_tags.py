@@ -138,20 +138,21 @@ class World:
             stop, least = not format.get("loop", True), False
             triggers = [self._token(token) for token, _ in format["rules"]]
             for trigger, (_, content) in zip(triggers, format["rules"], strict=True):
-                at_once |= self._concat(frozenset({trigger}), self._words(content, None, True))
+                at_once |= self._concat(frozenset({trigger}), self._words(content, ends, here and stop))
         else:
             stop, least = format.get("stop_after_first", False), format.get("at_least_one", False)
             triggers = [self._token(token) for token in format["trigger_tokens"]]
-            at_once = frozenset().union(*map(self._limited, format["tags"]))
+            tags = frozenset().union(*map(self._limited, format["tags"]))
+            at_once = self._concat(tags, self._closing(ends, here and stop))
         out = [*triggers, *map(self._token, format.get("exclude_tokens", ())), *self._token_ends(ends)]
         run = self._run(out, special=self.control_tokens)
         later = self._concat(run, at_once)
         closing = self._closing(ends, here)
         text = self._concat(run, closing)
         if least:
-            return self._concat(at_once, closing if stop else self._concat(self._star(later), text))
+            return at_once if stop else self._concat(at_once, self._star(later), text)
         if stop:
-            return text | self._concat(later, closing)
+            return text | later
         return self._concat(self._star(later), text)
 
     def _closing(self, ends: Ends, here: bool) -> Words:
@@ -182,7 +183,7 @@ class World:
         for end in ends:
             for way in self._mark(end) if end else ():
                 if isinstance(end, str) or way in SPECIAL:
-                    found |= self._until(way, marks, held, most)
+                    found |= self._until(way, marks, held, most, closes=True)
                 else:
                     found |= self._concat(open_texts, frozenset({way}))
         return frozenset(found)
@@ -190,15 +191,18 @@ class World:
     def _avoided(self, ends: Ends) -> list[str]:
         return [each for end in ends or () if isinstance(end, str) for each in self.avoided(end)]
 
-    def _until(self, mark: str, marks: Sequence[str], held: Sequence[str], most: int) -> set[str]:
-        """Free text and ``mark`` behind it, no mark ending earlier."""
+    def _until(
+        self, mark: str, marks: Sequence[str], held: Sequence[str], most: int, *, closes: bool = False
+    ) -> set[str]:
+        """Free text and ``mark`` behind it, no mark ending earlier. If the mark ``closes`` the text, nothing may be held
+        by the text before it; otherwise by both together."""
         return {
             text + mark
             for text in self.texts
             if len(text) <= most
             and len(text + mark) <= self.longest
             and not any(each in (text + mark)[:-1] for each in marks)
-            and not any(each in text + mark for each in held)
+            and not any(each in (text if closes else text + mark) for each in held)
         }
 
     def _triggered(self, format: Mapping[str, Any], ends: Ends, here: bool) -> Words:
@@ -208,13 +212,14 @@ class World:
             names = [pattern for pattern, _ in format["rules"]]
             stop, least = not format.get("loop", True), False
             for pattern, content in format["rules"]:
-                rules += [(way, self._words(content, None, True)) for way in self.read(pattern)]
+                rules += [(way, self._words(content, ends, here and stop)) for way in self.read(pattern)]
         else:
             names = format["triggers"]
             stop, least = format.get("stop_after_first", False), format.get("at_least_one", False)
             for tag in format["tags"]:
                 [trigger] = [each for each in names if tag["begin"].startswith(each)]
                 rest = self._concat(self._kept(self.read(tag["begin"][len(trigger) :])), self._tagged(tag))
+                rest = self._concat(rest, self._closing(ends, here and stop))
                 rules += [(way, rest) for way in self.read(trigger)]
         triggers = [way for name in names for way in self.read(name)]
         spelled = [each for name in names for each in self.avoided(name)]
@@ -226,13 +231,12 @@ class World:
             at_once |= self._concat(self._kept([trigger]), rest)
             later |= self._concat(frozenset(self._until(trigger, marks, held, self.longest)), rest)
         text = self._free(triggers, spelled, excludes, ends, here, self.longest)
-        closing = self._closing(ends, here)
         if least and stop:
-            return self._concat(frozenset(at_once), closing)
+            return frozenset(at_once)
         if least:
             return self._concat(frozenset(at_once), self._star(frozenset(later)), text)
         if stop:
-            return text | self._concat(frozenset(later), closing)
+            return text | later
         return self._concat(self._star(frozenset(later)), text)
 
     def _repeat(self, content: Mapping[str, Any], low: int, high: int, ends: Ends, here: bool) -> Words:
