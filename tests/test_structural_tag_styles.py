@@ -131,6 +131,17 @@ def test_recursive_values_nest() -> None:
         assert not found.accepts(written(style, [("v", 1), ("n", Obj([]))]))
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_many_parameters_none_of_which_is_required(style: str) -> None:
+    """So large that the rule stays a call."""
+    schema = an_object(**{f"p{number}": {"type": "string", "maxLength": 200} for number in range(12)})
+    for end in ("</f>", ["</f>", "</g>"]):
+        content = {"type": "json_schema", "json_schema": schema, "style": style}
+        found = structural_tag({"type": "tag", "begin": "<f>", "content": content, "end": end})
+        assert found.accepts("<f></f>") and found.accepts(f"<f>{written(style, [('p3', 'x')])}</f>")
+        assert not found.accepts(f"<f>{written(style, [('p3', 'x' * 201)])}</f>")
+
+
 def test_what_is_no_object_is_refused() -> None:
     with pytest.raises(EmptyLanguageError, match="#/json_schema: no object"):
         style_of("qwen_xml", {"type": "string"})

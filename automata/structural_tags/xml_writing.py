@@ -66,7 +66,8 @@ def parameters(
     made: Constraint
     if rules.bodies:
         bodies = {START: rules.start, **rules.bodies}
-        made = WrittenGrammar(bodies, START, rules.states, source=source, budget=budget)
+        # There may be no parameter at all.
+        made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
     else:
         made = Language(rules.start, source, budget)
     if made.is_empty():
