@@ -111,6 +111,16 @@ def test_every_file_is_in_a_room_that_says_what_it_is() -> None:
         assert text and "``" in text, f"{room}/__init__.py does not say what the room is"
 
 
+def test_tests_lie_in_the_rooms_of_what_they_test() -> None:
+    rooms = {*ROOMS, *(f"native/{room}" for room in NATIVE_ROOMS), "cli"}
+    found = {
+        str(path.parent.relative_to(ROOT / "tests"))
+        for top in (*TOPS, "native", "cli")
+        for path in (ROOT / "tests" / top).rglob("*.py")
+    }
+    assert found <= rooms and len(found) > 20, found - rooms
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_rooms_docstring_names_its_files(room: str) -> None:
     text = (ROOT / room / "__init__.py").read_text()

@@ -9,7 +9,8 @@ language. A format whose valid words no automaton of usable size can approximate
 name that is not listed is no standard format: by the specification it asserts nothing.
 
 Cost: 0.3 to 2.5 ms to make a language and its first state (30 ms for ``regex``, 5 ms where letters beyond ASCII
-come in); states are made as they are walked. How many there are in all is in ``tests/test_formats.py``.
+come in); states are made as they are walked. How many there are in all is in
+``tests/automata/formats/test_formats.py``.
 
 Rejected: names outside of the standard (``url``, ``int32``, ``byte``, ...). Schemas use them with any meaning, and
 the specification makes them annotations.

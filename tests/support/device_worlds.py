@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from test_engine_tokens import BUDGET, compose
 
 from reference.random_expressions import random_expression
+from tests.native.token_automata.test_engine_tokens import BUDGET, compose
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary
 from tokenfst.automata.expressions.program import linearize
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE

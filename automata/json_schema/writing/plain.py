@@ -5,7 +5,7 @@ normal form as it stands. Nothing has to be met, joined or complemented, so its 
 once, by what writes cells (``schema_members``, ``schema_items``). Whatever else is said, of whatever form, goes the
 general way: plain schemas are never refused, and never plainly empty.
 
-Invariant: the texts are those of the general way (tests/test_schema_plain.py).
+Invariant: the texts are those of the general way (tests/automata/json_schema/writing/test_schema_plain.py).
 """
 
 from __future__ import annotations

@@ -1,0 +1,118 @@
+"""The official suite of draft 2020-12: each group right in both directions, or refused when it is compiled.
+
+``REFUSED`` says which keywords are refused, and for how many groups. ``EXCEPTIONS`` lists every group in which a text
+is judged otherwise, with the documented rule that makes it so; none of them accepts what is invalid.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_specifications
+import pytest
+
+from reference.json_schema_order import ordered
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
+
+SUITE = Path(__file__).resolve().parents[4] / "shared" / "json-schema-test-suite"
+HOME = "http://localhost:1234/"
+
+pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="the official suite is not beside the repository")
+
+EXCEPTIONS = {
+    ("const.json", "const with object"): "members are written in the order of the constant",
+    (
+        "optional/float-overflow.json",
+        "all integers are multiples of 0.5, if overflow is handled",
+    ): "integers are spelled without an exponent",
+    (
+        "optional/format/hostname.json",
+        "validation of A-label (punycode) host names",
+    ): "Format.missing: names with A-labels",
+}
+
+ELSEWHERE = {
+    ("optional/cross-draft.json", "refs to historic drafts are processed as historic drafts"),
+}
+"""Groups that need remote documents of other drafts, which are not at hand."""
+
+REFUSED = {
+    "format": 2,
+    "multipleOf": 1,
+    "uniqueItems": 2,
+}
+"""By the last part of the pointer."""
+
+
+def groups() -> Iterator[tuple[str, dict[str, Any]]]:
+    folder = SUITE / "draft2020-12"
+    for path in sorted(folder.rglob("*.json")):
+        for group in json.loads(path.read_text()):
+            yield path.relative_to(folder).as_posix(), group
+
+
+def resolver(uri: str) -> Any:
+    """The suite's remote documents, and the meta-schemas."""
+    if uri.startswith(HOME):
+        path = SUITE / "remotes" / uri.removeprefix(HOME)
+        return json.loads(path.read_text()) if path.is_file() else None
+    resource = jsonschema_specifications.REGISTRY.get(uri) or jsonschema_specifications.REGISTRY.get(
+        uri + "#"
+    )
+    return None if resource is None else resource.contents
+
+
+def text_of(instance: Any) -> str:
+    text = json.dumps(instance, ensure_ascii=False)
+    return (
+        text
+        if text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+        else json.dumps(instance)
+    )
+
+
+def wrong(name: str, group: dict[str, Any]) -> list[str]:
+    """The tests of a group that are judged otherwise."""
+    asserted = "optional/format/" in name or "format-assertion" in name
+    constraint: Any = None
+    with contextlib.suppress(EmptyLanguageError):
+        constraint = json_schema(
+            group["schema"], resolver=resolver, formats="assert" if asserted else "annotate"
+        )
+    found = []
+    for test in group["tests"]:
+        text = text_of(ordered(test["data"], [group["schema"]], group["schema"]))
+        accepted = constraint is not None and constraint.accepts(text)
+        if accepted is not test["valid"]:
+            found.append(f"{'accepts' if accepted else 'rejects'} {test['description']}")
+    return found
+
+
+def test_every_group_is_right_or_refused() -> None:
+    refused: Counter[str] = Counter()
+    failed = {}
+    right = 0
+    for name, group in groups():
+        key = (name, group["description"])
+        if key in ELSEWHERE:
+            continue
+        try:
+            mistakes = wrong(name, group)
+        except UnsupportedSchemaError as error:
+            refused[error.pointer.rsplit("/", 1)[-1]] += 1
+            continue
+        if key in EXCEPTIONS:
+            assert mistakes and all(each.startswith("rejects") for each in mistakes), key
+        elif mistakes:
+            failed[key] = mistakes
+        else:
+            right += 1
+    assert failed == {}
+    assert dict(sorted(refused.items())) == REFUSED
+    assert right >= 451

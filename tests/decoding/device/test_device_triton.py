@@ -1,0 +1,181 @@
+"""The Triton kernels: by the interpreter against matchers and against plain torch, and compiled for a GPU that need
+not be there. The interpreter is chosen when Triton is imported, so it runs in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton", reason="Triton is not installed: pip install triton")
+
+TESTS = Path(__file__).resolve().parents[2]
+BEGIN = """
+import sys, random
+sys.path[:0] = [{root!r}, {tests!r}]
+import torch
+from tests.decoding.device.test_device_automaton import DeviceAutomaton, check, automaton
+from tokenfst.decoding.device.kernels import triton as device_triton
+
+class Triton:
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, dense=True, **options)
+    def _is_native(self):
+        return False
+    def _triton(self, states, logits=None):
+        return device_triton if device_triton.takes(logits) else None
+
+class Interpreted(Triton, DeviceAutomaton):
+    pass
+"""
+STACKS = """
+import tests.decoding.device.test_device_stacks as stacks
+
+class WithStacks(Triton, stacks.PushDownDeviceAutomaton):
+    pass
+"""
+
+
+def interpreted(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN.format(root=str(TESTS.parent), tests=str(TESTS)) + code],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_as_matchers() -> None:
+    interpreted("check(Interpreted, 0, 2)")
+
+
+AGREE = """
+import numpy as np
+rng = np.random.default_rng(0)
+automata = [automaton(p, vocabulary) for p in (r'"([^"\\\\]|\\\\.)*"', "[0-9]{3}-[0-9]{4}", "(yes|no) [a-z]{2,9}")]
+ours, native = Interpreted(automata), DeviceAutomaton(automata)
+states = torch.from_numpy(rng.integers(-3, native.num_states + 5, 80).astype(np.int32))
+tokens = torch.from_numpy(rng.integers(-2, len(vocabulary) + 2, 80))
+assert torch.equal(ours.advance(states, tokens), native.advance(states, tokens))
+few = torch.cat([native.start_states([0, 1, 2]), states[:2]])
+few[0] = native.advance(few[:1], torch.tensor(vocabulary.ids(b'"')[:1]))[0]
+budget = torch.tensor([-1, 8, 3, 0, 2], dtype=torch.int32)
+for dtype, left in ((torch.float32, None), (torch.float16, 4), (torch.bfloat16, budget)):
+    logits = torch.from_numpy(rng.standard_normal((5, len(vocabulary) + 9)).astype(np.float32)).to(dtype)
+    for one, other in zip(ours.step(logits, few, left), native.step(logits, few, left)):
+        assert torch.equal(one, other)
+    masked = [device.mask_logits_(logits.clone(), few, left) for device in (ours, native)]
+    assert torch.equal(*masked)
+assert torch.equal(ours.compose(few), native.bitmask(few))
+empty = few[:0]
+assert len(ours.advance(empty, tokens[:0])) == 0 and len(ours.step(logits[:0], empty)[0]) == 0
+"""
+
+
+def test_as_the_native_kernels() -> None:
+    """Rows and lists, several blocks of columns, any states, tokens and budgets."""
+    interpreted(
+        "from tokenfst import Vocabulary\n"
+        "rng = random.Random(0)\n"
+        "words = [bytes(rng.choices(b'abcdefgh 0123456789-yesno\"', k=rng.randint(2, 5))) for _ in range(9000)]\n"
+        "vocabulary = Vocabulary([*(bytes([b]) for b in range(256)), *words, b''], 9256)\n" + AGREE
+    )
+
+
+@pytest.mark.soak
+def test_as_the_native_kernels_on_a_real_vocabulary() -> None:
+    interpreted(
+        "from tokenfst import load_vocabulary\nvocabulary = load_vocabulary('mistral:tekken_240911')\n"
+        + AGREE
+    )
+
+
+def test_stacks_as_matchers() -> None:
+    """Masks, budgets and advances of grammars, with stacks that outgrow their room."""
+    interpreted(
+        STACKS + "made = stacks.automata()\n"
+        "stacks.walk(random.Random(0), WithStacks(made, depth=9), made, stacks.VOCABULARY, 7, 5)\n"
+        "assert stacks.check_random(3, WithStacks, 3, depth=2)  # some outgrow their room\n"
+    )
+
+
+@pytest.mark.soak
+def test_stacks_of_random_grammars() -> None:
+    interpreted(STACKS + "for seed in range(100, 102): stacks.check_random(seed, WithStacks, 15, depth=4)")
+
+
+def test_stacks_of_any_rows() -> None:
+    """Rows of garbage as by the native kernels; values, overflow, batches of no rows."""
+    interpreted(
+        STACKS + "stacks.test_anything_in_a_row_is_harmless(WithStacks)\n"
+        "stacks.test_rows_are_values(WithStacks)\n"
+        "stacks.test_a_stack_without_room(WithStacks)\n"
+        "device = WithStacks(stacks.automata()[:1], depth=5)\n"
+        "none = device.start_states([])\n"
+        "assert device.advance(none, torch.zeros(0, dtype=torch.int64)).shape == (0, 7)\n"
+        "assert len(device.bitmask(none, 3)) == 0\n"
+    )
+
+
+TABLES = {
+    **dict.fromkeys(
+        ("states", "table", "tokens", "layers", "masks", "rows", "flips", "batch", "each"), "*i32"
+    ),
+    **dict.fromkeys(("keys", "columns", "reached", "bitmask"), "*i32"),
+    **dict.fromkeys(("controls", "actions", "pushes", "comb", "frames", "found", "lengths"), "*i32"),
+    **dict.fromkeys(
+        ("num_states", "vocab_size", "words", "left", "stride", "width", "count", "blocks"), "i32"
+    ),
+    **dict.fromkeys(("num_slots", "num_frames", "capacity"), "i32"),
+    "classes": "*u8",
+    "text": "*u8",
+    "chosen": "*i64",
+    "taken": "*i64",
+}
+MASKS = {"has_left": True, "has_each": True, "steps": 3, "most_flips": 512, "block": 4096}
+KERNELS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
+    *(("mask_kernel", {"logits": kind}, MASKS) for kind in ("*fp32", "*fp16", "*bf16")),
+    ("mask_kernel", {"logits": "*bf16"}, MASKS | {"has_each": False}),
+    ("mask_kernel", {"logits": "*bf16"}, MASKS | {"has_left": False, "has_each": False}),
+    ("greatest_kernel", {"bits": "*i32"}, MASKS | {"infinity": 0x7F800000, "magnitude": 0x7FFFFFFF}),
+    ("greatest_kernel", {"bits": "*i16"}, MASKS | {"infinity": 0x7F80, "magnitude": 0x7FFF}),
+    ("choose_kernel", {}, {"padded": 64}),
+    ("advance_kernel", {}, {"block": 32}),
+    ("compose_kernel", {}, {"block": 1024}),
+    ("advance_stacks_kernel", {}, {"padded": 64}),
+    ("advance_stacks_kernel", {}, {"padded": 1, "capacity": 1, "num_slots": 1}),
+    ("resting_kernel", {}, {"has_left": True, "padded": 64}),
+    ("resting_kernel", {}, {"has_left": False, "padded": 64}),
+    ("resting_kernel", {}, {"has_left": True, "padded": 1, "capacity": 1, "num_slots": 1, "num_frames": 1}),
+]
+
+
+def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
+    """Types and shapes that the interpreter does not look at; no GPU takes part."""
+    code = f"""
+from triton import compile
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from tokenfst.decoding.device.kernels import triton_kernels as device_kernels
+from tokenfst.decoding.device.kernels import triton_stack_kernels as device_stack_kernels
+for name, own, constants in {KERNELS!r}:
+    kernel = getattr(device_kernels, name, None) or getattr(device_stack_kernels, name)
+    types = {TABLES!r} | own | dict.fromkeys(constants, "constexpr")
+    source = ASTSource(kernel, {{name: types[name] for name in kernel.arg_names}}, constexprs=constants)
+    assert compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path), "TRITON_INTERPRET": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
