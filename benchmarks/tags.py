@@ -1,8 +1,8 @@
 """Structural tags beside xgrammar: 20 tools to the first mask, and masks in free text and in arguments.
 
-The tools are MaskBench's schemas of function calls (``../shared/maskbench``), 20 at a time; each tag is free text with one
-trigger. A text is a sentence, a call with a valid document of the schema, and a sentence; the second walk along it meets
-masks that are known.
+The tools are MaskBench's schemas of function calls (``../shared/maskbench``), 20 at a time; each tag is free text with
+one trigger. A text is a sentence, a call with a valid document of the schema, and a sentence; the second walk along it
+meets masks that are known.
 """
 
 from __future__ import annotations
@@ -47,12 +47,16 @@ def tags(world: World) -> Iterator[Figure]:
         firsts = [
             seconds
             for spec in specs
-            for seconds in sample(lambda spec=spec: start(spec).fill(), runs=RUNS)
+            for seconds in sample(lambda spec=spec, start=start: start(spec).fill(), runs=RUNS)
         ]
         yield figure(f"{what}: to the first mask", who, firsts, target=0.010 if who == OURS else None)
     for part in ("free text", "arguments"):
         for who, start in libraries.items():
-            steps = [each for spec, text in zip(specs, texts, strict=True) for each in _steps(start(spec), text[part])]
+            steps = [
+                each
+                for spec, text in zip(specs, texts, strict=True)
+                for each in _steps(start(spec), text[part])
+            ]
             target = 2e-6 if who == OURS and part == "free text" else None
             yield figure(f"{what}: a known mask, {part}", who, steps, target=target)
 
@@ -112,7 +116,8 @@ def _text(rows: list[Row], vocabulary: Vocabulary) -> dict[str, list[tuple[list[
 
 
 def _steps(walk: Walk, pieces: list[tuple[list[int], bool]]) -> list[float]:
-    """Seconds of each mask of a second walk; none from where a token is refused on (documents may be cut up otherwise)."""
+    """Seconds of each mask of a second walk; none from where a token is refused on (documents may be cut up
+    otherwise)."""
     found: list[float] = []
     overhead = clock_overhead()
     with quiet():

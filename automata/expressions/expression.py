@@ -137,8 +137,8 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class TokenName:
-    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it; or, with
-    ``but``, all special tokens but these and the end tokens."""
+    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it; or,
+    with ``but``, all special tokens but these and the end tokens."""
 
     name: str
     special: bool

@@ -32,8 +32,8 @@ from tokenfst.automata.json_schema.reading.source import Resolver, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.whitespace import layout
-from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import (

@@ -1,22 +1,24 @@
 """From formats to expressions: each format's words, followed by what closes it.
 
-Contents are put together by ``assembling``: the whole is a language where all of them are. Free text is ``free_text``'s,
-tokens are ``token_text``'s, JSON Schemas in other styles are ``xml_styles``'.
+Contents are put together by ``assembling``: the whole is a language where all of them are. Free text is
+``free_text``'s, tokens are ``token_text``'s, JSON Schemas in other styles are ``xml_styles``'.
 
-With free text u that stays open, U_t free text up to a trigger t, T_t what may follow it, and S the union of all U_t T_t,
-``triggered_tags`` is S* u; with ``stop_after_first`` it is u | S, with ``at_least_one`` S₁ S* u where S₁ is the union
-of all t T_t. Inside of a tag, its ends are marks too, and u goes up to the first of them.
+With free text u that stays open, U_t free text up to a trigger t, T_t what may follow it, and S the union of all U_t
+T_t, ``triggered_tags`` is S* u; with ``stop_after_first`` it is u | S, with ``at_least_one`` S₁ S* u where S₁ is the
+union of all t T_t. Inside of a tag, its ends are marks too, and u goes up to the first of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.characters.classes import character_set
-from tokenfst.automata.notations.ebnf import ebnf
-from tokenfst.automata.regex.ecma import ecma_pattern
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
 from tokenfst.automata.expressions.expression import Expr, concat, intersect, optional, repeat, union
+from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
+from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.automata.structural_tags.assembling import Parts
 from tokenfst.automata.structural_tags.closing import OPEN, Closing, read_closing
 from tokenfst.automata.structural_tags.formats import (
@@ -41,11 +43,9 @@ from tokenfst.automata.structural_tags.formats import (
     is_unlimited,
 )
 from tokenfst.automata.structural_tags.free_text import FreeText
-from tokenfst.automata.structural_tags.marks import Marks, Spelled, spelled_expr, token_expr
+from tokenfst.automata.structural_tags.marks import Marks, Spelled, shown, spelled_expr, token_expr
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.token_text import TokenText
-from tokenfst.automata.pieces.tokens import TEXT_TOKEN
-from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, StructuralTagError
 
@@ -185,16 +185,13 @@ class Builder:
         return _looped(format, at_once, later, _closed(text, closing))
 
     def _check_reached(self, text: FreeText, trigger: str, place: str, ways: list[Spelled]) -> None:
-        blockers = [text.blocker(way) for way in ways]
-        if all(blocker is not None for blocker in blockers):
-            shown = [
-                b"".join(part if isinstance(part, bytes) else part.name.encode() for part in each or ())
-                for each in blockers
-            ]
+        """StructuralTagError if no way to read a trigger is ever a first mark."""
+        blockers = [blocker for blocker in map(text.blocker, ways) if blocker is not None]
+        if len(blockers) == len(ways):
             raise StructuralTagError(
                 place,
-                f"the trigger {trigger!r} can never fire: {shown[0].decode()!r}, which ends free text or is excluded from "
-                "it, stands inside. Leave one of the two out",
+                f"the trigger {trigger!r} can never fire: {shown(blockers[0])!r}, which ends free text or is excluded "
+                "from it, stands inside. Leave one of the two out",
             )
 
     def _behind(self, format: Triggered, number: int, closing: Closing) -> Expr:
@@ -210,8 +207,8 @@ class Builder:
             if crossed is not None:
                 raise StructuralTagError(
                     format.places[number],
-                    f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's whole name, "
-                    'or choose special_tokens="text"',
+                    f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's whole "
+                    'name, or choose special_tokens="text"',
                 )
             found.append(concat(self.marks.expr(rule.begin, pointer), self._rule(format, rule, closing)))
         return union(*found)
@@ -262,7 +259,8 @@ def _closed(text: FreeText, closing: Closing) -> Expr:
 
 
 def _looped(format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text: Expr) -> Expr:
-    """Tags and free text in turn. ``text``: free text with what closes it; with ``stop_after_first``, tags have that too."""
+    """Tags and free text in turn. ``text``: free text with what closes it; with ``stop_after_first``, tags have that
+    too."""
     if format.at_least_one:
         return at_once if format.stop_after_first else concat(at_once, repeat(later), text)
     return union(text, later) if format.stop_after_first else concat(repeat(later), text)

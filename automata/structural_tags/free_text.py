@@ -1,10 +1,10 @@
 """Free text between marks: text in which no mark and no excluded string stands, and text up to the first mark.
 
 The idea, with Σ* all texts, P the marks and E what is excluded. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to
-and with a mark p, where p is the first of all marks by where it ends, is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; where p ends the
-text for good, less Σ*EΣ*p instead: an end may be excluded from what it ends. All are
-regular: deterministic automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with
-UTF-8 checked along the way. The texts up to first marks are prefix-free, so there is no doubt where free text ends.
+and with a mark p, where p is the first of all marks by where it ends, is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; where p ends
+the text for good, less Σ*EΣ*p instead: an end may be excluded from what it ends. All are regular: deterministic
+automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with UTF-8 checked along the
+way. The texts up to first marks are prefix-free, so there is no doubt where free text ends.
 
 A mark that holds special tokens is found by them: free text has none, so what comes before the first token of the mark
 is open text that ends with the mark's first bytes, and not with those of another mark that is complete earlier.
@@ -30,8 +30,8 @@ from tokenfst.automata.expressions.expression import (
     machine,
     union,
 )
-from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.engine import make_automaton, make_tables
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr, symbols
 from tokenfst.budget import Budget
 
@@ -59,8 +59,8 @@ class FreeText:
         return self._limited(_text(b"", self._plain, self.excludes, self._budget), EPSILON)
 
     def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
-        """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is. ``closes``: the text
-        ends with it, so that what is excluded may stand in the mark and across its beginning."""
+        """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is. ``closes``: the
+        text ends with it, so that what is excluded may stand in the mark and across its beginning."""
         if self.blocker(mark, closes=closes) is not None:
             return EMPTY
         lead, rest = _divided(mark)
@@ -74,7 +74,8 @@ class FreeText:
         return concat(self._limited(before, literal(lead)), spelled_expr(rest))
 
     def blocker(self, mark: Spelled, *, closes: bool = False) -> Spelled | None:
-        """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something excluded."""
+        """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something
+        excluded."""
         for other in self.marks:
             if ends_inside(other, mark):
                 return other

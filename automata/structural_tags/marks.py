@@ -153,6 +153,11 @@ def spelled_expr(spelled: Spelled) -> Expr:
     return concat(*(literal(part) if isinstance(part, bytes) else tokens(part) for part in spelled))
 
 
+def shown(spelled: Spelled) -> str:
+    """The string that this is read from."""
+    return "".join(part.decode() if isinstance(part, bytes) else part.name for part in spelled)
+
+
 def symbols(spelled: Spelled) -> list[int | TokenName]:
     """One symbol after the other."""
     found: list[int | TokenName] = []

@@ -1,7 +1,7 @@
 """The contents of ``json_schema``: JSON texts, or parameters in the style of a model (``xml_styles``).
 
-Errors of a schema keep their class; their JSON pointers are those of the whole document. ``excludes`` is an intersection
-with a language, which does not remember names: those that the schema does not list may come twice there.
+Errors of a schema keep their class; their JSON pointers are those of the whole document. ``excludes`` is an
+intersection with a language, which does not remember names: those that the schema does not list may come twice there.
 """
 
 from __future__ import annotations

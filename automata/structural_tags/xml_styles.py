@@ -18,10 +18,11 @@ _MINIMAX = "]<]minimax[>["
 @dataclass(frozen=True, slots=True)
 class Style:
     """``before`` a name comes this, ``after`` it, for each kind of value, these with white space in between, then the
-    value, ``stop`` and ``close``, in which ``{}`` is the name again. ``unnamed``: what comes before the value of an item
-    instead; ``None`` in styles whose lists are JSON. ``escapes``: how characters of names are written; ``barred``: those
-    that no name may hold. ``padded``: whether white space may stand around strings that are not any string; ``spaced``:
-    the same of other values. ``free_names``: whether there may be parameters that the schema does not list."""
+    value, ``stop`` and ``close``, in which ``{}`` is the name again. ``unnamed``: what comes before the value of an
+    item instead; ``None`` in styles whose lists are JSON. ``escapes``: how characters of names are written; ``barred``:
+    those that no name may hold. ``padded``: whether white space may stand around strings that are not any string;
+    ``spaced``: the same of other values. ``free_names``: whether there may be parameters that the schema does not
+    list."""
 
     before: str
     after: Mapping[str, tuple[str, ...]]

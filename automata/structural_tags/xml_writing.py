@@ -1,9 +1,9 @@
 """Parameters of a call in a model's own style, from a JSON Schema of an object.
 
 The idea: what a schema means is JSON Schema's business (``json_schema/reading``); only its texts are others. Members
-are chosen by what writes objects in JSON: listed ones at most once, required ones exactly once, in the schema's order or
-in any. An ``Elements`` writes each as an element, its value by its type: strings bare, up to the first stop of the style,
-other values in JSON, or as elements inside of it.
+are chosen by what writes objects in JSON: listed ones at most once, required ones exactly once, in the schema's order
+or in any. An ``Elements`` writes each as an element, its value by its type: strings bare, up to the first stop of the
+style, other values in JSON, or as elements inside of it.
 
 Invariant: an element says of what type its value is where the style has a place for it, and its value is of that type.
 Names that the schema does not list may come twice: nothing remembers them.
@@ -11,26 +11,26 @@ Names that the schema does not list may come twice: nothing remembers them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, intersect, literal, union
+from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
 from tokenfst.automata.json_schema.reading.source import Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
-from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.whitespace import Layout, layout
-from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
-from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.emptiness import has_word
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
@@ -44,7 +44,7 @@ _FREE_NAME = r"[^\s\x00-\x20<>\"&=/\]\x7f]+"
 
 
 def parameters(
-    schema: object,
+    schema: Mapping[str, Any] | bool,
     style: Style,
     *,
     whitespace: str,
@@ -52,8 +52,8 @@ def parameters(
     additional_properties: Literal["schema", "forbid"],
     budget: Budget | None = None,
 ) -> Constraint:
-    """The texts of an object's members in a style. Raises as ``json_schema`` does; UnsupportedSchemaError for names that
-    the style cannot write; EmptyLanguageError also for a schema without objects."""
+    """The texts of an object's members in a style. Raises as ``json_schema`` does; UnsupportedSchemaError for names
+    that the style cannot write; EmptyLanguageError also for a schema without objects."""
     work = Work(budget)
     known = Source(schema, None, None, Forms().check)
     meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)

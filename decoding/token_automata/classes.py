@@ -91,7 +91,8 @@ def _others(names: Iterable[str], vocabulary: Vocabulary) -> frozenset[int]:
     for name in names:
         if name not in vocabulary.special_tokens:
             raise VocabularyMismatchError(
-                f"the vocabulary has no special token {name!r} to leave out; it knows {_some(vocabulary.special_tokens)}"
+                f"the vocabulary has no special token {name!r} to leave out; it knows "
+                f"{_some(vocabulary.special_tokens)}"
             )
     left_out = (vocabulary.special_tokens[name] for name in names)
     return vocabulary.special_token_ids.difference(vocabulary.eos_token_ids, left_out)

@@ -21,8 +21,8 @@ Ends = tuple[Any, ...] | None
 
 class World:
     """All words of ``letters`` with at most ``longest`` characters. ``read``: what a string of the document stands for,
-    each way a word with special tokens as characters of ``SPECIAL``; ``avoided``: its spelling, where free text must not
-    hold that because of it. ``tokens``: names of tokens, each with its one character; each letter is a token, too.
+    each way a word with special tokens as characters of ``SPECIAL``; ``avoided``: its spelling, where free text must
+    not hold that because of it. ``tokens``: names of tokens, each with its one character; each letter is a token, too.
     ``control_tokens``: whether the text between tags that begin with tokens holds special tokens."""
 
     def __init__(
@@ -194,8 +194,8 @@ class World:
     def _until(
         self, mark: str, marks: Sequence[str], held: Sequence[str], most: int, *, closes: bool = False
     ) -> set[str]:
-        """Free text and ``mark`` behind it, no mark ending earlier. If the mark ``closes`` the text, nothing may be held
-        by the text before it; otherwise by both together."""
+        """Free text and ``mark`` behind it, no mark ending earlier. If the mark ``closes`` the text, nothing may be
+        held by the text before it; otherwise by both together."""
         return {
             text + mark
             for text in self.texts

@@ -1,7 +1,7 @@
 """Parameters of calls in the styles of models, written from values, and schemas and values to write.
 
-``written`` makes one text of a list of named values; ``is_valid`` says by itself whether a schema of the small kind that
-``random_schema`` makes allows it.
+``written`` makes one text of a list of named values; ``is_valid`` says by itself whether a schema of the small kind
+that ``random_schema`` makes allows it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def an_object(**properties: Any) -> dict[str, Any]:
 
 
 def test_every_style_has_a_twin() -> None:
-    assert STOPS == {name: style.stop for name, style in STYLES.items()}
+    assert {name: style.stop for name, style in STYLES.items()} == STOPS
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -221,7 +221,7 @@ def test_objects_with_model_dump() -> None:
 
     class Text(pydantic.BaseModel):  # type: ignore[name-defined,misc]
         type: str = "any_text"
-        excludes: list[str] = []
+        excludes: list[str] = []  # noqa: RUF012 (pydantic copies it)
         max_tokens: int | None = None
 
     class Document(pydantic.BaseModel):  # type: ignore[name-defined,misc]

@@ -44,8 +44,8 @@ def parts(format: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def is_listed(format: Any) -> bool:
-    """Whether one of the differences may show: an end is also a trigger inside, or a ``dispatch`` without ``loop`` stands
-    in a tag."""
+    """Whether one of the differences may show: an end is also a trigger inside, or a ``dispatch`` without ``loop``
+    stands in a tag."""
     for tag in parts(format):
         if tag.get("type") != "tag":
             continue
@@ -73,7 +73,7 @@ def test_random_formats_have_the_same_words() -> None:
     assert same > 200
 
 
-@pytest.mark.parametrize("style", [style for style in STOPS])
+@pytest.mark.parametrize("style", list(STOPS))
 def test_parameters_that_are_valid_are_taken_by_both(style: str) -> None:
     taken = 0
     for seed in range(25):
@@ -108,7 +108,11 @@ def schema(value: Any, **more: Any) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": value, **more}
 
 
-AB = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+AB = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+    "required": ["a", "b"],
+}
 DIFFERENCES: list[tuple[str, Any, str, bool | None]] = [
     (
         "a trigger that holds another one",
@@ -168,7 +172,9 @@ DIFFERENCES: list[tuple[str, Any, str, bool | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "format", "text", "ours"), DIFFERENCES, ids=[each[0] for each in DIFFERENCES])
+@pytest.mark.parametrize(
+    ("name", "format", "text", "ours"), DIFFERENCES, ids=[each[0] for each in DIFFERENCES]
+)
 def test_differences(name: str, format: Any, text: str, ours: bool | None) -> None:
     """Where we accept, refuse a text or (``None``) refuse the format, xgrammar does not."""
     answers = theirs(format, [text])

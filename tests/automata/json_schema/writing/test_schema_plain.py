@@ -117,7 +117,11 @@ SCHEMAS = st.recursive(LEAVES, bodies, max_leaves=6)
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    bodies(SCHEMAS), SCHEMAS, st.sampled_from(["2020-12", "draft-07", "draft-04"]), st.booleans(), st.booleans()
+    bodies(SCHEMAS),
+    SCHEMAS,
+    st.sampled_from(["2020-12", "draft-07", "draft-04"]),
+    st.booleans(),
+    st.booleans(),
 )
 def test_random_schemas(schema: Any, part: Any, draft: str, distinct: bool, closed: bool) -> None:
     check(
