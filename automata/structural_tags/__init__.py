@@ -5,5 +5,6 @@ doubt; the result is regular but for the contents. Marks may be special tokens, 
 
 Read in this order: ``door``; ``formats`` and ``reading`` (the document), ``marks`` (strings and special tokens),
 ``free_text``, ``closing``, ``building`` (formats to expressions), ``assembling``, ``token_text``, ``schemas``;
-``xml_styles`` and ``xml_writing`` (parameters of calls as models write them).
+``xml_styles`` and ``xml_writing`` (parameters of calls as models write them), ``excluding`` (what may not stand in
+strings).
 """

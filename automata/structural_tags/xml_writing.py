@@ -11,11 +11,20 @@ Names that the schema does not list may come twice: nothing remembers them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, intersect, literal, union
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    complement,
+    concat,
+    intersect,
+    literal,
+    union,
+)
 from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
@@ -31,9 +40,9 @@ from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.whitespace import Layout, layout
 from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
-from tokenfst.automata.languages.emptiness import has_word
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
 from tokenfst.automata.structural_tags.free_text import FreeText
 from tokenfst.automata.structural_tags.xml_styles import Style
 from tokenfst.budget import Budget
@@ -43,26 +52,30 @@ _FREE_NAME = r"[^\s\x00-\x20<>\"&=/\]\x7f]+"
 """Names of parameters that no schema lists: nothing in them is a sign of any style."""
 
 
-def parameters(
+def styled(
     schema: Mapping[str, Any] | bool,
-    style: Style,
+    style: Style | None,
     *,
     whitespace: str,
     any_order: bool,
     additional_properties: Literal["schema", "forbid"],
+    excludes: Sequence[bytes] = (),
     budget: Budget | None = None,
 ) -> Constraint:
-    """The texts of an object's members in a style. Raises as ``json_schema`` does; UnsupportedSchemaError for names
-    that the style cannot write; EmptyLanguageError also for a schema without objects."""
+    """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
+    strings. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
+    EmptyLanguageError also for a schema without objects."""
     work = Work(budget)
     known = Source(schema, None, None, Forms().check)
     meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
     json = Writer(meaning, layout(whitespace), fractions=True, any_order=any_order, distinct=True)
+    if excludes:
+        json = Excluding(meaning, json.layout, fractions=True, any_order=any_order, excludes=excludes)
     closed = Evaluated() if additional_properties == "forbid" else None
     with work.placed_errors():
-        writer = Elements(json, style, budget or Budget())
+        writer = json if style is None else Elements(json, style, excludes, budget or Budget())
         rules = writer.write(meaning.formula(known.root.closing(closed)))
-    source = "json_schema(...) as parameters"
+    source = "json_schema(...) in a style"
     made: Constraint
     if rules.bodies:
         bodies = {START: rules.start, **rules.bodies}
@@ -71,14 +84,17 @@ def parameters(
     else:
         made = Language(rules.start, source, budget)
     if made.is_empty():
-        raise EmptyLanguageError("no object satisfies the schema, and parameters are the members of one")
+        what = "value" if style is None else "object"
+        why = "" if style is None else ", and parameters are the members of one"
+        without = " without what is excluded" if excludes else ""
+        raise EmptyLanguageError(f"no {what}{without} satisfies the schema{why}")
     return made
 
 
 class Elements(Writer):
     """Writes elements; values inside of them by ``json``, whose rules it shares, unless the style nests."""
 
-    def __init__(self, json: Writer, style: Style, budget: Budget) -> None:
+    def __init__(self, json: Writer, style: Style, excludes: Sequence[bytes], budget: Budget) -> None:
         gap = json.layout.opened
         super().__init__(
             json.meaning,
@@ -92,7 +108,8 @@ class Elements(Writer):
         self._bodies, self._waiting, self._names = json._bodies, json._waiting, json._names
         self._taken, self._states = json._taken, json._states
         self._stop = style.stop.encode()
-        self._text = FreeText([(self._stop,)], (), budget).until((self._stop,))
+        self._excludes = excludes
+        self._text = FreeText([(self._stop,)], excludes, budget).until((self._stop,), closes=True)
 
     def write(self, root: Formula) -> Rules:
         """The rules of the members of an object that ``root`` says of."""
@@ -120,7 +137,8 @@ class Elements(Writer):
                     f"the name {name!r} of a parameter cannot be written in this style: its own signs stand in it",
                 )
             lead = literal((self.style.before + written).encode())
-            found = self._members[key] = self._element(lead, written, formula)
+            barred = self.excluded(name.encode())
+            found = self._members[key] = EMPTY if barred else self._element(lead, written, formula)
         return found
 
     def bracketed(
@@ -184,9 +202,13 @@ class Elements(Writer):
         if cell.values is not None:
             texts = sorted(text.encode() for text in cell.values)
             kept = [text for text in texts if (text + self._stop).find(self._stop) == len(text)]
+            kept = [text for text in kept if not self.excluded(text)]
             return concat(gap, union(*map(literal, kept)), gap, stop)
-        text = intersect(concat(gap, cell.content().expr, gap, stop), self._text)
-        return text if has_word(text, self.work.left()) else EMPTY
+        return with_word(intersect(concat(gap, cell.content().expr, gap, stop), self._text), self.work)
+
+    def excluded(self, text: bytes) -> bool:
+        """Whether something excluded stands in a text."""
+        return any(each in text for each in self._excludes)
 
 
 class _Parameters(Members):
@@ -206,8 +228,10 @@ class _Parameters(Members):
                 "names that are not listed stand twice in an element of this style, and nothing compares the two: list "
                 "them, or forbid others",
             )
-        names = strings.content() & regex(_FREE_NAME)
-        return names.expr if has_word(names.expr, self.writer.work.left()) else EMPTY
+        names = intersect(strings.content().expr, regex(_FREE_NAME).expr)
+        if self.writer._excludes:
+            names = intersect(names, complement(held(self.writer._excludes)))
+        return with_word(names, self.writer.work)
 
 
 def _by_kind(shape: Shape) -> list[tuple[str, Shape]]:

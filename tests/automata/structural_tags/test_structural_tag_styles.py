@@ -151,5 +151,28 @@ def test_what_is_no_object_is_refused() -> None:
     with pytest.raises(StructuralTagError) as wrong:
         style_of("glm_xlm", {})
     assert wrong.value.pointer == "#/style" and "'glm_xml'" in wrong.value.reason
-    with pytest.raises(StructuralTagError, match="for the style 'json'"):
-        style_of("glm_xml", an_object(), excludes=["x"])
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_excluded_texts_stand_in_no_string(style: str) -> None:
+    schema = an_object(
+        a={"type": "string"},
+        b={"enum": ["xx", "y"]},
+        c={"type": "array", "items": {"type": "string", "maxLength": 5}},
+        xxd={"type": "integer"},
+        e={"type": "string", "maxLength": 5},
+    )
+    found = style_of(style, schema, excludes=["xx", "<|close|>"])
+    for pairs in ([("a", "x")], [("b", "y")], [("c", ["x", "axb"])], [("e", "axax")], []):
+        assert found.accepts(written(style, pairs)), pairs
+    for pairs in (
+        [("a", "axxb")],
+        [("b", "xx")],
+        [("c", ["x", "xxb"])],
+        [("xxd", 1)],
+        [("e", "axx")],
+        [("a", "<|close|>")],
+    ):
+        assert not found.accepts(written(style, pairs)), pairs
+    with pytest.raises(EmptyLanguageError, match="without what is excluded"):
+        style_of(style, {**schema, "required": ["xxd"]}, excludes=["xx"])

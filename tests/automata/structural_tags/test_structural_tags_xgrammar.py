@@ -93,6 +93,54 @@ def test_parameters_that_are_valid_are_taken_by_both(style: str) -> None:
     assert taken > 20
 
 
+MODELS = (
+    *(
+        "llama",
+        "kimi",
+        "kimi_k3",
+        "deepseek_r1",
+        "deepseek_v3_1",
+        "deepseek_v3_2",
+        "deepseek_v4",
+        "deepseek_v4_1",
+    ),
+    *(
+        "qwen_3",
+        "qwen_3_5",
+        "qwen_3_coder",
+        "mimo",
+        "harmony",
+        "minimax",
+        "minimax_m3",
+        "glm_4_7",
+        "cohere",
+        "exaone",
+    ),
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_tags_of_models(model: str) -> None:
+    """What xgrammar makes for a model's tools is read as it is, and a shortest text is one of both."""
+    from xgrammar.testing import _is_grammar_accept_string
+
+    properties = {"city": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}}
+    parameters = {"type": "object", "properties": properties, "required": ["city", "days"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": parameters}}
+        for name in ("weather", "time")
+    ]
+    for choice in ("auto", "required"):
+        for reasoning in ("enabled", "disabled"):
+            given = xgrammar.get_model_structural_tag(
+                model, tools=tools, tool_choice=choice, reasoning=reasoning
+            )
+            ours, other = structural_tag(given), xgrammar.Grammar.from_structural_tag(given)
+            word = ours.witness()
+            assert word is not None and _is_grammar_accept_string(other, word.decode())
+            assert (b"time" in word) == (choice == "required") or model == "harmony"
+
+
 ANY = {"type": "any_text"}
 
 
