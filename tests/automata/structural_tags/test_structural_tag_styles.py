@@ -5,10 +5,20 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
+from support.json_tokens import END, TOKENS, VOCABULARY
 
 from reference.xml_parameters import STOPS, Obj, is_valid, random_schema, random_value, written
-from tokenfst import EmptyLanguageError, UnsupportedSchemaError, structural_tag
+from tokenfst import (
+    EmptyLanguageError,
+    Grammar,
+    UnsupportedSchemaError,
+    allocate_token_bitmask,
+    compile,
+    structural_tag,
+)
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.errors import SchemaError, StructuralTagError
 
@@ -176,3 +186,46 @@ def test_excluded_texts_stand_in_no_string(style: str) -> None:
         assert not found.accepts(written(style, pairs)), pairs
     with pytest.raises(EmptyLanguageError, match="without what is excluded"):
         style_of(style, {**schema, "required": ["xxd"]}, excludes=["xx"])
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_the_walk_to_a_program_gives_the_masks_of_grammars(part: int) -> None:
+    """A tag becomes a program in one walk; as any grammar, it has the same masks."""
+    walked = 0
+    for seed in range(10 * part, 10 * (part + 1)):
+        rng = random.Random(seed)
+        tags = [
+            {
+                "type": "tag",
+                "begin": f"<{name}",
+                "content": {
+                    "type": "json_schema",
+                    "json_schema": random_schema(rng, 2),
+                    "style": rng.choice(["json", "json", *STYLES]),
+                },
+                "end": rng.choice([">", "", "</f>"]),
+            }
+            for name in ("a", "b", "c")
+        ]
+        least = rng.random() < 0.5
+        found = structural_tag(
+            {"type": "triggered_tags", "triggers": ["<"], "tags": tags, "at_least_one": least}
+        )
+        if not isinstance(found, WrittenGrammar):
+            continue
+        walked += 1
+        both = [found, Grammar(found.rules, found.start)]
+        walks = [compile(each, VOCABULARY).matcher() for each in both]
+        rows = [allocate_token_bitmask(1, len(VOCABULARY)) for _ in walks]
+        for _ in range(60):
+            for walk, row in zip(walks, rows, strict=True):
+                walk.fill_next_token_bitmask(row, 0)
+            assert np.array_equal(*rows), tags
+            allowed = np.flatnonzero(np.unpackbits(rows[0].view(np.uint8), bitorder="little")).tolist()
+            signs = [token for token in allowed if TOKENS[token][:1] in (b"<", b">", b"}", b"]", b"{")]
+            token = rng.choice(signs if signs and rng.random() < 0.6 else allowed)
+            if token == END:
+                break
+            for walk in walks:
+                assert walk.accept_token(token)
+    assert walked > 5
