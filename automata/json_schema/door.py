@@ -30,7 +30,7 @@ from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
 from tokenfst.automata.json_schema.reading.source import Resolver, Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
-from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.whitespace import layout
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
@@ -161,7 +161,7 @@ def json_schema(
         schema = typed.schema
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
-        known = Source(schema, draft, resolver, Forms().check)
+        known = Source(schema, draft, resolver, work, Forms(work).check)
         meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
         any_order = property_order == "any"
         writer = Writer(
@@ -194,7 +194,7 @@ def json_schema(
     work = Work(budget)
     made, value = make(schema, work)
     if _is_empty(made):
-        raise _empty(contradiction(value, is_empty))
+        raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
 
 

@@ -31,7 +31,7 @@ class ByteAutomaton {
   // Of a program. With `own_start`, the start state is one that no transition enters again.
   ByteAutomaton(Program program, Budget budget, bool own_start = false) : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
     auto lock = enter();
-    arena_.watch([this] { check_budget(); });
+    arena_.watch([this](size_t bytes) { check_budget(bytes); });
     Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
     labels_ = std::move(loaded.labels);
     marks_.any = loaded.has_marks, marks_.room = loaded.room;
@@ -283,11 +283,15 @@ class ByteAutomaton {
 
   State state_of(NodeId node) {
     if (node == kEmpty) return kDead;
-    if (state_index_.size() <= node) state_index_.resize(std::max<size_t>(arena_.size(), node + 1), 0);
+    if (state_index_.size() <= node) {
+      const size_t more = std::max<size_t>(arena_.size(), node + 1) - state_index_.size();
+      if (const size_t bytes = growth(state_index_, more)) check_bytes(bytes);
+      state_index_.resize(state_index_.size() + more, 0);
+    }
     State& state = state_index_[node];
     if (state == 0) {
       if (states_.size() > std::min<uint64_t>(budget_.states, kPending - 1)) exceed("states", static_cast<double>(budget_.states));
-      if (states_.size() % 64 == 0) check_budget();
+      if (states_.size() % 64 == 0) check_budget(states_.growth());
       state_index_[node] = new_state(node);
     }
     return state_index_[node];

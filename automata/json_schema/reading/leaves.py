@@ -147,9 +147,6 @@ class Leaves:
 
     def _names(self, place: Place, schema: Any, meaning: Meaning) -> list[Named]:
         shape = meaning.shape(meaning.formula(place.below(schema, "propertyNames")))
-        partial = schema_strings.partial_reason(shape.strings)
-        if partial:
-            raise UnsupportedSchemaError(place.where("propertyNames"), f"its format leaves out {partial}")
         if not shape.exact:
             raise UnsupportedSchemaError(place.where("propertyNames"), "what it says of names was relaxed")
         return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings, meaning.formulas.work)]
@@ -191,7 +188,7 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
     before, work.place = work.place, where
     work.tick(1 + len(values) // 8)
     try:
-        shape = constants_shape(values, meaning.constant)
+        shape = constants_shape(values, meaning.constant, work)
         work.place = before
         return shape
     except NotJsonError as error:

@@ -59,7 +59,7 @@ class TextPattern(str):
 @dataclass(slots=True, unsafe_hash=True)
 class Part:
     """A language, or all other texts. ``partial`` says what the language leaves out (``Format.missing``), if anything:
-    such a part must not be complemented."""
+    the other texts are too many then, and may only be told what they must not be (``propertyNames``)."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     language: Final[Language]
@@ -224,7 +224,7 @@ def join(sets: Iterable[StringSet], work: Work) -> StringSet:
 
 
 def invert(cells: StringSet, work: Work) -> StringSet:
-    """All other texts. The caller has made sure that no part is partial (``partial_reason``)."""
+    """All other texts; too many of them where a part is partial (``partial_reason``)."""
     result = EVERY_STRING
     for cell in cells:
         result = meet(result, _inverse(cell, work), work)
@@ -267,7 +267,8 @@ def _gathered(cells: StringSet) -> StringSet:
 def _inverse(cell: Strings, work: Work) -> StringSet:
     if cell.values is not None:
         return (Strings(excluded=cell.values),)
-    parts = [(Strings(parts=(Part(part.language, not part.positive),)),) for part in cell.parts]
+    inverse = (Part(part.language, not part.positive, part.partial) for part in cell.parts)
+    parts = [(Strings(parts=(part,)),) for part in inverse]
     short = [(Strings(high=cell.low - 1),)] if cell.low else []
     long = [(Strings(low=cell.high + 1),)] if cell.high is not None and cell.high < MAX_LENGTH else []
     return join((*parts, *short, *long, words(cell.excluded)), work)

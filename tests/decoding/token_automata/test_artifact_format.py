@@ -18,9 +18,10 @@ from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.artifact_format import TENSORS
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
