@@ -66,7 +66,7 @@ def styled(
     strings. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
     EmptyLanguageError also for a schema without objects."""
     work = Work(budget)
-    known = Source(schema, None, None, Forms().check)
+    known = Source(schema, None, None, work, Forms(work).check)
     meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
     json = Writer(meaning, layout(whitespace), fractions=True, any_order=any_order, distinct=True)
     if excludes:
