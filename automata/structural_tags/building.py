@@ -10,11 +10,20 @@ union of all t T_t. Inside of a tag, its ends are marks too, and u goes up to th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
-from tokenfst.automata.expressions.expression import Expr, concat, intersect, optional, repeat, union
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    Expr,
+    TokenName,
+    concat,
+    intersect,
+    optional,
+    repeat,
+    union,
+)
 from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
@@ -45,7 +54,7 @@ from tokenfst.automata.structural_tags.formats import (
 from tokenfst.automata.structural_tags.free_text import FreeText
 from tokenfst.automata.structural_tags.marks import Marks, Spelled, shown, spelled_expr, token_expr
 from tokenfst.automata.structural_tags.schemas import Schemas
-from tokenfst.automata.structural_tags.token_text import TokenText
+from tokenfst.automata.structural_tags.token_text import TokenText, special_but
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, StructuralTagError
 
@@ -143,18 +152,24 @@ class Builder:
         if format.max_tokens is not None:
             tokens = repeat(TEXT_TOKEN, 0, format.max_tokens)
             limit = tokens if limit is None else intersect(limit, tokens)
-        text = self._free_text(closing.marks, format.excludes, closing, limit)
+        text = self._free_text(closing.marks, format, closing, limit)
         return _closed(text, closing)
 
     def _free_text(
         self,
         marks: tuple[Spelled, ...],
-        excludes: tuple[str, ...],
+        format: AnyText | Triggered,
         closing: Closing,
         limit: Expr | None = None,
+        spellings: Iterable[bytes] = (),
     ) -> FreeText:
-        held = (*(each.encode() for each in excludes), *closing.avoided)
-        return FreeText(marks, held, self.parts.budget or Budget(), limit)
+        excludes, pointer = format.excludes, f"{format.pointer}/excludes"
+        held = (*(each.encode() for each in excludes), *spellings, *closing.avoided)
+        others = EMPTY
+        if self.token_text.control_tokens and limit is None:
+            named = [*marks, *(way for each in excludes for way in self.marks.variants(each, pointer))]
+            others = special_but({part for way in named for part in way if isinstance(part, TokenName)})
+        return FreeText(marks, held, self.parts.budget or Budget(), limit, others)
 
     def _triggered(self, format: Triggered, closing: Closing) -> Expr:
         variants: list[list[Spelled]] = []
@@ -165,8 +180,7 @@ class Builder:
             if spelling is not None:
                 spellings.append(spelling)
         marks = tuple(each for way in variants for each in way) + closing.marks
-        text = self._free_text(marks, format.excludes, closing)
-        text = FreeText(text.marks, (*text.excludes, *spellings), self.parts.budget or Budget())
+        text = self._free_text(marks, format, closing, spellings=spellings)
         for trigger, place, ways in zip(format.triggers, format.places, variants, strict=True):
             self._check_reached(text, trigger, place, ways)
         following = [self._behind(format, number, closing) for number in range(len(format.triggers))]

@@ -28,6 +28,7 @@ from tokenfst.automata.expressions.expression import (
     intersect,
     literal,
     machine,
+    repeat,
     union,
 )
 from tokenfst.automata.languages.engine import make_automaton, make_tables
@@ -37,7 +38,8 @@ from tokenfst.budget import Budget
 
 
 class FreeText:
-    """Free text with these marks and exclusions. ``limit``: all texts that are short enough, where there is a bound."""
+    """Free text with these marks and exclusions. ``limit``: all texts that are short enough, where there is a bound.
+    ``others``: special tokens that stand in it, none of which is in a mark."""
 
     def __init__(
         self,
@@ -45,10 +47,11 @@ class FreeText:
         excludes: Iterable[bytes],
         budget: Budget,
         limit: Expr | None = None,
+        others: Expr = EMPTY,
     ) -> None:
         self.marks = tuple(dict.fromkeys(marks))
         self.excludes = tuple(dict.fromkeys(excludes))
-        self.limit = limit
+        self.limit, self.others = limit, others
         self._budget = budget
         self._plain = tuple(
             sorted(each[0] for each in self.marks if len(each) == 1 and isinstance(each[0], bytes))
@@ -56,7 +59,8 @@ class FreeText:
 
     def open(self) -> Expr:
         """Text that holds no mark and nothing excluded."""
-        return self._limited(_text(b"", self._plain, self.excludes, self._budget), EPSILON)
+        last = self._limited(_text(b"", self._plain, self.excludes, self._budget), EPSILON)
+        return last if self.others is EMPTY else concat(self._runs(), last)
 
     def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
         """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is. ``closes``: the
@@ -71,7 +75,8 @@ class FreeText:
         before = _text(
             lead, self._plain, self.excludes, self._budget, earlier, is_mark=not rest, across=not closes
         )
-        return concat(self._limited(before, literal(lead)), spelled_expr(rest))
+        last = concat(self._limited(before, literal(lead)), spelled_expr(rest))
+        return last if self.others is EMPTY else concat(self._runs(), last)
 
     def blocker(self, mark: Spelled, *, closes: bool = False) -> Spelled | None:
         """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something
@@ -83,6 +88,10 @@ class FreeText:
             if any(isinstance(part, bytes) and text in part for part in mark):
                 return (text,)
         return None
+
+    def _runs(self) -> Expr:
+        """Runs of text, each with a special token behind it."""
+        return repeat(concat(_text(b"", self._plain, self.excludes, self._budget), self.others))
 
     def _limited(self, text: Expr, end: Expr) -> Expr:
         return text if self.limit is None else intersect(text, concat(self.limit, end))

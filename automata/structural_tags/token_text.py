@@ -1,13 +1,14 @@
 """Runs of tokens: any tokens but some, with or without special ones.
 
 ``any_tokens`` and ``exclude_token`` say "any token", special tokens among them. What stands between the tags of
-``token_triggered_tags`` is free text: tokens of text, and special tokens only if control tokens are allowed in it.
+``token_triggered_tags`` is free text: tokens of text, and special tokens only if control tokens are allowed in it. In
+other free text these are all that no mark and no excluded string names.
 End tokens are never part of a text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from tokenfst._native import Lexicon
 from tokenfst.automata.expressions.expression import (
@@ -53,8 +54,12 @@ class TokenText:
 def one_of_others(excluded: Collection[TokenName | bytes]) -> Expr:
     """One token, of text or special, that is none of these."""
     texts = [token for token in excluded if isinstance(token, bytes)]
-    names = sorted(token.name for token in excluded if isinstance(token, TokenName))
-    return union(_text_token(texts), tokens(TokenName.others(names)))
+    return union(_text_token(texts), special_but(token for token in excluded if isinstance(token, TokenName)))
+
+
+def special_but(excluded: Iterable[TokenName]) -> Expr:
+    """One special token that is none of these."""
+    return tokens(TokenName.others(token.name for token in excluded))
 
 
 def _text_token(excluded: list[bytes]) -> Expr:

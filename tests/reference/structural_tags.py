@@ -23,7 +23,7 @@ class World:
     """All words of ``letters`` with at most ``longest`` characters. ``read``: what a string of the document stands for,
     each way a word with special tokens as characters of ``SPECIAL``; ``avoided``: its spelling, where free text must
     not hold that because of it. ``tokens``: names of tokens, each with its one character; each letter is a token, too.
-    ``control_tokens``: whether the text between tags that begin with tokens holds special tokens."""
+    ``control_tokens``: whether free text without a bound holds special tokens."""
 
     def __init__(
         self,
@@ -172,10 +172,9 @@ class World:
         """Free text of at most ``most`` characters, with an end behind it if one is asked for."""
         marks = [*triggers, *self._marks(ends)]
         held = [*excludes, *spelled, *self._avoided(ends)]
+        texts = self.texts if most < self.longest else self._texts(marks, excludes)
         open_texts = frozenset(
-            text
-            for text in self.texts
-            if len(text) <= most and not any(each in text for each in (*marks, *held))
+            text for text in texts if len(text) <= most and not any(each in text for each in (*marks, *held))
         )
         if ends is None or not here:
             return open_texts
@@ -183,7 +182,7 @@ class World:
         for end in ends:
             for way in self._mark(end) if end else ():
                 if isinstance(end, str) or way in SPECIAL:
-                    found |= self._until(way, marks, held, most, closes=True)
+                    found |= self._until(way, marks, held, most, texts, closes=True)
                 else:
                     found |= self._concat(open_texts, frozenset({way}))
         return frozenset(found)
@@ -191,14 +190,29 @@ class World:
     def _avoided(self, ends: Ends) -> list[str]:
         return [each for end in ends or () if isinstance(end, str) for each in self.avoided(end)]
 
+    def _texts(self, marks: Sequence[str], excludes: Sequence[str]) -> Sequence[str]:
+        """What free text is made of: with control tokens, also of special tokens that nothing names."""
+        if not self.control_tokens:
+            return self.texts
+        named = "".join([*marks, *(way for each in excludes for way in self.read(each))])
+        special = "".join(each for each in self.tokens.values() if each in SPECIAL and each not in named)
+        return list(all_words(self.letters + special, self.longest))
+
     def _until(
-        self, mark: str, marks: Sequence[str], held: Sequence[str], most: int, *, closes: bool = False
+        self,
+        mark: str,
+        marks: Sequence[str],
+        held: Sequence[str],
+        most: int,
+        texts: Sequence[str],
+        *,
+        closes: bool = False,
     ) -> set[str]:
         """Free text and ``mark`` behind it, no mark ending earlier. If the mark ``closes`` the text, nothing may be
         held by the text before it; otherwise by both together."""
         return {
             text + mark
-            for text in self.texts
+            for text in texts
             if len(text) <= most
             and len(text + mark) <= self.longest
             and not any(each in (text + mark)[:-1] for each in marks)
@@ -229,7 +243,8 @@ class World:
         at_once: set[str] = set()
         for trigger, rest in rules:
             at_once |= self._concat(self._kept([trigger]), rest)
-            later |= self._concat(frozenset(self._until(trigger, marks, held, self.longest)), rest)
+            texts = self._texts(marks, excludes)
+            later |= self._concat(frozenset(self._until(trigger, marks, held, self.longest, texts)), rest)
         text = self._free(triggers, spelled, excludes, ends, here, self.longest)
         if least and stop:
             return frozenset(at_once)

@@ -69,7 +69,7 @@ def test_all_pairs_of_small_triggers() -> None:
                 except StructuralTagError as error:
                     assert "can never fire" in error.reason
                     blocked = [
-                        world._until(each, [first, second], excludes, world.longest)
+                        world._until(each, [first, second], excludes, world.longest, world.texts)
                         for each in (first, second)
                     ]
                     assert not all(blocked)
