@@ -23,8 +23,6 @@ from typing import Any, Literal
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.expression import EMPTY, Expr
-from tokenfst.automata.expressions.program import Program
-from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
 from tokenfst.automata.json_schema.providers import Provider, provider_findings
@@ -35,9 +33,9 @@ from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
 from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
-from tokenfst.automata.json_schema.writing.program import schema_program
 from tokenfst.automata.json_schema.writing.whitespace import layout
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import (
@@ -58,10 +56,6 @@ __all__ = [
     "json_schema",
     "json_value",
 ]
-
-
-_LAZY = Budget(positions=1 << 20_000)
-"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
 
 
 _TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
@@ -93,30 +87,25 @@ class SchemaLanguage(ComparedSchema, Language):
         return self._reader(text)
 
 
-class SchemaGrammar(ComparedSchema, Grammar):
+class SchemaGrammar(ComparedSchema, WrittenGrammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_made", "_reader", "document", "relaxed")
+    __slots__ = ("_reader", "document", "relaxed")
 
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
-        super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
+        super().__init__(
+            {START: rules.start, **rules.bodies},
+            START,
+            rules.states,
+            shared=ANY_RULE,
+            source=about.source,
+            budget=budget,
+        )
         self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
-        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, budget or _LAZY)
-
-    def is_empty(self) -> bool:
-        """Whether no value is allowed."""
-        return super().is_empty() if self._made is None else self._made is False
-
-    def program(self) -> Program:
-        """The rules as the native core reads them, made once."""
-        return self._made if isinstance(self._made, Program) else super().program()
 
     def parse(self, text: str | bytes) -> Any:
         """As ``SchemaLanguage.parse``."""
         return self._reader(text)
-
-    def _check(self, name: str, body: Expr) -> None:
-        """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
 
 @checked_but(

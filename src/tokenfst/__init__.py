@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.pieces.unordered import unordered
     from tokenfst.automata.python_text.objects import python_calls, python_object
     from tokenfst.automata.regex.translate import regex
+    from tokenfst.automata.structural_tags.door import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.budget import Budget
@@ -174,6 +175,7 @@ __all__ = [
     "special_token",
     "speculative_generate",
     "start_rows",
+    "structural_tag",
     "substring_of",
     "template",
     "text_until",
@@ -260,6 +262,7 @@ _PLACES = {
     "special_token": "automata.pieces.tokens",
     "speculative_generate": "decoding.search.speculation",
     "start_rows": "decoding.rows.reach_rows",
+    "structural_tag": "automata.structural_tags.door",
     "substring_of": "automata.grammars.lists",
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",
