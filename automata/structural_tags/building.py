@@ -71,6 +71,7 @@ class Builder:
         return self.expr(format, OPEN)
 
     def finish(self, expr: Expr, source: str) -> Constraint:
+        """The constraint whose words are ``expr``."""
         return self.parts.finish(expr, source)
 
     def expr(self, format: Format, closing: Closing) -> Expr:
