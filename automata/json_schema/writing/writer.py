@@ -114,11 +114,21 @@ class Writer:
         """Of names that were taken, the last number behind one."""
         self._states: set[str] = set()
 
+    def share_rules(self, other: Writer) -> None:
+        """Write into the rules of another writer."""
+        self._bodies, self._waiting, self._names = other._bodies, other._waiting, other._names  # of its class
+        self._taken, self._states = other._taken, other._states  # of its class
+
     def write(self, root: Formula) -> Rules:
         """The rules of a formula. UnsupportedSchemaError; BudgetExceeded."""
+        around = self.layout.around
+        return self.finish(lambda: concat(around, self._value(root, self._level), around))
+
+    def finish(self, make_start: Callable[[], Expr]) -> Rules:
+        """The rules of a start, and all that it calls."""
         work = self.work
         try:
-            start = concat(self.layout.around, self._value(root, self._level), self.layout.around)
+            start = make_start()
             while self._waiting:
                 name, make, self._level = self._waiting.pop()
                 self.layout = self._level.layout
@@ -194,18 +204,22 @@ class Writer:
             if plain is not None:
                 key, make = plain
                 return self._call(key, formula.atom.where, make, level)
-        shape = self.meaning.shape(formula)
+        return self.of_shape(self.meaning.shape(formula), formula, level)
+
+    def of_shape(self, shape: Shape, formula: Formula, level: _Level | None = None) -> Expr:
+        """The texts of a shape, all or a part of a formula's values: an expression, or a call."""
+        level = self._level if level is None else level
         if shape is EVERY or shape == EVERY:
             return self._value(ANY, level)
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
-                known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
+                known = self._scalars[id(shape)] = shape, self.scalars(shape, place_of(formula))
             return known[1]
         return self._call(
             plain_key(shape) or shape,
-            lambda: _name(formula),
-            lambda: self._body(shape, _place(formula)),
+            lambda: name_of(formula),
+            lambda: self._body(shape, place_of(formula)),
             level,
         )
 
@@ -283,13 +297,14 @@ def _named(layout: Layout, name: str) -> Expr:
     return concat(text, colon)
 
 
-def _place(formula: Formula) -> str:
+def place_of(formula: Formula) -> str:
     """The first schema in a formula, for messages."""
     places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
     return places[0] if places else "#"
 
 
-def _name(formula: Formula) -> str:
+def name_of(formula: Formula) -> str:
+    """What the rule of a formula is called: where it stands in the schema."""
     places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]
     return (
         " & ".join(place.atom.where() for place in places[:2] if isinstance(place.atom, Place)) or "constant"
