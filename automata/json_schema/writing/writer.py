@@ -108,7 +108,8 @@ class Writer:
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
         self._plain = None if meaning.relaxes or any_order else PlainSchemas()
-        self._waiting: list[tuple[str, Callable[[], Expr], _Level]] = []
+        self._waiting: list[tuple[str, Callable[[], Expr], Writer, _Level]] = []
+        """Rules to come: a name, what makes the body, who called it, and of which level it is."""
         self._names: set[str] = {START}
         self._taken: dict[str, int] = {}
         """Of names that were taken, the last number behind one."""
@@ -130,8 +131,8 @@ class Writer:
         try:
             start = make_start()
             while self._waiting:
-                name, make, self._level = self._waiting.pop()
-                self.layout = self._level.layout
+                name, make, writer, level = self._waiting.pop()
+                writer._level, writer.layout = level, level.layout
                 work.place = f"the rule {name!r}"
                 work.tick()
                 if len(self._bodies) >= work.budget.states:
@@ -178,7 +179,7 @@ class Writer:
             self._taken[name] = number = self._taken.get(name, 1) + 1
             unique = f"{name}~{number}"
         self._names.add(unique)
-        self._waiting.append((unique, make, level))
+        self._waiting.append((unique, make, self, level))
         return unique
 
     def bracketed(
