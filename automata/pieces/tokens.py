@@ -18,7 +18,8 @@ from __future__ import annotations
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import ALL_BYTES, Expr, TokenName
-from tokenfst.automata.languages.language import Language, encode
+from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.languages.language import Language
 from tokenfst.errors import ConstraintError, EmptyLanguageError
 
 __all__ = ["one_token", "special_token", "token_class"]
@@ -45,7 +46,7 @@ def one_token(text: Language | None = None) -> Language:
         raise EmptyLanguageError(
             f"no token has bytes that are a word of {text.source}: it has none but the empty word"
         )
-    return Language(expression.one_token(text.expr), f"one_token({text.source})", text._budget)
+    return Language(expression.one_token(text.expr), f"one_token({text.source})", text.given_budget)
 
 
 @checked

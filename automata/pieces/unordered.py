@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import EMPTY
-from tokenfst.automata.languages.language import Language, widest
+from tokenfst.automata.languages.constraint import widest
+from tokenfst.automata.languages.language import Language
 from tokenfst.errors import ConstraintError
 
 
@@ -57,7 +58,7 @@ def unordered(
         high=high,
         source=source,
     )
-    return Language(expr, source, widest(*(each._budget for each in (*members, between))))
+    return Language(expr, source, widest(*(each.given_budget for each in (*members, between))))
 
 
 def _language(value: Language | str) -> Language:

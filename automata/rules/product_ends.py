@@ -33,11 +33,15 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
+    """A plain expression."""
+
     expr: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class RuleNode:
+    """A call of a rule."""
+
     name: str
 
 

@@ -18,7 +18,8 @@ from typing import TypeAlias
 
 from tokenfst.arguments import checked
 from tokenfst.automata.languages.answer import Answer, Side
-from tokenfst.automata.languages.language import Language, encode
+from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
@@ -126,7 +127,7 @@ def _of_bytes(language: Language) -> tuple[int, Callable[[int], _Arcs], Callable
 
 def _of_tokens(automaton: TokenAutomaton) -> tuple[int, Callable[[int], _Arcs], Callable[[int], bool]]:
     expanded = automaton.expand()
-    native, arrays, vocabulary = expanded._native, expanded.arrays(), automaton.vocabulary
+    native, arrays, vocabulary = expanded.native, expanded.arrays(), automaton.vocabulary
     start = int(arrays["start"]) if native.spellable else 0
 
     def arcs(state: int) -> _Arcs:

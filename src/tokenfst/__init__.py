@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import importlib
 
-import tokenfst.moved  # noqa: F401  # modules by their old names
+import tokenfst.moved  # modules by their old names
+import tokenfst.tokenizers.adapters  # noqa: F401  # the doors of Vocabulary
 
 TYPE_CHECKING = False  # typing itself takes longer to import than all of this
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.folding import case_insensitive
     from tokenfst.automata.images.rewriting import rewrite
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+    from tokenfst.automata.languages.constraint import Constraint
     from tokenfst.automata.languages.language import Language
     from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
     from tokenfst.automata.notations.ebnf import ebnf
@@ -47,16 +49,19 @@ if TYPE_CHECKING:
     from tokenfst.automata.pieces.unordered import unordered
     from tokenfst.automata.python_text.objects import python_calls, python_object
     from tokenfst.automata.regex.translate import regex
+    from tokenfst.automata.structural_tags.door import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+    from tokenfst.decoding.compiling.door import compile
     from tokenfst.decoding.device.automaton import DeviceAutomaton
     from tokenfst.decoding.device.composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device.generate import DeviceGenerate
     from tokenfst.decoding.device.graphs import GraphedStep
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
     from tokenfst.decoding.labels.lists import label_lists, multi_label
     from tokenfst.decoding.labels.scoring import classify, label_probabilities
@@ -80,8 +85,14 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.jump_forward import generate
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
-    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
-    from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+    from tokenfst.errors import (
+        EmptyLanguageError,
+        ProviderSchemaError,
+        SchemaError,
+        TokenfstError,
+        UnsupportedSchemaError,
+    )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
     from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -94,11 +105,13 @@ __all__ = [
     "CanonicalAutomaton",
     "ComposingDeviceAutomaton",
     "Concepts",
+    "Constraint",
     "ConstraintLogitsProcessor",
     "DeviceAutomaton",
     "DeviceGenerate",
     "DeviceMatchers",
     "EmptyLanguageError",
+    "Generator",
     "Grammar",
     "GraphedStep",
     "Hmm",
@@ -106,6 +119,7 @@ __all__ = [
     "Language",
     "Matcher",
     "PromptLookup",
+    "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
     "SymbolAutomaton",
@@ -161,6 +175,7 @@ __all__ = [
     "special_token",
     "speculative_generate",
     "start_rows",
+    "structural_tag",
     "substring_of",
     "template",
     "text_until",
@@ -178,11 +193,13 @@ _PLACES = {
     "CanonicalAutomaton": "decoding.canonical.automaton",
     "ComposingDeviceAutomaton": "decoding.device.composing",
     "Concepts": "automata.pieces.concepts",
+    "Constraint": "automata.languages.constraint",
     "ConstraintLogitsProcessor": "decoding.search.logits_processor",
     "DeviceAutomaton": "decoding.device.automaton",
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "EmptyLanguageError": "errors",
+    "Generator": "decoding.generation.generator",
     "Grammar": "automata.grammars.grammar",
     "GraphedStep": "decoding.device.graphs",
     "Hmm": "decoding.particles.hmm",
@@ -190,6 +207,7 @@ _PLACES = {
     "Language": "automata.languages.language",
     "Matcher": "_native",
     "PromptLookup": "decoding.search.drafts",
+    "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
     "SymbolAutomaton": "automata.symbols.automaton",
@@ -209,7 +227,7 @@ _PLACES = {
     "case_insensitive": "automata.images.folding",
     "choices": "automata.pieces.taxonomy",
     "classify": "decoding.labels.scoring",
-    "compile": "decoding.token_automata.token_automaton",
+    "compile": "decoding.compiling.door",
     "concepts": "automata.pieces.concepts",
     "contains_all": "automata.pieces.concepts",
     "contains_in_order": "automata.pieces.concepts",
@@ -244,6 +262,7 @@ _PLACES = {
     "special_token": "automata.pieces.tokens",
     "speculative_generate": "decoding.search.speculation",
     "start_rows": "decoding.rows.reach_rows",
+    "structural_tag": "automata.structural_tags.door",
     "substring_of": "automata.grammars.lists",
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",

@@ -26,12 +26,14 @@ from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
+from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.tables import byte_strings, inverse, lengths, token_ids
 
 if TYPE_CHECKING:
@@ -203,6 +205,12 @@ class Vocabulary:
             self._name,
         )
 
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Vocabulary:
+        return self
+
     # --- looking things up --------------------------------------------------------------------------------
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -371,9 +379,7 @@ class Vocabulary:
     @checked
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write a ``tokens:`` file; see ``tokenfst.tokenizers.adapters.token_file``."""
-        from tokenfst.tokenizers.adapters.token_file import write_token_file
-
-        write_token_file(self, path)
+        DOORS["write_token_file"](self, path)
 
     # --- adapters -----------------------------------------------------------------------------------------
 
@@ -383,9 +389,8 @@ class Vocabulary:
         cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
     ) -> Vocabulary:
         """Of plain symbols (class labels, tags, actions), token t being symbol t; see ``from_symbols``."""
-        from tokenfst.tokenizers.adapters.symbols import from_symbols
-
-        return from_symbols(symbols, end, size=size, name=name)
+        made: Vocabulary = DOORS["from_symbols"](symbols, end, size=size, name=name)
+        return made
 
     @classmethod
     @checked
@@ -393,9 +398,8 @@ class Vocabulary:
         cls, tokenizer: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
         """From a Hugging Face tokenizer, file, folder or name; see ``from_huggingface``."""
-        from tokenfst.tokenizers.adapters.huggingface import from_huggingface
-
-        return from_huggingface(tokenizer, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_huggingface"](tokenizer, size=size, eos_token_id=eos_token_id)
+        return made
 
     @classmethod
     @checked
@@ -403,9 +407,8 @@ class Vocabulary:
         cls, encoding: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
         """From a tiktoken encoding, its name, or a ``.tiktoken`` file; see ``from_tiktoken``."""
-        from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
-
-        return from_tiktoken(encoding, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_tiktoken"](encoding, size=size, eos_token_id=eos_token_id)
+        return made
 
     @classmethod
     @checked
@@ -413,9 +416,8 @@ class Vocabulary:
         cls, model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
         """From a SentencePiece model file or processor; see ``from_sentencepiece``."""
-        from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
-
-        return from_sentencepiece(model, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_sentencepiece"](model, size=size, eos_token_id=eos_token_id)
+        return made
 
     @classmethod
     @checked
@@ -427,9 +429,12 @@ class Vocabulary:
         eos_token_id: int | Sequence[int] | None = None,
     ) -> Vocabulary:
         """From a Mistral tokenizer file, or the name of one in mistral-common; see ``from_mistral``."""
-        from tokenfst.tokenizers.adapters.mistral import from_mistral
+        made: Vocabulary = DOORS["from_mistral"](name_or_path, size=size, eos_token_id=eos_token_id)
+        return made
 
-        return from_mistral(name_or_path, size=size, eos_token_id=eos_token_id)
+
+_received: WeakValueDictionary[tuple[str, str | None, str], Vocabulary] = WeakValueDictionary()
+"""Vocabularies that were unpickled: what comes with several constraints is one object, with one trie."""
 
 
 def _unpickle(
@@ -442,7 +447,7 @@ def _unpickle(
     split_pattern: str | None,
     name: str,
 ) -> Vocabulary:
-    return Vocabulary(
+    made = Vocabulary(
         tokens,
         eos,
         special,
@@ -452,3 +457,4 @@ def _unpickle(
         split_pattern=split_pattern,
         name=name,
     )
+    return _received.setdefault((made.fingerprint, split_pattern, name), made)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokenfst.automata.formats.registry import find_format, format_language
+from tokenfst.automata.formats.registry import find_format, format_language, outer_language
 from tokenfst.automata.json_schema.reading.keywords import bounds
 from tokenfst.automata.json_schema.reading.source import Place
 from tokenfst.automata.json_schema.sets import strings as schema_strings
@@ -147,9 +147,6 @@ class Leaves:
 
     def _names(self, place: Place, schema: Any, meaning: Meaning) -> list[Named]:
         shape = meaning.shape(meaning.formula(place.below(schema, "propertyNames")))
-        partial = schema_strings.partial_reason(shape.strings)
-        if partial:
-            raise UnsupportedSchemaError(place.where("propertyNames"), f"its format leaves out {partial}")
         if not shape.exact:
             raise UnsupportedSchemaError(place.where("propertyNames"), "what it says of names was relaxed")
         return [Named(cell, NONE) for cell in schema_strings.invert(shape.strings, meaning.formulas.work)]
@@ -242,7 +239,7 @@ def _format(place: Place, name: str) -> StringSet:
     language = format_language(name)
     if language is None:
         raise UnsupportedSchemaError(place.where("format"), f"{name!r} has no automaton: {known.refused}")
-    return schema_strings.within(language, known.missing)
+    return schema_strings.within(language, known.missing, outer_language(name))
 
 
 def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array:

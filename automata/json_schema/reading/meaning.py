@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Callable, Hashable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 from tokenfst.automata.json_schema.reading.closing import Closing, closing
@@ -34,7 +35,7 @@ from tokenfst.automata.json_schema.sets.constants import Constant, constant_shap
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas, Kind
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.objects import cell as object_cell
-from tokenfst.automata.json_schema.sets.shape import EVERY, NOTHING, Algebra, Shape
+from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_SCALAR, NOTHING, Algebra, Shape, are_many
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError, UnsupportedSchemaError
@@ -44,6 +45,7 @@ _DEEPEST = 60
 _LOOK = 3
 """So many levels of parts are looked into to see that a cell is empty."""
 _FIRST_ITEMS = 8
+_FEW_PARTS = 2
 _MOST_RIVALS = 4
 """So many branches of a ``oneOf`` are taken from each of the others one by one."""
 _APPLICATORS = frozenset(
@@ -91,7 +93,11 @@ class Meaning:
             meaning = own()
             return meaning is None or meaning.alive(cell)
 
-        self.algebra = Algebra(self.formulas, alive)
+        def is_empty(formula: Formula) -> bool:
+            meaning = own()
+            return formula is NONE or (meaning is not None and meaning.is_empty(formula))
+
+        self.algebra = Algebra(self.formulas, alive, is_empty)
         self.relaxed: dict[Relaxed, None] = {}
         self.relaxes = relax
         self._source, self._leaves = source, leaves
@@ -302,9 +308,20 @@ class Meaning:
             found.append(self._one_string(shapes))
             shapes = [shape.without_strings() for shape in shapes]
             rivals = self._overlaps(shapes)
+        many = closed is formulas and any(
+            are_many([shapes[other].objects for other in others]) for others in rivals
+        )
+        apart = self._one_object(shapes) if many else None
+        if apart is not None:
+            found.append(apart)
+            shapes = [shape.without_objects() for shape in shapes]
+            rivals = self._overlaps(shapes)
         for shape, others in zip(shapes, rivals, strict=True):
             for other in others:
-                negation = self.shape(self.formulas.negate(formulas[other]))
+                if apart is not None:
+                    negation = self.algebra.invert(shapes[other], where)
+                else:
+                    negation = self.shape(self.formulas.negate(formulas[other]))
                 shape = self.algebra.meet(shape, negation, where)
             found.append(shape)
         if closed is not formulas:
@@ -320,6 +337,14 @@ class Meaning:
             self.algebra.check_complement(shape, self.formulas.work.where())
         strings = schema_strings.exactly_one([shape.strings for shape in shapes], self.formulas.work)
         return replace(NOTHING, strings=strings)
+
+    def _one_object(self, shapes: list[Shape]) -> Shape | None:
+        """The objects in exactly one of the shapes; ``None`` if that makes too many cases."""
+        where = self.formulas.work.where()
+        for shape in shapes:
+            self.algebra.check_complement(shape, where)
+        objects = self.algebra.objects_in([shape.objects for shape in shapes], frozenset({1}), where)
+        return None if objects is None else replace(NOTHING, objects=objects)
 
     def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
         """For each shape the others that may share a value with it."""
@@ -408,15 +433,44 @@ class Meaning:
                 needed.append(formula)
         return not any(self._surely_empty(formula) for formula in needed)
 
+    def is_empty(self, formula: Formula) -> bool:
+        """Whether a formula surely has no value, as far as a short look shows: of many parts, at two at a time, where
+        one is no complement."""
+        if self._look == 0:
+            return False
+        if formula.kind is not Kind.AND or len(formula.parts) <= _FEW_PARTS:
+            return self._surely_empty(formula)
+        shapes = [self._glance(part) for part in formula.parts]
+        scalars = EVERY_SCALAR
+        for shape in shapes:
+            if shape is None:
+                return False
+            scalars = self.algebra.meet(scalars, shape.without_parts(), "")
+        if not scalars.is_plainly_empty():
+            return False
+        arrays = all(shape is not None and shape.arrays for shape in shapes)
+        objects = all(shape is not None and shape.objects for shape in shapes)
+        for one, other in combinations(formula.parts, 2):
+            if (arrays or objects) and (one.kind, other.kind) != (Kind.NOT, Kind.NOT):
+                both = self._looked_into(self.formulas.both(one, other))
+                arrays = arrays and (both is None or both.arrays != ())
+                objects = objects and (both is None or both.objects != ())
+        return not arrays and not objects
+
+    def _looked_into(self, formula: Formula) -> Shape | None:
+        """The shape of a part, of which less is looked into; ``None`` if it is out of reach."""
+        self._look -= 1
+        shape = self._glance(formula)
+        self._look += 1
+        return shape
+
     def _surely_empty(self, formula: Formula) -> bool:
         if formula is ANY or formula is NONE:
             return formula is NONE
         key = formula, self._look
         found = self._empty.get(key)
         if found is None:
-            self._look -= 1
-            shape = self._glance(formula)
-            self._look += 1
+            shape = self._looked_into(formula)
             found = self._empty[key] = shape is not None and shape.is_plainly_empty()
         return found
 

@@ -5,7 +5,8 @@ that has an identifier; references are resolved against that (draft 2020-12, cor
 within its resource by JSON pointer is followed directly; only anchors and URIs need an index, which is made when the
 first of them is met, by one walk over all places where a schema can stand.
 
-Nothing is ever fetched: a URI that is in none of the known documents goes to the caller's ``resolver``.
+Nothing is ever fetched: a URI in none of the known documents is a draft's meta-schema (``metaschemas``), or goes
+to the caller's ``resolver``.
 
 A document means what its JSON text means, in which nothing is shared: a Python object that stands in several places is
 several sub-schemas, each with its address. Their number is bounded by ``Budget.positions``, and counted in time linear
@@ -24,6 +25,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from tokenfst._native import plain_parts
+from tokenfst.automata.json_schema.reading.metaschemas import metaschema
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.errors import BudgetExceeded, SchemaError, UnsupportedSchemaError
 
@@ -266,7 +268,9 @@ class Source:
             self._anchors(resource)
         if uri in self._resources:
             return self._resources[uri]
-        value = self._resolver(uri) if self._resolver is not None else None
+        value = metaschema(uri)
+        if value is None and self._resolver is not None:
+            value = self._resolver(uri)
         if value is None:
             remedy = (
                 "pass resolver=, or --document URI=FILE on the command line"

@@ -14,20 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Final, TypeVar
 
 from tokenfst.automata.json_schema.sets import arrays as schema_arrays
 from tokenfst.automata.json_schema.sets import objects as schema_objects
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.arrays import EVERY_ARRAY, Array, ArraySet
-from tokenfst.automata.json_schema.sets.formula import Formulas
+from tokenfst.automata.json_schema.sets.decisions import Decisions
+from tokenfst.automata.json_schema.sets.formula import ANY, Formula, Formulas
 from tokenfst.automata.json_schema.sets.objects import EVERY_OBJECT, Object, ObjectSet
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, NO_STRING, StringSet
 from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.errors import UnsupportedSchemaError
 
 _MOST = 600
+_MOST_PAIRS = 600
+"""So many pairs of cells of objects are met one by one."""
+_MANY = 64
+"""So many cells a product of complements may have before cases are told apart name by name (``decisions``)."""
 _Cell = TypeVar("_Cell", Array, Object)
 
 EVERY_NUMBER = NumberSet.every()
@@ -75,18 +80,28 @@ class Shape:
         """All its other values."""
         return replace(self, strings=NO_STRING)
 
+    def without_objects(self) -> Shape:
+        """All its other values."""
+        return replace(self, objects=())
+
+    def without_parts(self) -> Shape:
+        """Its values that have none."""
+        return replace(self, arrays=(), objects=())
+
 
 EVERY = Shape()
+EVERY_SCALAR = Shape(arrays=(), objects=())
 NOTHING = Shape(False, False, False, NO_NUMBER, NO_STRING, (), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
     """The operations. ``alive`` says of a cell whether it may have a member; cells that have none are dropped where
-    cells multiply."""
+    cells multiply. ``is_empty``: whether a formula surely has no value."""
 
     formulas: Formulas
     alive: Callable[[Array | Object], bool]
+    is_empty: Callable[[Formula], bool]
 
     def meet(self, left: Shape, right: Shape, where: str) -> Shape:
         """Values in both."""
@@ -167,12 +182,16 @@ class Algebra:
         return numbers
 
     def check_complement(self, shape: Shape, where: str) -> None:
-        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings."""
+        """UnsupportedSchemaError for a shape that does not have exactly its values, or may not have all strings, or all
+        names of members."""
         if not shape.exact:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
             )
-        partial = schema_strings.partial_reason(shape.strings)
+        names = tuple(demand.names for cell in shape.objects for demand in cell.demands)
+        partial = schema_strings.partial_reason(shape.strings) or schema_strings.partial_reason(
+            names, known=True
+        )
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
@@ -182,15 +201,19 @@ class Algebra:
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
         for array in shape.arrays:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
-        for made in shape.objects:
-            objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
+        apart = self.objects_in([shape.objects], frozenset({0}), where) if are_many([shape.objects]) else None
+        if apart is not None:
+            objects = apart
+        else:
+            for made in shape.objects:
+                objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
         numbers = ~shape.numbers
         return Shape(
             not shape.null,
             not shape.true,
             not shape.false,
             numbers,
-            schema_strings.invert(shape.strings, self.formulas.work),
+            schema_strings.invert(shape.strings, self.formulas.work, surely=True),
             arrays,
             objects,
             whole=None if shape.whole is None else _whole(numbers, ~shape.whole),
@@ -208,7 +231,17 @@ class Algebra:
             return right
         if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
             return left
+        if len(left) * len(right) > _MOST_PAIRS:
+            apart = self.objects_in([left, right], frozenset({2}), where)
+            if apart is not None:
+                return apart
         return self._met(left, right, schema_objects.meet_cells, where)
+
+    def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet | None:
+        """The objects for which the number of the sets that hold it is one of these; ``None`` if there are too many
+        cases when they are told apart name by name."""
+        found = Decisions(sets, counts, self.formulas, self.is_empty, where).cells()
+        return None if found is None else tuple(filter(self.alive, found))
 
     def _met(
         self,
@@ -226,6 +259,29 @@ class Algebra:
                         found[cell] = None
             _refuse_many(len(found), type(one), where)
         return tuple(found)
+
+
+def are_many(others: list[ObjectSet]) -> bool:
+    """Whether the complements of these sets together have many cells, so that they are decided name by name."""
+    return _complement_size(others) > _MANY
+
+
+def _complement_size(sets: list[ObjectSet]) -> int:
+    """How many cells a product of complements has at most; ``_MANY`` and more are not told apart."""
+    size = 1
+    for cell in chain.from_iterable(sets):
+        said = sum(formula is not ANY for _, formula in cell.listed)
+        size *= (
+            said
+            + len(cell.required)
+            + len(cell.demands)
+            + len(cell.some)
+            + (cell.low > 0)
+            + (cell.high is not None)
+        )
+        if size > _MANY:
+            break
+    return size
 
 
 def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 from tokenfst._native import first_of
@@ -23,6 +22,7 @@ from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.shape import EVERY
 from tokenfst.automata.json_schema.sets.strings import Strings, has_surrogate
+from tokenfst.automata.json_schema.writing.choices import Groups, choices, subsets
 from tokenfst.automata.json_schema.writing.fresh import MANY, MOST_LISTED, MOST_OPTIONS, fresh_text, room
 from tokenfst.errors import UnsupportedSchemaError
 
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
 
 _MOST_SOME = 6
 _MOST_CLASSES = 64
-_MOST_CHOICES = 256
 _MOST_COUNTED = 40_000
 _RUN = 100
+_LOOK = 3
 
 _Class = tuple[Strings, Formula]
-_Groups = tuple[tuple[Named, ...], ...]
 
 
 class Members:
@@ -61,10 +60,13 @@ class Members:
             cell = replace(cell, listed=(*cell.listed, *((name, ANY) for name in pending)))
         values = cell.values(self.formulas)
         classes = self._classes(frozenset(values))
+        ways = choices(cell, values, self.formulas, free=bool(classes))
         return union(
             *(
-                self.written(values | more, cell.required | more.keys(), set(pending), classes, free)
-                for more, free in self._choices(cell, values)
+                self.written(
+                    values | way.listed, cell.required | way.listed.keys(), set(pending), classes, way.groups
+                )
+                for way in ways
             )
         )
 
@@ -82,7 +84,15 @@ class Members:
         """Names that are not listed and of which there are few, so that they can be."""
         if not self.writer.distinct:
             return frozenset()
-        found = [room((each.names,), self.formulas.work).words or frozenset() for each in self.cell.some]
+        work = self.formulas.work
+        found = [room((each.names,), work).words or frozenset() for each in self.cell.some]
+        if len(self.cell.some) <= _MOST_SOME:
+            classes = [strings for strings, _ in self._classes(frozenset(listed))] if self.cell.some else []
+            for group in subsets(self.cell.some):
+                names: schema_strings.StringSet = tuple(classes)
+                for each in group:
+                    names = schema_strings.meet(names, (each.names,), work)
+                found.append(room(names, work).words or frozenset())
         if self.cell.demands:
             classes = [
                 room((strings,), self.formulas.work).words or frozenset()
@@ -101,30 +111,48 @@ class Members:
 
     def _supply(self, classes: list[_Class], free: list[Formula]) -> tuple[int, bool]:
         """How many names that are not listed there are at least, and whether these are all; less the ``free`` members
-        that may have no value."""
-        supply, exact = 0, True
+        that may have no value. Without end where there are names without end of which alone it is not known whether
+        they have a value: if they have none, no such member is ever begun."""
+        supply, exact, endless = 0, True, False
         for strings, held in classes:
             count = room((strings,), self.formulas.work).count if self.writer.distinct else MANY
             held_by_some = self._has_value(held)
             if held_by_some is False or count == 0:
                 continue
-            exact &= held_by_some is True and count is not None
-            supply += count or 0 if held_by_some else 0
+            if held_by_some is None:
+                endless, exact = endless or count == MANY, exact and count == MANY
+            else:
+                supply += 1 if count is None else count  # where it is not known, there is one
+                exact &= count is not None
+        if endless and supply < MANY:
+            supply, exact = (MANY, True) if exact and not supply else (supply, False)
         if supply < MANY:
             unsure = sum(self._has_value(held) is None for held in free)
             return supply - unsure, exact and not unsure
         return supply, exact
 
-    def _has_value(self, formula: Formula) -> bool | None:
-        """Whether a formula has a value, if it is plain."""
+    def _has_value(self, formula: Formula, depth: int = _LOOK) -> bool | None:
+        """Whether a formula has a value, if a look at so many levels of parts shows it."""
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
-        some = (
-            any((shape.null, shape.true, shape.false, shape.has_numbers()))
-            or any(cell.json(self.formulas.work) is not EMPTY for cell in shape.strings)
-            or any(cell.low == 0 for cell in shape.arrays)
-            or any(cell.low == 0 for cell in shape.objects)
+        if any((shape.null, shape.true, shape.false, shape.has_numbers())) or any(
+            cell.json(self.formulas.work) is not EMPTY for cell in shape.strings
+        ):
+            return True
+        cells = [*shape.arrays, *shape.objects]
+        if any(cell.low == 0 for cell in cells):
+            return True
+        if depth and any(self._has_plain_value(cell, depth - 1) for cell in shape.objects):
+            return True
+        return None if cells else False
+
+    def _has_plain_value(self, cell: Object, depth: int) -> bool:
+        """Whether an object of the members alone that a cell requires is plainly in it."""
+        if cell.some or cell.low > len(cell.required):
+            return False
+        values = replace(cell, listed=(*((name, ANY) for name in cell.required), *cell.listed)).values(
+            self.formulas
         )
-        return True if some else None if shape.arrays or shape.objects else False
+        return all(not has_surrogate(name) and self._has_value(values[name], depth) for name in cell.required)
 
     def _classes(self, listed: frozenset[str]) -> list[_Class]:
         """Disjoint sets of all names that are not listed, with what must hold of their values; without those that
@@ -157,27 +185,6 @@ class Members:
             disjoint += [(one, both) for one in schema_strings.meet((strings,), (demand.names,), work)]
         return disjoint
 
-    def _choices(self, cell: Object, values: dict[str, Formula]) -> list[tuple[dict[str, Formula], _Groups]]:
-        """The ways to satisfy ``some``: listed names that become required with a value, and what is left to others:
-        groups of demands that one member meets."""
-        ways: list[list[tuple[str | None, Named]]] = []
-        for each in cell.some:
-            names = [name for name in values if each.names.holds(name)]
-            words = each.names.values
-            free = [] if words is not None and words <= values.keys() else [(None, each)]
-            ways.append([*((name, each) for name in names), *free])
-        found: list[tuple[dict[str, Formula], _Groups]] = []
-        for choice in product(*ways):
-            if len(found) > _MOST_CHOICES or len(choice) > _MOST_SOME:
-                raise UnsupportedSchemaError(cell.where, "a complement of it has too many ways to hold")
-            more: dict[str, Formula] = {}
-            for name, each in choice:
-                if name is not None:
-                    more[name] = self.formulas.all_of((more.get(name, values[name]), each.formula))
-            others = tuple(each for name, each in choice if name is None)
-            found += [(more, groups) for groups in _partitions(others)]
-        return found
-
     # --- texts ----------------------------------------------------------------------------------------
 
     def written(
@@ -186,7 +193,7 @@ class Members:
         required: frozenset[str],
         pending: set[str],
         classes: list[_Class],
-        some: _Groups,
+        some: Groups,
     ) -> Expr:
         """The texts of objects with these ``values`` of listed names, those that are ``pending`` behind the others;
         ``classes`` of other names, and a member for each of ``some``."""
@@ -223,13 +230,13 @@ class Members:
             ]
             supply = self._supply(classes, free)
         if self.any_order:
-            chain = self._any_order(left, witnesses, apart, others, low, high, supply)
+            inner = self._any_order(left, witnesses, apart, others, low, high, supply)
         else:
             tail = self._tail(left, witnesses, apart, others, low, high, supply, counted=counted)
             ordered = [(members[name], name in required) for name in names if name not in pending]
-            chain = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
+            inner = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
         empty = not required and not some and low == 0
-        return self.writer.bracketed(b"{", chain, b"}", empty=empty, distinct=self.distinct)
+        return self.writer.bracketed(b"{", inner, b"}", empty=empty, distinct=self.distinct)
 
     def _member(self, name: Expr, formula: Formula) -> Expr:
         return concat(name, self.layout.colon, self.writer.value(formula))
@@ -355,15 +362,3 @@ class Members:
             low=max(low, 1),
             high=high,
         )
-
-
-def _partitions(members: tuple[Named, ...]) -> list[_Groups]:
-    """All ways to put these into groups."""
-    found: list[_Groups] = [()]
-    for each in members:
-        found = [
-            (*groups[:k], (*group, each), *groups[k + 1 :])
-            for groups in found
-            for k, group in enumerate((*groups, ()))
-        ]
-    return found

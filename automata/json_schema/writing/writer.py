@@ -97,9 +97,13 @@ class Writer:
 
     def write(self, root: Formula) -> Rules:
         """The rules of a formula. UnsupportedSchemaError; BudgetExceeded."""
+        return self.finish(lambda: self.value(root))
+
+    def finish(self, make_start: Callable[[], Expr]) -> Rules:
+        """The rules of a start, and all that it calls."""
         work = self.work
         try:
-            start = self.value(root)
+            start = make_start()
             while self._waiting:
                 name, make = self._waiting.pop()
                 work.place = f"the rule {name!r}"
@@ -171,18 +175,21 @@ class Writer:
             if plain is not None:
                 key, make = plain
                 return self._call(key, formula.atom.where, make)
-        shape = self.meaning.shape(formula)
+        return self.of_shape(self.meaning.shape(formula), formula)
+
+    def of_shape(self, shape: Shape, formula: Formula) -> Expr:
+        """The texts of a shape, all or a part of a formula's values: an expression, or a call."""
         if shape is EVERY or shape == EVERY:
             return self.value(ANY)
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
-                known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
+                known = self._scalars[id(shape)] = shape, self.scalars(shape, place_of(formula))
             return known[1]
         return self._call(
             plain_key(shape) or shape,
-            lambda: _name(formula),
-            lambda: self._body(shape, _place(formula)),
+            lambda: name_of(formula),
+            lambda: self._body(shape, place_of(formula)),
         )
 
     def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr]) -> Expr:
@@ -276,13 +283,13 @@ def _number_or_whole(numbers: NumberSet, whole: NumberSet) -> Expr:
     return union(integers, others)
 
 
-def _place(formula: Formula) -> str:
+def place_of(formula: Formula) -> str:
     """The first schema in a formula, for messages."""
     places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
     return places[0] if places else "#"
 
 
-def _name(formula: Formula) -> str:
+def name_of(formula: Formula) -> str:
     places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]
     return (
         " & ".join(place.atom.where() for place in places[:2] if isinstance(place.atom, Place)) or "constant"

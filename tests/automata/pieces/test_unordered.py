@@ -11,8 +11,8 @@ import pytest
 from reference.expressions import matches
 from reference.pushdown import TokenModel
 from reference.unordered import without_unordered
-from tests.native.stacks.test_pushdown_masks import compose, walk
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.pushdown_worlds import compose, walk
+from tests.support.token_worlds import allowed
 from tokenfst import Budget, Grammar, Language, Vocabulary, compile, regex, unordered
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import (

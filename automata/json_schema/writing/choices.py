@@ -1,0 +1,103 @@
+"""Ways in which members can break demands: what complements ask of an object.
+
+The idea: a complement asks for *some* member with such a name and value. That member is a listed one, which is
+required then, or one that is not listed. Demands are taken one after the other, and of the ways so far those are
+dropped that ask for more than another: two names meet ten demands "a name that is not ...", so that there are few ways,
+where their product has billions. Members that are not listed are grouped: one member may meet several demands.
+
+Cost: demands x ways², and there are at most ``_MOST`` ways after each demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+from tokenfst.automata.json_schema.sets.formula import NONE, Formula, Formulas
+from tokenfst.automata.json_schema.sets.objects import Named, Object
+from tokenfst.errors import UnsupportedSchemaError
+
+_MOST = 256
+
+Groups = tuple[tuple[Named, ...], ...]
+"""For each member that is not listed, what it must meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way: what must hold of listed names, which are required then, and what other members must meet."""
+
+    listed: dict[str, Formula]
+    groups: Groups = ()
+
+    def asks_no_more_than(self, other: Choice) -> bool:
+        """Whether every object of the other way is one of this."""
+        return self.listed.items() <= other.listed.items() and set(self.groups) <= set(other.groups)
+
+
+def choices(cell: Object, values: dict[str, Formula], formulas: Formulas, *, free: bool) -> list[Choice]:
+    """The ways to meet ``cell.some``. ``values``: what must hold of listed names anyway; ``free``: whether members may
+    have other names. UnsupportedSchemaError if there are too many."""
+    found = [Choice({})]
+    for each in cell.some:
+        names = [name for name in values if values[name] is not NONE and each.names.holds(name)]
+        held = {name: formulas.both(values[name], each.formula) for name in names}
+        kept: list[Choice] = []
+        more: dict[tuple[frozenset[tuple[str, Formula]], Groups], Choice] = {}
+        for choice in found:
+            if any(_meets(choice, name, each, cell, values, formulas) for name in names):
+                kept.append(choice)
+                continue
+            words = each.names.values
+            others = free and (words is None or not words <= values.keys())
+            for way in _ways(choice, each, held, formulas, free=others):
+                if cell.high is None or len(cell.required | way.listed.keys()) + len(way.groups) <= cell.high:
+                    more[frozenset(way.listed.items()), way.groups] = way
+        found = _least(kept, sorted(more.values(), key=_size), formulas)
+        if len(found) > _MOST:
+            raise UnsupportedSchemaError(cell.where, "a complement of it has too many ways to hold")
+    return found
+
+
+def _meets(
+    choice: Choice, name: str, each: Named, cell: Object, values: dict[str, Formula], formulas: Formulas
+) -> bool:
+    """Whether a listed member that is there anyway meets a demand."""
+    if name not in choice.listed and name not in cell.required:
+        return False
+    held = choice.listed.get(name, values[name])
+    return formulas.both(held, each.formula) is held
+
+
+def _ways(
+    choice: Choice, each: Named, held: dict[str, Formula], formulas: Formulas, *, free: bool
+) -> Iterator[Choice]:
+    """A way, with one more demand that is met by a listed member or by another."""
+    for name, formula in held.items():
+        both = formulas.both(choice.listed[name], each.formula) if name in choice.listed else formula
+        if both is not NONE:
+            yield Choice({**choice.listed, name: both}, choice.groups)
+    if free:
+        groups = choice.groups
+        for k, group in enumerate((*groups, ())):
+            yield Choice(choice.listed, (*groups[:k], (*group, each), *groups[k + 1 :]))
+
+
+def _size(choice: Choice) -> int:
+    return len(choice.listed) + len(choice.groups)
+
+
+def _least(kept: list[Choice], more: list[Choice], formulas: Formulas) -> list[Choice]:
+    """The ways that ask for no more than another."""
+    found = list(kept)
+    for way in more:
+        formulas.work.tick(1 + len(found) // 16)
+        if not any(known.asks_no_more_than(way) for known in found):
+            found.append(way)
+    return found
+
+
+def subsets(members: tuple[Named, ...]) -> Iterator[tuple[Named, ...]]:
+    """All sets of some of these, smaller ones first."""
+    return chain.from_iterable(combinations(members, size) for size in range(1, len(members) + 1))
