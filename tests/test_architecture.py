@@ -3,102 +3,18 @@
 from __future__ import annotations
 
 import ast
-import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
-TOPS = ("automata", "tokenizers", "decoding")
-# From the bottom up: a room imports those before it. Each room's docstring says its idea and its reading order.
-ROOMS = [
-    "automata/expressions",
-    "automata/characters",
-    "automata/openfst",
-    "automata/languages",
-    "automata/images",
-    "automata/pieces",
-    "automata/regex",
-    "automata/formats",
-    "automata/rules",
-    "automata/grammars",
-    "automata/json_values",
-    "automata/json_schema/sets",
-    "automata/json_schema/reading",
-    "automata/json_schema/writing",
-    "automata/json_schema",
-    "automata/notations",
-    "automata/python_text",
-    "automata/symbols",
-    "tokenizers/vocabulary",
-    "decoding/token_automata",
-    "decoding/masks",
-    "tokenizers/segmentation",
-    "decoding/matchers",
-    "decoding/canonical",
-    "decoding/device/tables",
-    "decoding/device/kernels",
-    "decoding/device",
-    "decoding/rows",
-    "decoding/models",
-    "decoding/search",
-    "decoding/labels",
-    "decoding/particles",
-    "tokenizers/adapters",
-]
-# Edges that still point upwards, each with what will cut it. The list only shrinks.
-UPWARDS = {
-    (
-        "tokenizers/vocabulary/vocabulary.py",
-        "tokenizers/adapters",
-    ): "Vocabulary.from_*: the one door to the adapters",
-    ("decoding/token_automata/token_automaton.py", "decoding/canonical"): "compile() moves above both",
-    (
-        "decoding/token_automata/token_automaton.py",
-        "decoding/matchers",
-    ): "kept answers become a slot without a type",
-    ("decoding/matchers/reach_matcher.py", "decoding/canonical"): "start_matcher() moves to decoding/rows",
-}
-NATIVE_ROOMS = [
-    "calls",
-    "support",
-    "threads",
-    "words",
-    "expressions",
-    "stacks",
-    "byte_automata",
-    "walks",
-    "vocabulary",
-    "masks",
-    "token_automata",
-    "matching",
-    "artifact",
-    "device",
-    "python",
-    "bindings",
-]
+from tests.support.rooms import FILES, NATIVE_ROOMS, ROOMS, ROOT, TOPS, edges, imports, native_edges
+
 GROUND = {"arguments", "errors", "budget", "locks", "_native"}
-FILES = [path for top in TOPS for path in sorted((ROOT / top).rglob("*.py"))]
 MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]
-
-
-def imports(path: Path) -> list[str]:
-    """Every module that a file imports, at its top or later, ``from a import b`` as ``a.b``."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports do not survive the layout"
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return found
-
-
-def room_of(path: str) -> str:
-    """The innermost room that a file, or the dotted name of a module with slashes for dots, lies in."""
-    return max((room for room in ROOMS if path.startswith(f"{room}/")), key=len)
 
 
 def test_every_file_is_in_a_room_that_says_what_it_is() -> None:
@@ -130,29 +46,86 @@ def test_a_rooms_docstring_names_its_files(room: str) -> None:
 
 
 def test_imports_point_one_way_only() -> None:
-    upwards = set()
+    for one, other in sorted(edges()):
+        assert ROOMS.index(other) < ROOMS.index(one), f"{one} imports {other}"
     for path in FILES:
-        name = str(path.relative_to(ROOT))
         for module in imports(path):
             parts = module.split(".")
-            if parts[0] != "tokenfst":
-                continue
-            if parts[1] not in TOPS:
-                assert parts[1] in GROUND, f"{name} imports {module}"
-                continue
-            imported = room_of("/".join(parts[1:]))
-            if ROOMS.index(imported) > ROOMS.index(room_of(name)):
-                upwards.add((name, imported))
-    assert upwards == set(UPWARDS)
+            assert parts[0] != "tokenfst" or parts[1] in {*TOPS, *GROUND}, f"{path} imports {module}"
+
+
+FOREIGN = {"_asdict", "_exit", "_fields", "_getframe", "_replace"}
+"""Names that only look private: those of named tuples, and of modules that document them."""
+BORROWED = {
+    ("decoding/device/generate.py", "_prefill"): "transformers' own loop, step by step",
+    ("decoding/device/generate.py", "_update_model_kwargs_for_generation"): "transformers' own loop",
+    ("decoding/device/generate.py", "_valid_auto_compile_criteria"): "transformers' own loop",
+    (
+        "decoding/engines/continuous_batching.py",
+        "_true_initial_tokens",
+    ): "what was generated before is nowhere else",
+    ("decoding/models/language_model.py", "_attn_implementation"): "transformers says it nowhere else",
+    ("decoding/search/generate_calls.py", "_assisted_decoding"): "a frame is known by its code",
+    ("src/tokenfst/locks.py", "_at_fork_reinit"): "as threading's own locks do after a fork",
+}
+"""Private names of other libraries, each with why."""
+
+
+def test_private_names_stay_in_their_room() -> None:
+    files = [*FILES, *(ROOT / "src").rglob("*.py")]
+    trees = {path: ast.parse(path.read_text()) for path in files}
+    own: dict[Path, set[str]] = {}
+    for path, tree in trees.items():
+        names = own.setdefault(path.parent, set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                names.add(node.attr)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    borrowed = set()
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            used: list[str] = []
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls"):
+                used = [node.attr]
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("tokenfst."):
+                used = [alias.name for alias in node.names]
+            for name in used:
+                if (
+                    name.startswith("_")
+                    and not name.endswith("__")
+                    and name not in own[path.parent] | FOREIGN
+                ):
+                    borrowed.add((str(path.relative_to(ROOT)), name))
+    assert borrowed == set(BORROWED)
 
 
 def test_native_includes_point_one_way_only() -> None:
+    for one, other in sorted(native_edges()):
+        assert NATIVE_ROOMS.index(other) < NATIVE_ROOMS.index(one), f"{one} includes {other}"
+
+
+def test_the_cores_page_names_its_headers() -> None:
+    texts = page_of_rooms()["native_texts"]()
+    assert list(texts) == NATIVE_ROOMS
     for path in (ROOT / "native").rglob("*.[hc]pp"):
         room = path.parent.name
-        for included in re.findall(r'#include "([^"]+)"', path.read_text()):
-            assert NATIVE_ROOMS.index(included.split("/")[0]) <= NATIVE_ROOMS.index(room), (
-                f"{path.name}: {included}"
-            )
+        assert room == "bindings" or f"`{path.stem}`" in texts[room], f"native/README.md does not name {path}"
+
+
+def test_the_code_map_shows_the_rooms_of_now() -> None:
+    script = page_of_rooms()
+    page = (ROOT / "docs" / "code-map.md").read_text()
+    assert script["written"](page) == page, "run python docs/rooms.py"
+    for name, pairs in (("rooms", edges()), ("native-rooms", native_edges())):
+        drawn = script["drawn"]((ROOT / "docs" / f"{name}.svg").read_text())
+        assert drawn == script["reduced"](pairs), f"docs/{name}.svg: run python docs/rooms.py"
+
+
+def page_of_rooms() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "docs" / "rooms.py"))
 
 
 def imports_when_run(path: Path, package: str) -> bool:

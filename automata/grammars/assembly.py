@@ -29,7 +29,7 @@ class Assembly:
 
     def expr(self, part: Constraint) -> Expr:
         """A part's words, as an expression for the result."""
-        self.budget = widest(self.budget, part._budget)
+        self.budget = widest(self.budget, part.given_budget)
         if isinstance(part, Language):
             return part.expr
         known = self._starts.get(id(part))

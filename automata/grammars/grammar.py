@@ -121,6 +121,11 @@ class Grammar:
         """What bounds every question; languages made from this grammar inherit it."""
         return self._budget or Budget()
 
+    @property
+    def given_budget(self) -> Budget | None:
+        """The budget that was given; ``None``: none was, and ``budget`` is the default."""
+        return self._budget
+
     @checked
     def with_budget(self, budget: Budget) -> Grammar:
         """The same grammar, bounded by ``budget``."""

@@ -67,7 +67,7 @@ def text_until(stop: str | Language, *, budget: Budget | None = None) -> Languag
             "an empty stop phrase has appeared before anything is read: give one with characters"
         )
     expr = text_groups.until(part.expr, budget or part.budget)
-    return Language(expr, f"text_until({_shown(stop)})", budget or part._budget)
+    return Language(expr, f"text_until({_shown(stop)})", budget or part.given_budget)
 
 
 @checked

@@ -30,17 +30,20 @@ class _TooLong(Exception):
     pass
 
 
-def contradiction(schema: Any, is_empty: Callable[[Any], bool]) -> tuple[str, ...]:
+def contradiction(schema: Any, parts: int, is_empty: Callable[[Any], bool]) -> tuple[str, ...]:
     """JSON pointers of keywords of ``schema`` that leave no value; none if they are not found soon.
 
-    ``is_empty`` compiles a schema; it says false where that cannot be done.
+    ``parts``: how many values the schema has, as text. ``is_empty`` compiles a schema; it says false where that cannot
+    be done.
     """
+    cost = _PARTS + parts
+    left = _MOST_PARTS
+    if cost > left:
+        return ()
     try:
         document = copy.deepcopy(schema)
-        cost = _PARTS + _parts_of(document)
     except RecursionError:
         return ()
-    left = _MOST_PARTS
 
     def empty() -> bool:
         nonlocal left
@@ -60,13 +63,6 @@ def contradiction(schema: Any, is_empty: Callable[[Any], bool]) -> tuple[str, ..
     if not speaking:
         return tuple(found)
     return tuple(pointer for pointer in found if pointer.rpartition("/")[2] not in _REFERENCES)
-
-
-def _parts_of(value: Any) -> int:
-    """How many values there are in a document."""
-    if isinstance(value, dict):
-        return 1 + sum(map(_parts_of, value.values()))
-    return 1 + sum(map(_parts_of, value)) if isinstance(value, list) else 1
 
 
 def _shrink(document: Any, empty: Callable[[], bool]) -> None:

@@ -33,7 +33,7 @@ from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
 from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
-from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.program import schema_program
 from tokenfst.automata.json_schema.writing.whitespace import layout
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
@@ -182,7 +182,7 @@ def json_schema(
             raise ProviderSchemaError(finding.pointer, finding.message)
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
-        known = Source(schema, draft, resolver, Forms().check)
+        known = Source(schema, draft, resolver, work, Forms(work).check)
         meaning = Meaning(known, Leaves(budget, formats), work, relax=relax)
         any_order = property_order == "any"
         writer = Writer(
@@ -215,7 +215,7 @@ def json_schema(
     work = Work(budget)
     made, value = make(schema, work)
     if _is_empty(made):
-        raise _empty(contradiction(value, is_empty))
+        raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
 
 

@@ -183,6 +183,11 @@ class Language:
         return self._budget or Budget()
 
     @property
+    def given_budget(self) -> Budget | None:
+        """The budget that was given; ``None``: none was, and ``budget`` is the default."""
+        return self._budget
+
+    @property
     def automaton(self) -> _native.ByteAutomaton:
         """The lazily determinized automaton in the native core; made once, shared by threads."""
         automaton = self._automaton

@@ -45,7 +45,7 @@ def one_token(text: Language | None = None) -> Language:
         raise EmptyLanguageError(
             f"no token has bytes that are a word of {text.source}: it has none but the empty word"
         )
-    return Language(expression.one_token(text.expr), f"one_token({text.source})", text._budget)
+    return Language(expression.one_token(text.expr), f"one_token({text.source})", text.given_budget)
 
 
 @checked

@@ -57,7 +57,7 @@ def unordered(
         high=high,
         source=source,
     )
-    return Language(expr, source, widest(*(each._budget for each in (*members, between))))
+    return Language(expr, source, widest(*(each.given_budget for each in (*members, between))))
 
 
 def _language(value: Language | str) -> Language:

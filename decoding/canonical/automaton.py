@@ -29,7 +29,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +41,7 @@ from tokenfst.decoding.canonical.matcher import CanonicalMatcher
 from tokenfst.decoding.canonical.nodes import ENDS, NO_TOKEN, Node
 from tokenfst.decoding.masks.bitmask import bitmask_from_ids
 from tokenfst.decoding.token_automata import artifact, artifact_format
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactError,
     ArtifactVocabularyError,
@@ -54,10 +54,7 @@ from tokenfst.errors import (
 from tokenfst.locks import fork_safe_lock
 from tokenfst.tokenizers.segmentation.cuts import DEAD
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-    from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _NO_WAY = -1
 """What is remembered of a dead node; of others, the first token of a way to acceptance, or ``ENDS``."""
@@ -82,7 +79,7 @@ class CanonicalAutomaton:
     @checked
     def __init__(self, automaton: TokenAutomaton, budget: Budget, split_pattern: str | None = None) -> None:
         self.vocabulary, self.source, self.budget = automaton.vocabulary, automaton.source, budget
-        self.native, self.every_sequence = automaton._native, automaton
+        self.native, self.every_sequence = automaton.native, automaton
         if self.native.is_pushdown:
             raise ConstraintError(
                 f"{self.source} needs a stack; canonical tokenizations are of regular languages. Compile its "
@@ -145,8 +142,6 @@ class CanonicalAutomaton:
         was compiled for another vocabulary, or where this one splits texts in another way. A vocabulary that does not
         know how takes the artifact's word.
         """
-        from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-
         found = artifact.read(path)
         if found.split_pattern is None:
             raise ArtifactError(

@@ -126,7 +126,7 @@ def _of_bytes(language: Language) -> tuple[int, Callable[[int], _Arcs], Callable
 
 def _of_tokens(automaton: TokenAutomaton) -> tuple[int, Callable[[int], _Arcs], Callable[[int], bool]]:
     expanded = automaton.expand()
-    native, arrays, vocabulary = expanded._native, expanded.arrays(), automaton.vocabulary
+    native, arrays, vocabulary = expanded.native, expanded.arrays(), automaton.vocabulary
     start = int(arrays["start"]) if native.spellable else 0
 
     def arcs(state: int) -> _Arcs:

@@ -20,13 +20,13 @@ import numpy as np
 from tokenfst.arguments import checked_but
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.labels.tries import LeadingSpace, Tokenization, checked_tokenization, model_over
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.models.language_model import TreeSession, next_log_probs, one_prompt
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.decoding.models.tree_session import tree_session
-from tokenfst.decoding.token_automata.token_automaton import compile
 from tokenfst.errors import BudgetExceeded, DecodingError, MissingDependencyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -13,10 +13,10 @@ from typing import Any, Literal, TypeAlias
 
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.budget import Budget
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.models.language_model import LanguageModel, as_language_model
 from tokenfst.decoding.models.token_tree import TokenTree
 from tokenfst.decoding.search.jump_forward import Encode
-from tokenfst.decoding.token_automata.token_automaton import compile
 from tokenfst.errors import BudgetExceeded, ConstraintError, TokenizationError, VocabularyMismatchError
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -52,7 +52,7 @@ def label_trie(
     if tokenization == "canonical":
         tree, ends = TokenTree.of_sequences(canonical_tokens(text, vocabulary, encode) for text in texts)
         return LabelTrie(tree, ends, list(range(len(texts))), len(texts))
-    native = compile(language, vocabulary, budget)._native
+    native = compile(language, vocabulary, budget).native
     tree = TokenTree()
     ends, of = [], []
     pending = [(-1, int(native.start))]

@@ -28,18 +28,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst.decoding.masks.bitmask import bitmask_from_ids
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import BudgetExceeded, TokenBudgetError
 from tokenfst.locks import fork_safe_lock
-
-if TYPE_CHECKING:
-    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 
 Bits = npt.NDArray[np.int32]
 
@@ -53,10 +50,19 @@ _NEAR = 16
 """How many lengths more and fewer an error looks at to advise others."""
 
 
+def reach_of(automaton: TokenAutomaton, *, exact: bool) -> Reach:
+    """What numbers of tokens complete a text of an automaton from where: exactly so many, or at most. Kept with the
+    automaton, and begun anew once half of its budget is used up, so that texts to come have room."""
+    known: Reach | None = automaton.kept.get((Reach, exact))
+    if known is None or known.is_crowded:
+        known = automaton.kept[Reach, exact] = Reach(automaton, exact=exact)
+    return known
+
+
 class Reach:
     """What a token automaton's configurations can be completed with. ``exact``: by exactly so many tokens, not at most.
 
-    Made by ``TokenAutomaton.reach``; shared by threads, which wait for each other. Grows by what it is asked, within
+    Made by ``reach_of``; shared by threads, which wait for each other. Grows by what it is asked, within
     ``automaton.budget``: ``states`` answers and configurations, ``seconds`` for one question or mask, ``bytes`` of
     what they hold; beyond an eighth of that, masks are made anew. Numbers of configurations mean nothing to another
     ``Reach``.
@@ -65,7 +71,7 @@ class Reach:
     def __init__(self, automaton: TokenAutomaton, *, exact: bool) -> None:
         self.automaton, self.exact = automaton, exact
         self._lock = fork_safe_lock()
-        self._configurations = _native.Configurations(automaton._native)
+        self._configurations = _native.Configurations(automaton.native)
         self._successors: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
         self._yes: dict[int, int] = {}
         self._no: dict[int, int] = {}

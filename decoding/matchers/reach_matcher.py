@@ -7,23 +7,29 @@ a mask holds a token exactly if the text can be completed after it. Where that c
 ``automaton.budget``, there is ``BudgetExceeded``, and never a part of the mask.
 
 Cost: masks are the automaton's own while the budget is plenty; near its end a search, whose answers stay with the
-automaton (``gcd_reach``).
+automaton (``reach``).
 """
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Protocol, Self
 
 from tokenfst._native import Matcher
-from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
-from tokenfst.decoding.matchers.reach import START, Bits, Reach
+from tokenfst.decoding.matchers.reach import START, Bits, Reach, reach_of
 from tokenfst.decoding.matchers.walked import NodeMatcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
-def start_matcher(automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None) -> AnyMatcher:
+class Walkable(Protocol):
+    """An automaton that matchers walk."""
+
+    def matcher(self, max_tokens: int | None = None) -> AnyMatcher:
+        """A walk from the start."""
+
+
+def start_matcher(automaton: Walkable, max_tokens: int | None) -> AnyMatcher:
     """A walk from the start, complete within ``max_tokens`` tokens, the end token counted but not needed.
 
     Raises ``TokenBudgetError``, with the least number that suffices, where no accepted text is so short,
@@ -31,9 +37,9 @@ def start_matcher(automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: in
     """
     if max_tokens is None or max_tokens < 0 or not isinstance(automaton, TokenAutomaton):
         return automaton.matcher(max_tokens)
-    if automaton._native.has_marks or not automaton.is_pushdown:
+    if automaton.native.has_marks or not automaton.is_pushdown:
         return automaton.matcher(max_tokens)
-    return ReachMatcher(_Configurations(automaton.reach(exact=False)), max_tokens)
+    return ReachMatcher(_Configurations(reach_of(automaton, exact=False)), max_tokens)
 
 
 class ReachMatcher(NodeMatcher[int]):
@@ -83,7 +89,7 @@ class _Configurations:
 
     def newest(self) -> _Configurations:
         """The same over the ``Reach`` that the automaton begins texts with now."""
-        reach = self._reach.automaton.reach(exact=False)
+        reach = reach_of(self._reach.automaton, exact=False)
         return self if reach is self._reach else _Configurations(reach)
 
     @property

@@ -79,7 +79,7 @@ class TokenEdges:
         Within ``automaton.budget``. Raises ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` where
         no token sequence is accepted, ``BudgetExceeded``.
         """
-        native, budget = automaton._native, automaton.budget
+        native, budget = automaton.native, automaton.budget
         if automaton.is_pushdown:
             raise ConstraintError(
                 f"{automaton.source} needs a stack and has no finite set of edges. Compile its truncate(depth) instead"

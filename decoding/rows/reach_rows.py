@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tokenfst.arguments import checked_but
-from tokenfst.decoding.matchers.reach import START, Bits, Reach
+from tokenfst.decoding.matchers.reach import START, Bits, Reach, reach_of
 from tokenfst.decoding.rows.rows import (
     AnyAutomaton,
     ConstraintRows,
@@ -162,7 +162,7 @@ class ReachRows(PackedRows):
 
 def _reach(automaton: AnyAutomaton, exact: bool) -> Reach:
     if isinstance(automaton, TokenAutomaton):
-        return automaton.reach(exact=exact)
+        return reach_of(automaton, exact=exact)
     raise ConstraintError(
         f'exact numbers of tokens of {automaton!r} are not known: take length="at_most", or compile with '
         'tokenization="all"'

@@ -33,7 +33,7 @@ from tokenfst.decoding.masks.bitmask import (
     fill_bitmasks,
 )
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
-from tokenfst.decoding.matchers.reach import START, Reach
+from tokenfst.decoding.matchers.reach import START, Reach, reach_of
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
@@ -229,9 +229,9 @@ class ConstraintRows(PackedRows):
         """What is kept; None of canonical tokens, and where there are more stacks than the budget has room for."""
         if not isinstance(automaton, TokenAutomaton):
             return None
-        if automaton._native.has_marks or not automaton.is_pushdown:
+        if automaton.native.has_marks or not automaton.is_pushdown:
             return automaton.nearer_mask(matcher) if isinstance(matcher, Matcher) else None
-        reach, at, followed = self._places[row] or (automaton.reach(exact=False), START, 0)
+        reach, at, followed = self._places[row] or (reach_of(automaton, exact=False), START, 0)
         tokens = matcher.tokens
         for token in tokens[followed:]:
             at = reach.advance(at, token)

@@ -1,7 +1,7 @@
 """Token automata: a language composed with a vocabulary's detokenizing transducer, and determinized.
 
-``compile(language, vocabulary)`` is delayed composition, as OpenFst's ``ComposeFst`` is: a state and its mask are
-made when first visited and then kept. ``expand()`` makes them all ahead of time; the result walks finished tables,
+``compose(program, vocabulary, budget)`` is delayed composition, as OpenFst's ``ComposeFst`` is: a state and its mask
+are made when first visited and then kept. ``expand()`` makes them all ahead of time; the result walks finished tables,
 can be saved, and needs no part of the construction. Both kinds share one step function, one trie walk and one
 ``Matcher``, in the native core; no token arc is stored except in the export ``to_fst()``.
 
@@ -13,11 +13,10 @@ Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,33 +24,20 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst._native import Matcher
 from tokenfst.arguments import checked, checked_but
-from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import Program
-from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.languages.language import Language
-from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
-from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.token_automata import artifact, artifact_format
-from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
+from tokenfst.decoding.token_automata.classes import TokenClasses
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
     ArtifactVocabularyError,
     BudgetExceeded,
-    ConstraintError,
-    EmptyLanguageError,
-    NondeterministicError,
-    UnspellableWarning,
-    VocabularyMismatchError,
 )
-from tokenfst.tokenizers.vocabulary.census import census
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import pynini
-
-    from tokenfst.decoding.matchers.reach import Reach
 
 
 UNREACHABLE = 0xFFFFFFFF
@@ -59,8 +45,6 @@ UNREACHABLE = 0xFFFFFFFF
 
 ASK = 1 << 31
 """Marks numbers of look-ups in the array ``mask`` of push-down automata (docs/format.md)."""
-
-_GLANCE = Budget(states=20_000)
 
 
 class Memory(NamedTuple):
@@ -94,9 +78,12 @@ class Stats:
 
 
 class TokenAutomaton:
-    """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads."""
+    """A deterministic automaton over token ids. Made by ``compile``, ``expand`` or ``load``; shared by threads.
 
-    __slots__ = ("_arrays", "_native", "_nearer", "_program", "_reaches", "budget", "source", "vocabulary")
+    ``kept``: what others have found out about it and keep with it, by keys of their own.
+    """
+
+    __slots__ = ("_arrays", "_native", "_nearer", "_program", "budget", "kept", "source", "vocabulary")
 
     @checked
     def __init__(
@@ -112,7 +99,7 @@ class TokenAutomaton:
         self._program = program
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
-        self._reaches: dict[bool, Reach] = {}
+        self.kept: dict[Hashable, Any] = {}
         self.vocabulary = vocabulary
         self.source = source
         self.budget = budget
@@ -120,6 +107,11 @@ class TokenAutomaton:
     def __repr__(self) -> str:
         kind = "expanded" if self.is_expanded else "lazy"
         return f"<TokenAutomaton {self.source!r}: {kind}, {self.stats().states} states>"
+
+    @property
+    def native(self) -> _native.TokenAutomaton:
+        """The native core's automaton."""
+        return self._native
 
     @property
     def is_expanded(self) -> bool:
@@ -153,7 +145,7 @@ class TokenAutomaton:
         native = self._native
         if native.is_pushdown and self._program is not None and not self._program.speaks_of_tokens:
             # Anew: how states and frames are numbered depends on what was walked before (convention 10).
-            native = _compose(self._program, self.vocabulary, self.budget)
+            native = compose(self._program, self.vocabulary, self.budget)
         arrays = native.expand()
         return self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
 
@@ -244,17 +236,6 @@ class TokenAutomaton:
             self._nearer[state] = mask
         return mask
 
-    @checked
-    def reach(self, *, exact: bool) -> Reach:
-        """What numbers of tokens complete a text from where (``gcd_reach.Reach``): exactly so many, or at most. Kept,
-        and begun anew once half of its budget is used up, so that texts to come have room."""
-        from tokenfst.decoding.matchers.reach import Reach
-
-        known = self._reaches.get(exact)
-        if known is None or known.is_crowded:
-            known = self._reaches[exact] = Reach(self, exact=exact)
-        return known
-
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""
         return Stats(**self._native.stats, expanded=self.is_expanded)
@@ -332,147 +313,10 @@ class MaskTable:
         return found
 
 
-@overload
-def compile(
-    constraint: Language | Grammar | SymbolAutomaton,
-    vocabulary: Vocabulary,
-    budget: Budget | None = None,
-    *,
-    deterministic: bool = False,
-    tokenization: Literal["all"] = "all",
-    token_classes: Mapping[str, Iterable[int]] | None = None,
-) -> TokenAutomaton: ...
-
-
-@overload
-def compile(
-    constraint: Language | Grammar | SymbolAutomaton,
-    vocabulary: Vocabulary,
-    budget: Budget | None = None,
-    *,
-    deterministic: bool = False,
-    tokenization: Literal["canonical"],
-    token_classes: Mapping[str, Iterable[int]] | None = None,
-) -> CanonicalAutomaton: ...
-
-
-@checked
-def compile(
-    constraint: Language | Grammar | SymbolAutomaton,
-    vocabulary: Vocabulary,
-    budget: Budget | None = None,
-    *,
-    deterministic: bool = False,
-    tokenization: Literal["all", "canonical"] = "all",
-    token_classes: Mapping[str, Iterable[int]] | None = None,
-) -> TokenAutomaton | CanonicalAutomaton:
-    """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
-    automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
-    ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
-    (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
-    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md).
-
-    The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
-    and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
-    for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
-    spell all of the constraint.
-    """
-    if not isinstance(constraint, Language | Grammar | SymbolAutomaton):
-        raise TypeError(
-            "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
-            f"{type(constraint).__name__}"
-        )
-    if not isinstance(vocabulary, Vocabulary):
-        raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
-    if tokenization not in ("all", "canonical"):
-        raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
-    if isinstance(constraint, SymbolAutomaton):
-        constraint = _over_symbols(constraint, vocabulary, budget)
-    if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
-        raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
-    budget = budget or Budget()
-    program = constraint.program()
-    if program.speaks_of_tokens:
-        return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
-    if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
-        program = _of_single_bytes(constraint, vocabulary).program()
-    native = _compose(program, vocabulary, budget)
-    if native.is_empty:
-        raise EmptyLanguageError(
-            f"no string satisfies {constraint.source}: the language is empty. Look for parts that contradict each "
-            "other, such as the two sides of an intersection"
-        )
-    if not vocabulary.native.complete:
-        _warn_unspellable(constraint, vocabulary, native)
-    automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
-    return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
-
-
-def _compile_tokens(
-    constraint: Language | Grammar,
-    program: Program,
-    vocabulary: Vocabulary,
-    budget: Budget,
-    tokenization: str,
-    token_classes: Mapping[str, Iterable[int]],
-) -> TokenAutomaton:
-    """The automaton of a constraint that speaks of tokens."""
-    if tokenization != "all":
-        raise ConstraintError(
-            f"{constraint.source} speaks of tokens itself, and what the tokenizer makes of a text is about text alone: "
-            'compile it with tokenization="all"'
-        )
-    if program.rules and not vocabulary.native.complete:
-        raise ConstraintError(
-            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
-            "itself: compile its truncate(depth) instead"
-        )
-    native = _compose(
-        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
-    )
-    if native.is_empty or not native.spellable:
-        raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
-    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
-
-
-def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
-    """The words over the codes of a vocabulary of symbols."""
-    if vocabulary.symbols is None:
-        raise VocabularyMismatchError(
-            f"{automaton!r} is over symbols, and {vocabulary!r} spells text: make a vocabulary with "
-            "Vocabulary.of_symbols(...), or a language of the automaton"
-        )
-    return automaton.language(vocabulary.symbols, budget)
-
-
-def _of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
-    """The words of a grammar without bytes that no token has, where each byte that is left is a token by itself: then
-    every text can be spelled on from every place. ``ConstraintError`` where it is not: whether tokens lead on would be
-    a question about the whole stack."""
-    alone = sum({1 << token[0] for token in vocabulary.tokens if len(token) == 1})
-    used = sum(1 << byte for byte in set(b"".join([*vocabulary.tokens, *(vocabulary.initial_tokens or ())])))
-    if not (grammar & _holding(ex.ALL_BYTES & ~used)).is_empty():
-        grammar = grammar & Language(ex.repeat(ex.byte_set(used)), "what tokens are made of")
-        if grammar.is_empty():
-            raise EmptyLanguageError(
-                f"no token sequence spells any string of {grammar.source}: its strings need bytes that no token has"
-            )
-    if used & ~alone and not (needed := grammar & _holding(used & ~alone)).is_empty():
-        raise ConstraintError(
-            f"{grammar.source} needs a stack, and for that each of its bytes must be a token by itself: the vocabulary "
-            f"has longer tokens only for some of {needed.witness()!r}. Compile its truncate(depth) instead"
-        )
-    return grammar
-
-
-def _holding(bits: int) -> Language:
-    """The texts that hold a byte of a set."""
-    return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
-
-
-def _compose(
+def compose(
     program: Program, vocabulary: Vocabulary, budget: Budget, classes: TokenClasses | None = None
 ) -> _native.TokenAutomaton:
+    """The core's lazy automaton of a program over a vocabulary; ``classes``: the tokens that the program names."""
     if classes is None:
         return _native.TokenAutomaton.compose(
             *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
@@ -481,26 +325,3 @@ def _compose(
     return _native.TokenAutomaton.compose(
         *program.native_args(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
     )
-
-
-def _warn_unspellable(
-    constraint: Language | Grammar, vocabulary: Vocabulary, native: _native.TokenAutomaton
-) -> None:
-    """Strings that no token sequence spells vanish from the token language: say so, with a witness. Whether there are
-    any beside spelled ones is looked for within ``_GLANCE`` only: a courtesy must not cost more than the work."""
-    if not native.spellable:
-        witness, part = constraint.witness(), "none"
-    else:
-        holds_missing = _holding(sum(1 << byte for byte in census(vocabulary).missing_bytes))
-        part = "not all"
-        try:
-            witness = (constraint & holds_missing).with_budget(_GLANCE).witness()
-        except BudgetExceeded:
-            witness = None
-    if witness is not None:
-        warnings.warn(
-            f"the vocabulary spells {part} of the strings of {constraint.source}: for example, no token sequence "
-            f"gives {witness!r}",
-            UnspellableWarning,
-            stacklevel=4,
-        )

@@ -51,10 +51,14 @@ class Arena {
   const std::vector<ByteSet>& sets() const { return sets_.all(); }
   const std::vector<std::shared_ptr<const Machine>>& machines() const { return machines_; }
 
-  // Called now and then while expressions are made: throws where a budget is used up.
-  void watch(std::function<void()> check) { check_ = std::move(check); }
+  // Called now and then while expressions are made, and with so many bytes before a table takes them: throws where a budget is
+  // used up.
+  void watch(std::function<void(size_t)> check) { check_ = std::move(check); }
   void tick() {
-    if (++ticks_ % 256 == 0 && check_) check_();
+    if (++ticks_ % 256 == 0) about_to_take(0);
+  }
+  void about_to_take(size_t bytes) const {
+    if (check_) check_(bytes);
   }
 
   NodeId bytes(const ByteSet& set) {
@@ -92,7 +96,10 @@ class Arena {
     if (b == kEpsilon) return a;
     // Nest to the right, without recursion, down to an end that was put before b already: lists that follow each other
     // share their ends.
-    if (nested_.size() < nodes_.size()) nested_.assign(4 * nested_.size(), {});
+    if (nested_.size() < nodes_.size()) {
+      about_to_take(3 * nested_.size() * sizeof(Nested));
+      nested_.assign(4 * nested_.size(), {});
+    }
     auto slot = [&](NodeId list) -> Nested& { return nested_[mix(list, b) & (nested_.size() - 1)]; };
     const size_t base = spine_.size();
     NodeId result = kNone;
@@ -427,6 +434,7 @@ class Arena {
 
   NodeId intern_list(Kind kind, const std::vector<NodeId>& args, bool conjunction) {
     Node node{kind, conjunction, false, 0, 0, static_cast<uint32_t>(pool_.size()), static_cast<uint32_t>(args.size()), 0, 0};
+    if (const size_t bytes = growth(pool_, args.size())) about_to_take(bytes);
     size_t others = 0, endless = 0;  // members that are not all but finitely many words
     for (NodeId arg : args) {
       const Node& part = nodes_[arg];
@@ -470,6 +478,7 @@ class Arena {
   NodeId append(const Node& node) { return append(node, static_cast<uint32_t>(hash_of(node))); }
   NodeId append(const Node& node, uint32_t hash) {
     tick();
+    if (const size_t bytes = growth(nodes_, 1) + (index_.is_full() ? index_.memory() : 0)) about_to_take(bytes);
     nodes_.push_back(node);
     const NodeId id = static_cast<NodeId>(nodes_.size() - 1);
     index_.add(hash, id);
@@ -492,7 +501,7 @@ class Arena {
   std::vector<uint32_t> spine_;
   ReusedVector<Nested> nested_ = ReusedVector<Nested>(256);  // a power of two
   uint32_t nesting_ = 0, ticks_ = 0;
-  std::function<void()> check_;
+  std::function<void(size_t)> check_;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   ByteSet everything_ = ByteSet::all();
   uint16_t token_in_rules_ = 0;

@@ -162,7 +162,12 @@ class Derivatives {
     // Kept unless it lacks the moves of a variable whose unfolding began further out.
     if (outermost_cut_ >= unfolding_.size()) {
       outermost_cut_ = kNone;
-      if (memo_.size() <= id) memo_.resize(std::max<size_t>(id + 1, memo_.size() * 2), {kNone, 0});
+      if (memo_.size() <= id) {
+        const size_t size = std::max<size_t>(id + 1, memo_.size() * 2);
+        arena_.about_to_take((size - memo_.size()) * sizeof memo_[0]);
+        memo_.resize(size, {kNone, 0});
+      }
+      if (const size_t bytes = growth(pool_, result.size())) arena_.about_to_take(bytes);
       const uint32_t first = static_cast<uint32_t>(pool_.size());
       pool_.insert(pool_.end(), result.begin(), result.end());
       memo_[id] = {first, static_cast<uint32_t>(result.size())};

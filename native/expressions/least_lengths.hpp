@@ -29,7 +29,10 @@ class LeastLengths {
   size_t memory() const { return known_.capacity() * 4; }
 
   uint32_t of(NodeId root) {
-    if (known_.size() < arena_.size()) known_.resize(arena_.size(), kNone);
+    if (const size_t more = arena_.size() - known_.size()) {
+      if (const size_t bytes = growth(known_, more)) arena_.about_to_take(bytes);
+      known_.resize(arena_.size(), kNone);
+    }
     std::vector<NodeId> pending{root};
     while (!pending.empty()) {
       const NodeId id = pending.back();

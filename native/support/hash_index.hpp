@@ -14,6 +14,7 @@ class HashIndex {
   static constexpr uint32_t kNothing = UINT32_MAX;
 
   size_t memory() const { return slots_.capacity() * sizeof(Slot); }
+  bool is_full() const { return (size_ + 1) * 2 > slots_.size(); }  // the next one doubles it
 
   // The number of this hash that `is` accepts, or kNothing.
   template <class Is>
@@ -25,12 +26,13 @@ class HashIndex {
     return kNothing;
   }
   void add(uint32_t hash, uint32_t number) {
-    if (++size_ * 2 > slots_.size()) {
+    if (is_full()) {
       const ReusedVector<Slot> before = std::exchange(slots_, ReusedVector<Slot>(slots_.size() * 2));
       for (const Slot& slot : before) {
         if (slot.number != kNothing) place(slot);
       }
     }
+    ++size_;
     place({hash, number});
   }
 

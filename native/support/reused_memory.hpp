@@ -7,6 +7,7 @@
 // allocator's own. Rejected: one block for each automaton, which holds what its tables have outgrown.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -76,5 +77,12 @@ struct Reused {
 };
 template <class T>
 using ReusedVector = std::vector<T, Reused<T>>;
+
+// Bytes that a vector is larger by when it has taken so many elements more: none while there is room.
+template <class T, class Memory>
+size_t growth(const std::vector<T, Memory>& vector, size_t more) {
+  const size_t room = vector.capacity() - vector.size();
+  return room < more ? (std::max(vector.size(), more) - room) * sizeof(T) : 0;
+}
 
 }  // namespace tokenfst

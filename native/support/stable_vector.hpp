@@ -32,6 +32,11 @@ class StableVector {
 
   size_t size() const { return size_.load(std::memory_order_acquire); }
   size_t memory() const { return size() == 0 ? 0 : kFirst * ((size_t{2} << chunk_of(size() - 1)) - 1) * sizeof(T); }
+  // Bytes that the next element takes, if it is the first of a chunk.
+  size_t growth() const {
+    const size_t next = size();
+    return next == 0 || chunk_of(next) != chunk_of(next - 1) ? (kFirst << chunk_of(next)) * sizeof(T) : 0;
+  }
   T& operator[](size_t index) { return *locate(index); }
   const T& operator[](size_t index) const { return *locate(index); }
 

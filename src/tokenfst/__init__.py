@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import importlib
 
-import tokenfst.moved  # noqa: F401  # modules by their old names
+import tokenfst.moved  # modules by their old names
+import tokenfst.tokenizers.adapters  # noqa: F401  # the doors of Vocabulary
 
 TYPE_CHECKING = False  # typing itself takes longer to import than all of this
 if TYPE_CHECKING:
@@ -51,12 +52,14 @@ if TYPE_CHECKING:
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+    from tokenfst.decoding.compiling.door import compile
     from tokenfst.decoding.device.automaton import DeviceAutomaton
     from tokenfst.decoding.device.composing import ComposingDeviceAutomaton
     from tokenfst.decoding.device.generate import DeviceGenerate
     from tokenfst.decoding.device.graphs import GraphedStep
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
     from tokenfst.decoding.labels.lists import label_lists, multi_label
     from tokenfst.decoding.labels.scoring import classify, label_probabilities
@@ -80,7 +83,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.jump_forward import generate
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
-    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+    from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
     from tokenfst.errors import (
         EmptyLanguageError,
         ProviderSchemaError,
@@ -105,6 +108,7 @@ __all__ = [
     "DeviceGenerate",
     "DeviceMatchers",
     "EmptyLanguageError",
+    "Generator",
     "Grammar",
     "GraphedStep",
     "Hmm",
@@ -190,6 +194,7 @@ _PLACES = {
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "EmptyLanguageError": "errors",
+    "Generator": "decoding.generation.generator",
     "Grammar": "automata.grammars.grammar",
     "GraphedStep": "decoding.device.graphs",
     "Hmm": "decoding.particles.hmm",
@@ -217,7 +222,7 @@ _PLACES = {
     "case_insensitive": "automata.images.folding",
     "choices": "automata.pieces.taxonomy",
     "classify": "decoding.labels.scoring",
-    "compile": "decoding.token_automata.token_automaton",
+    "compile": "decoding.compiling.door",
     "concepts": "automata.pieces.concepts",
     "contains_all": "automata.pieces.concepts",
     "contains_in_order": "automata.pieces.concepts",

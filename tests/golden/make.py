@@ -13,7 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 FOLDER = Path(__file__).parent

@@ -17,9 +17,10 @@ from reference import artifact as slow
 from reference.small_automata import EVERY_BYTE
 from tokenfst import _native
 from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.artifact_format import MAX_HEADER
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,

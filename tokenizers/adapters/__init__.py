@@ -5,3 +5,33 @@ To add one: write a module here that returns a ``Vocabulary``, and name it in ``
 Read in this order: ``sources`` (vocabularies by name), ``decoder_chain``, ``normalized_tokens`` and ``huggingface``,
 then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``.
 """
+
+from __future__ import annotations
+
+import importlib
+
+from tokenfst.tokenizers.vocabulary.doors import DOORS
+
+TYPE_CHECKING = (
+    False  # typing itself takes longer to import than all of this, and `import tokenfst` comes here
+)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def _door(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module here, which is imported when it is first called."""
+
+    def door(*arguments: object, **options: object) -> Any:
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)(*arguments, **options)
+
+    return door
+
+
+DOORS["from_huggingface"] = _door("huggingface", "from_huggingface")
+DOORS["from_mistral"] = _door("mistral", "from_mistral")
+DOORS["from_sentencepiece"] = _door("sentencepiece", "from_sentencepiece")
+DOORS["from_symbols"] = _door("symbols", "from_symbols")
+DOORS["from_tiktoken"] = _door("tiktoken", "from_tiktoken")
+DOORS["write_token_file"] = _door("token_file", "write_token_file")

@@ -1,4 +1,5 @@
 """Vocabularies: which bytes each token id stands for, and the detokenizing transducer.
 
-Read in this order: ``tables`` (limits and checks), ``vocabulary``, ``detokenizer``, ``census``.
+Read in this order: ``tables`` (limits and checks), ``vocabulary``, ``doors`` (what the adapters do for it),
+``detokenizer``, ``census``.
 """

@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
+from tokenfst.tokenizers.vocabulary.doors import DOORS
 from tokenfst.tokenizers.vocabulary.tables import byte_strings, inverse, lengths, token_ids
 
 if TYPE_CHECKING:
@@ -371,9 +372,7 @@ class Vocabulary:
     @checked
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write a ``tokens:`` file; see ``tokenfst.tokenizers.adapters.token_file``."""
-        from tokenfst.tokenizers.adapters.token_file import write_token_file
-
-        write_token_file(self, path)
+        DOORS["write_token_file"](self, path)
 
     # --- adapters -----------------------------------------------------------------------------------------
 
@@ -383,9 +382,8 @@ class Vocabulary:
         cls, symbols: Iterable[str], end: str = "</s>", *, size: int | None = None, name: str = ""
     ) -> Vocabulary:
         """Of plain symbols (class labels, tags, actions), token t being symbol t; see ``from_symbols``."""
-        from tokenfst.tokenizers.adapters.symbols import from_symbols
-
-        return from_symbols(symbols, end, size=size, name=name)
+        made: Vocabulary = DOORS["from_symbols"](symbols, end, size=size, name=name)
+        return made
 
     @classmethod
     @checked
@@ -393,9 +391,8 @@ class Vocabulary:
         cls, tokenizer: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
         """From a Hugging Face tokenizer, file, folder or name; see ``from_huggingface``."""
-        from tokenfst.tokenizers.adapters.huggingface import from_huggingface
-
-        return from_huggingface(tokenizer, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_huggingface"](tokenizer, size=size, eos_token_id=eos_token_id)
+        return made
 
     @classmethod
     @checked
@@ -403,9 +400,8 @@ class Vocabulary:
         cls, encoding: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
         """From a tiktoken encoding, its name, or a ``.tiktoken`` file; see ``from_tiktoken``."""
-        from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
-
-        return from_tiktoken(encoding, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_tiktoken"](encoding, size=size, eos_token_id=eos_token_id)
+        return made
 
     @classmethod
     @checked
@@ -413,9 +409,8 @@ class Vocabulary:
         cls, model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
     ) -> Vocabulary:
         """From a SentencePiece model file or processor; see ``from_sentencepiece``."""
-        from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
-
-        return from_sentencepiece(model, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_sentencepiece"](model, size=size, eos_token_id=eos_token_id)
+        return made
 
     @classmethod
     @checked
@@ -427,9 +422,8 @@ class Vocabulary:
         eos_token_id: int | Sequence[int] | None = None,
     ) -> Vocabulary:
         """From a Mistral tokenizer file, or the name of one in mistral-common; see ``from_mistral``."""
-        from tokenfst.tokenizers.adapters.mistral import from_mistral
-
-        return from_mistral(name_or_path, size=size, eos_token_id=eos_token_id)
+        made: Vocabulary = DOORS["from_mistral"](name_or_path, size=size, eos_token_id=eos_token_id)
+        return made
 
 
 def _unpickle(

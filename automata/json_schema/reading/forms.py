@@ -15,9 +15,12 @@ from typing import Any
 
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
 from tokenfst.automata.json_schema.reading.source import LISTS, MAPPINGS, ONE, TABLES, draft_of, escape
+from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.errors import SchemaError
 
 _LAST = 9999
+_EACH = 256
+"""Objects between two looks at the clock."""
 _ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
 
 
@@ -76,8 +79,9 @@ _INNER = frozenset((*ONE, *LISTS, *TABLES))
 class Forms:
     """The documents of one schema that were looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
         self._seen: set[int] = set()
+        self._work = work
 
     def check(self, document: Any, draft: int, where: str, annotations: bool) -> None:
         """SchemaError, with its address, for a keyword whose value has another form. ``where``: the document's own.
@@ -89,6 +93,8 @@ class Forms:
             if not isinstance(schema, MAPPINGS) or id(schema) in seen:
                 continue
             seen.add(id(schema))
+            if len(seen) % _EACH == 0:
+                self._work.look()
             if "$schema" in schema and schema is not document and ("$id" in schema or "id" in schema):
                 draft = draft_of(schema, draft) or draft
             forms = _FORMS[draft]

@@ -188,7 +188,7 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
     before, work.place = work.place, where
     work.tick(1 + len(values) // 8)
     try:
-        shape = constants_shape(values, meaning.constant)
+        shape = constants_shape(values, meaning.constant, work)
         work.place = before
         return shape
     except NotJsonError as error:

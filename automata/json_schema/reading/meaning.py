@@ -166,7 +166,7 @@ class Meaning:
     def constant(self, value: Any) -> Formula:
         """The formula of one JSON value."""
         self.formulas.work.tick(2)
-        made = Constant(value)
+        made = Constant(value, self.formulas.work)
         return self.formulas.atom(made.key, made)
 
     # --- shapes ---------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class Meaning:
     def _shape(self, formula: Formula) -> Shape:
         if formula.kind is Kind.ATOM:
             if isinstance(formula.atom, Constant):
-                return constant_shape(formula.atom.value, self.constant)
+                return constant_shape(formula.atom.value, self.constant, self.formulas.work)
             assert isinstance(formula.atom, Place)
             return self._schema(formula.atom)
         where = _where(formula)

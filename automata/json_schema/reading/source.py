@@ -7,6 +7,10 @@ first of them is met, by one walk over all places where a schema can stand.
 
 Nothing is ever fetched: a URI in none of the known documents is a draft's meta-schema (``metaschemas``), or goes
 to the caller's ``resolver``.
+
+A document means what its JSON text means, in which nothing is shared: a Python object that stands in several places is
+several sub-schemas, each with its address. Their number is bounded by ``Budget.positions``, and counted in time linear
+in the objects.
 """
 
 from __future__ import annotations
@@ -20,9 +24,10 @@ from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
-from tokenfst._native import is_plain_json
+from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.reading.metaschemas import metaschema
-from tokenfst.errors import SchemaError, UnsupportedSchemaError
+from tokenfst.automata.json_schema.sets.work import Work, text_parts
+from tokenfst.errors import BudgetExceeded, SchemaError, UnsupportedSchemaError
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
 """From a URI without a fragment to the schema document there; ``None`` if there is none."""
@@ -168,17 +173,20 @@ class Source:
         schema: Mapping[str, Any] | bool | str,
         draft: str | None,
         resolver: Resolver | None,
+        work: Work,
         check: Check | None = None,
     ) -> None:
-        """Raises SchemaError for text that is no JSON, for a draft that is not known, and what ``check`` raises."""
+        """Raises SchemaError for text that is no JSON and for a draft that is not known, BudgetExceeded, and what
+        ``check`` raises."""
         self._check = check
+        self._work = work
         self._resolver = resolver
         self._resources: dict[str, Resource] = {}
         self._missing: set[str] = set()
         if draft is not None and draft not in DRAFTS:
             raise SchemaError("#", f"draft={draft!r} is none of {', '.join(DRAFTS)}")
         self._draft = DRAFTS[draft] if draft is not None else 2020
-        value = read(schema, "#")
+        value = read(schema, "#", work)
         dialect = Dialect(self._draft) if draft is not None else self._dialect(value, self._draft, "#")
         self.root = self._add("", value, "", dialect)
 
@@ -270,7 +278,7 @@ class Source:
                 else "the resolver knows no such document"
             )
             raise SchemaError(where, f"{uri!r} is not in this document, and nothing is fetched: {remedy}")
-        document = read(value, where)
+        document = read(value, where, self._work)
         return self._add(uri, document, uri, self._dialect(document, near.draft, f"{uri}#")).resource
 
     def _dialect(self, value: Any, default: int, document: str) -> Dialect:
@@ -284,7 +292,7 @@ class Source:
         if not uri:
             raise SchemaError(where, "must be a URI")
         made = self._resolver(uri) if self._resolver is not None else None
-        meta = None if made is None else read(made, where)
+        meta = None if made is None else read(made, where, self._work)
         draft = draft_of(meta, default)
         if not isinstance(meta, Mapping) or draft is None:
             raise UnsupportedSchemaError(
@@ -326,11 +334,15 @@ class Source:
         return resource.anchors
 
     def _walk(self, resource: Resource) -> Iterator[tuple[Any, str]]:
+        """The schemas of a resource, each object once: at one address of those that it is shared by."""
         stack: list[tuple[Any, str]] = [(resource.root, resource.pointer)]
+        seen: set[int] = set()
         while stack:
             value, pointer = stack.pop()
-            if not isinstance(value, Mapping):
+            if not isinstance(value, Mapping) or id(value) in seen:
                 continue
+            seen.add(id(value))
+            self._work.look()
             if value is not resource.root:
                 place = _placed(value, pointer, resource)
                 if place.resource is not resource:
@@ -369,10 +381,11 @@ class Source:
         return place
 
 
-def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
+def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
     """A schema document as Python values; numbers in text stay exact.
 
-    Raises SchemaError for text that is no JSON, or repeats a name in one object, of which only one value could count.
+    Raises SchemaError for text that is no JSON, or repeats a name in one object, of which only one value could count;
+    BudgetExceeded("positions") for objects that are shared so often that the text would have more values than that.
     """
     if isinstance(schema, str):
         problem = ""
@@ -391,7 +404,10 @@ def read(schema: Mapping[str, Any] | bool | str, where: str) -> Any:
         raise SchemaError(where, problem)
     if not isinstance(schema, Mapping | bool):
         raise SchemaError(where, f"a schema is an object or a boolean, not {json_type(schema)}")
-    if is_plain_json(schema):
+    parts = plain_parts(schema)
+    if (parts or text_parts(schema, work)) > work.budget.positions:
+        raise BudgetExceeded("positions", work.budget.positions, f"{where} (the values of its JSON text)")
+    if parts:
         return schema
     try:
         with suppress(RecursionError):  # what is nested so deeply is refused where it is read

@@ -15,6 +15,7 @@ from tokenfst.automata.json_schema.sets.arrays import of_items
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.objects import of_members
 from tokenfst.automata.json_schema.sets.shape import INTEGERS, NO_NUMBER, Shape
+from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.bounds import exact, is_finite
 from tokenfst.automata.json_values.numbers import NumberSet
 
@@ -35,14 +36,14 @@ class Constant:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, work: Work) -> None:
         self.value = value
-        self.key = ("constant", freeze(value))
+        self.key = ("constant", freeze(value, work))
 
 
-def freeze(value: Any, depth: int = 0) -> Hashable:
+def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
     """A hashable form that equal JSON values share. NotJsonError for what is no JSON value, ValueError for a number or
-    a nesting that is out of reach."""
+    a nesting that is out of reach, BudgetExceeded("seconds")."""
     if value is None or isinstance(value, bool):
         return repr(value)
     if value.__class__ is int and -_PLAIN < value < _PLAIN:
@@ -57,20 +58,21 @@ def freeze(value: Any, depth: int = 0) -> Hashable:
         return ("string", value)
     if depth > _DEEPEST:
         raise ValueError(f"a constant is nested more than {_DEEPEST} deep")
+    work.look()
     if isinstance(value, list | tuple):
-        return ("array", tuple(freeze(each, depth + 1) for each in value))
+        return ("array", tuple(freeze(each, work, depth + 1) for each in value))
     if isinstance(value, Mapping):
-        members = ((str(name), freeze(each, depth + 1)) for name, each in value.items())
+        members = ((str(name), freeze(each, work, depth + 1)) for name, each in value.items())
         return ("object", frozenset(members))
     raise NotJsonError(f"{value!r} is no JSON value")
 
 
-def constant_shape(value: Any, constant: Callable[[Any], Formula]) -> Shape:
+def constant_shape(value: Any, constant: Callable[[Any], Formula], work: Work) -> Shape:
     """Exactly this value."""
-    return constants_shape([value], constant)
+    return constants_shape([value], constant, work)
 
 
-def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula]) -> Shape:
+def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], work: Work) -> Shape:
     """Exactly these values. Errors as of ``freeze``."""
     known = list(values)
     numbers = [
@@ -80,9 +82,9 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula]) -
     ]
     whole = [each for each in known if isinstance(each, Whole)]
     for number in numbers:
-        freeze(number)
-    arrays = {freeze(each): each for each in known if isinstance(each, list | tuple)}
-    objects = {freeze(each): each for each in known if isinstance(each, Mapping)}
+        freeze(number, work)
+    arrays = {freeze(each, work): each for each in known if isinstance(each, list | tuple)}
+    objects = {freeze(each, work): each for each in known if isinstance(each, Mapping)}
     return Shape(
         null=any(each is None for each in known),
         true=any(each is True for each in known),

@@ -11,11 +11,12 @@ they may be left open: each has few states and little memory, and all of them to
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from tokenfst._native import plain_parts
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -34,6 +35,8 @@ _GLANCES = 1_500_000
 """States of all of them together, each counted for every language that the question combines: about 0.8 µs."""
 _ASKED = 50
 """States that asking counts for: it takes as long as so many states."""
+_MOST_PARTS = 1 << 62
+"""Where parts are not counted any further."""
 
 
 class Placed(Protocol):
@@ -57,6 +60,10 @@ class Work:
         self._left -= steps * _POSITIONS
         if self._left < 0:
             raise self.exceeded("positions")
+        self.look()
+
+    def look(self) -> None:
+        """Look at the clock in what counts no steps: it is linear in the schema. BudgetExceeded("seconds")."""
         if time.monotonic() > self._end:
             raise self.exceeded("seconds")
 
@@ -111,3 +118,31 @@ class Work:
             empty = False
         self._states -= (_ASKED + used) * parts
         return empty
+
+
+def text_parts(value: Any, work: Work) -> int:
+    """How many values the JSON text of a value has: one that stands in several places counts in each of them.
+
+    Linear in the objects. What an object holds of itself counts once more. BudgetExceeded("seconds").
+    """
+    if plain := plain_parts(value):
+        return plain
+    parts: dict[int, int] = {}
+    waiting: list[tuple[Any, bool]] = [(value, False)]
+    while waiting:
+        each, is_entered = waiting.pop()
+        inner: Collection[Any]
+        if isinstance(each, Mapping):
+            inner = each.values()
+        elif isinstance(each, list | tuple):
+            inner = each
+        else:
+            continue
+        if is_entered:
+            parts[id(each)] = min(_MOST_PARTS, 1 + sum(parts.get(id(part), 1) for part in inner))
+        elif id(each) not in parts:
+            work.look()
+            parts[id(each)] = 1
+            waiting.append((each, True))
+            waiting += [(part, False) for part in inner]
+    return parts.get(id(value), 1)

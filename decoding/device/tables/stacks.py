@@ -145,10 +145,10 @@ def pack_stacks(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget
     device tables do not hold (``device_tables.pack``), ``TokenBudgetError`` where ``budgets`` cannot be counted from
     above the stack, and ``BudgetExceeded``.
     """
-    if not automaton._native.is_pushdown:
+    if not automaton.native.is_pushdown:
         packed = pack(automaton, masks=True, budgets=budgets, dense=dense, budget=budget)
         return _finite(packed)
-    if automaton._native.has_marks:
+    if automaton.native.has_marks:
         raise ConstraintError(
             f"{automaton.source} has strings that must differ from each other (names of a JSON object, unique items), "
             'which device tables do not remember: use DeviceMatchers, or json_schema(..., repeated_names="allow")'
@@ -245,7 +245,7 @@ def _layers(automaton: TokenAutomaton, leaves: _Leaves, budget: Budget) -> dict[
     answers = [answer for path in leaves.paths for answer in path]
     try:
         return _native.stack_layers(
-            automaton._native,
+            automaton.native,
             leaves.states,
             leaves.masks.tolist(),
             offsets,

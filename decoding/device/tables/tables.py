@@ -115,20 +115,20 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
     Raises ``ConstraintError`` for a push-down automaton, one that speaks of special tokens, and one with strings that
     must differ; ``BudgetExceeded`` where a table does not fit 31 bits or ``budget``.
     """
-    if automaton._native.is_pushdown:
+    if automaton.native.is_pushdown:
         raise ConstraintError(
             f"{automaton.source} needs a stack, and these device tables hold finite automata: use "
             "PushDownDeviceAutomaton, compile the grammar's truncate(depth), or page the masks of its matchers in with "
             "DeviceMatchers"
         )
-    if automaton._native.has_marks:
+    if automaton.native.has_marks:
         raise ConstraintError(
             f"{automaton.source} has strings that must differ from each other (names of a JSON object, unique items), "
             'which device tables do not remember: use DeviceMatchers, or json_schema(..., repeated_names="allow")'
         )
     arrays = automaton.arrays() if masks else _without_masks(automaton)
     by_budget = (
-        _native.budget_layers(automaton.expand()._native, budget.bytes, budget.seconds) if budgets else {}
+        _native.budget_layers(automaton.expand().native, budget.bytes, budget.seconds) if budgets else {}
     )
     rests = arrays["distance"] != UNREACHABLE
     rests[DEAD] = False
@@ -209,13 +209,13 @@ def _without_masks(automaton: TokenAutomaton) -> dict[str, Any]:
             f"masks of {automaton.source} cannot be composed on a device: not every byte is a token of the vocabulary, "
             "so that whether tokens lead on must be searched for. Use DeviceAutomaton"
         )
-    if automaton._native.speaks_of_tokens:
+    if automaton.native.speaks_of_tokens:
         raise ConstraintError(
             f"masks of {automaton.source} cannot be composed on a device: it speaks of tokens as such, which bytes do "
             "not tell. Use DeviceAutomaton"
         )
-    arrays = _native.byte_tables(automaton._native)
-    if not automaton._native.spellable:  # initial forms may spell nothing
+    arrays = _native.byte_tables(automaton.native)
+    if not automaton.native.spellable:  # initial forms may spell nothing
         arrays["start"] = DEAD
     states = len(arrays["accepting"])
     distance = np.zeros(states, np.uint32)

@@ -22,8 +22,9 @@ from tokenfst.cli.grammars import read_text
 from tokenfst.cli.terminal import UsageError, warn
 from tokenfst.cli.tokens import Tokenization, VocabularyOptions
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactCorruptError, BudgetExceeded, ConstraintError, TokenfstWarning
 from tokenfst.tokenizers.adapters.symbols import from_symbols
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

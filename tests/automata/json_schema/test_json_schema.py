@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.parts import in_parts
 
 from reference.json_schema_worlds import INSTANCES, schemas
 from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
@@ -136,9 +137,7 @@ def test_random_schemas_are_judged_as_the_library_does(schema: Any) -> None:
         assert str(error)
 
 
-@pytest.mark.soak
-@given(schemas())
-@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@in_parts(40, 500, schemas())
 def test_many_random_schemas_are_judged_as_the_library_does(schema: Any) -> None:
     try:
         check(schema)

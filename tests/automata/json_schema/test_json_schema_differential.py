@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.json_tokens import END, TOKENS, VOCABULARY
+from support.parts import in_parts
 
 from reference.json_schema_documents import documents, instances, near
 from reference.json_schema_order import ordered
@@ -29,7 +30,6 @@ CORPUS = tomllib.loads((Path(__file__).parents[2] / "corpus" / "json_schema.toml
 FORMATS = jsonschema.FormatChecker(["date", "ipv4", "ipv6"])
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-LONG = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def judge(schema: Any) -> Any:
@@ -145,9 +145,7 @@ def test_documents_are_judged_as_the_library_does(schema: Any, values: list[Any]
     check(schema, values, seed)
 
 
-@pytest.mark.soak
-@given(documents(), st.lists(instances(), max_size=6), st.integers(0, 9999))
-@LONG
+@in_parts(20, 250, documents(), st.lists(instances(), max_size=6), st.integers(0, 9999))
 def test_many_documents_are_judged_as_the_library_does(schema: Any, values: list[Any], seed: int) -> None:
     check(schema, values, seed)
 

@@ -6,9 +6,9 @@ import random
 import re
 import warnings
 
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.parts import in_parts
 
 from reference.expressions import matches
 from reference.near_texts import near
@@ -92,9 +92,7 @@ def test_random_patterns(pattern: str, flags: int, seed: int) -> None:
     compare(pattern, flags, seed)
 
 
-@pytest.mark.soak
-@given(PATTERNS, st.sampled_from(FLAGS), st.integers(0, 1 << 32))
-@settings(max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@in_parts(20, 1_000, PATTERNS, st.sampled_from(FLAGS), st.integers(0, 1 << 32))
 def test_many_random_patterns(pattern: str, flags: int, seed: int) -> None:
     compare(pattern, flags, seed)
 

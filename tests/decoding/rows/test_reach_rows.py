@@ -12,7 +12,7 @@ import torch
 import tokenfst
 from reference.small_automata import small_automaton
 from tokenfst.decoding.masks.bitmask import unpack_bitmask
-from tokenfst.decoding.matchers.reach import START
+from tokenfst.decoding.matchers.reach import START, reach_of
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import ReachRows, start_rows
 from tokenfst.decoding.rows.rows import ConstraintRows
@@ -165,9 +165,9 @@ def test_small_automata_agree_with_their_edges() -> None:
             edges = TokenEdges.from_automaton(automaton)
         except EmptyLanguageError:
             with pytest.raises(EmptyLanguageError):
-                automaton.reach(exact=True)
+                reach_of(automaton, exact=True)
             continue
-        beta, reach = edges.reachability(6), automaton.reach(exact=True)
+        beta, reach = edges.reachability(6), reach_of(automaton, exact=True)
         pairs = [(START, 0)]
         for at, state in pairs:
             assert [reach.can(at, r) for r in range(7)] == beta[:, state].tolist()

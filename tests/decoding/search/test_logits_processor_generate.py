@@ -7,7 +7,8 @@ import re
 import pytest
 
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import LogitsError, MaskBufferError, TokenBudgetError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -10,7 +10,7 @@ import pytest
 
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
-from tokenfst.decoding.token_automata.token_automaton import compile
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.errors import LogitsError, MaskBufferError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

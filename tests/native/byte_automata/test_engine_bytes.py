@@ -112,6 +112,17 @@ def test_byte_and_time_budgets() -> None:
         automaton(part, states=10**9, size=1 << 40, seconds=0.2).determinize()
 
 
+@pytest.mark.parametrize("size", [int(2**20 * 1.13**k) for k in range(16)])
+def test_tables_double_within_the_budget(size: int) -> None:
+    """Expressions, their index, states and moves grow by doubling: what that takes is counted before it is taken."""
+    any_byte, some = ex.repeat(ex.ANY_BYTE), ex.repeat(ex.ANY_BYTE, 15, 15)
+    last = ex.union(*(ex.concat(any_byte, ex.literal(letter), some) for letter in (b"a", b"b")))
+    built = automaton(last, states=10**7, size=size, seconds=600)
+    with pytest.raises(BudgetExceeded, match="bytes"):
+        built.determinize()
+    assert size / 2 < built.memory <= size
+
+
 def test_an_automaton_is_usable_after_its_budget_ran_out() -> None:
     built = automaton(ex.repeat(ex.byte_range(97, 99), 5, 2_000_000), states=100)
     with pytest.raises(BudgetExceeded):

@@ -13,7 +13,8 @@ from reference.random_expressions import random_expression
 from tests.native.token_automata.test_engine_tokens import random_vocabulary
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst import fst
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compile
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError, UnspellableWarning
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

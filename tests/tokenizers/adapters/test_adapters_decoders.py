@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.parts import in_parts
 from tokenizers import decoders
 
 from reference.detokenize import slow_decode
@@ -96,9 +97,12 @@ def test_refused_or_exact(steps: list[dict], ids: list[int]) -> None:
         assert any(step["type"] in str(error) for step in steps)
 
 
-@pytest.mark.soak
-@settings(max_examples=50_000, deadline=None)
-@given(st.lists(STEPS, min_size=1, max_size=5), st.lists(st.integers(0, len(TOKENS) - 1), max_size=8))
+@in_parts(
+    10,
+    5_000,
+    st.lists(STEPS, min_size=1, max_size=5),
+    st.lists(st.integers(0, len(TOKENS) - 1), max_size=8),
+)
 def test_refused_or_exact_for_long(steps: list[dict], ids: list[int]) -> None:
     try:
         exact(steps, ids)

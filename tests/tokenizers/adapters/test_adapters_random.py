@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.parts import in_parts
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from tokenfst.errors import UnknownTokenizerError
@@ -194,9 +195,7 @@ def test_refused_or_exact(tokenizer: Tokenizer, sequences: list[list[int]]) -> N
     read_both(tokenizer, sequences)
 
 
-@pytest.mark.soak
-@settings(max_examples=50_000, deadline=None)
-@given(small_tokenizers(), IDS)
+@in_parts(50, 1_000, small_tokenizers(), IDS)
 def test_refused_or_exact_for_long(tokenizer: Tokenizer, sequences: list[list[int]]) -> None:
     read_both(tokenizer, sequences)
 

@@ -1,18 +1,24 @@
 """What reading a schema costs: steps that are counted, the clock of its budget, and nothing left for the collector."""
 
 import gc
+import json
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tokenfst
 from tokenfst import Budget, errors
+from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.reading import leaves as schema_leaves
 from tokenfst.automata.json_schema.sets import strings as schema_strings
 from tokenfst.automata.json_schema.sets.recent import Recent
-from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.sets.work import Work, text_parts
 
 _PATTERNS = [
     {"anyOf": [{"pattern": f"{chr(97 + i)}{j}.*{chr(97 + i * 7 % 26)}"} for j in range(4)]} for i in range(5)
@@ -141,3 +147,112 @@ def test_what_is_left_out_does_not_depend_on_the_clock(monkeypatch: pytest.Monke
     schema_leaves._pattern.cache_clear()
     with pytest.raises(errors.BudgetExceeded, match=r"#/properties/a \(the pattern slow\)"):
         tokenfst.json_schema({"properties": {"a": {"pattern": "slow"}}}, on_unsupported="relax")
+
+
+def _shared(levels: int, inner: Any, around: Callable[[Any], Any]) -> Any:
+    for _ in range(levels):
+        inner = around(inner)
+    return inner
+
+
+_SHARED: dict[str, Any] = {
+    "unknown keywords": _shared(60, {}, lambda each: {"a": each, "b": each}),
+    "members": _shared(60, {}, lambda each: {"properties": {"a": each, "b": each}}),
+    "nested deeper than recursion goes": _shared(
+        5000, {}, lambda each: {"properties": {"a": each, "b": each}}
+    ),
+    "what is not plain": _shared(60, {"minimum": Decimal("0.5")}, lambda each: {"allOf": [each, each]}),
+    "a constant": {"const": _shared(60, [], lambda each: [each, each])},
+    "a constant of tuples": {"enum": [_shared(60, (), lambda each: (each, each))]},
+}
+
+
+@pytest.mark.parametrize("name", _SHARED)
+def test_objects_are_as_large_as_their_text(name: str) -> None:
+    """What is shared 60 deep stands for 2^60 values. They are counted, not gone through."""
+    begin = time.process_time()
+    with pytest.raises(
+        errors.BudgetExceeded, match=r"10,000,000 positions; it grew in # \(the values of its"
+    ):
+        tokenfst.json_schema(_SHARED[name])
+    document = {"https://example.com/a": _SHARED[name]}
+    with pytest.raises(errors.BudgetExceeded, match=r"positions; it grew in .*#/\$ref \(the values of its"):
+        tokenfst.json_schema({"$ref": "https://example.com/a"}, resolver=document.get)
+    assert time.process_time() - begin < 5
+
+
+def test_an_object_in_itself_is_no_json() -> None:
+    own: dict[str, Any] = {}
+    own["properties"] = {"a": own, "b": own}
+    for schema in (own, {"$defs": {"a": own}}, {"properties": own}):
+        with pytest.raises(errors.SchemaError, match="Circular reference"):
+            tokenfst.json_schema(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": _shared(21, {}, lambda each: {"a": each, "b": each})},
+        {"enum": [_shared(21, [], lambda each: [each, each])]},
+    ],
+    ids=["objects", "arrays"],
+)
+def test_constants_look_at_the_clock(schema: dict[str, Any]) -> None:
+    begin = time.process_time()
+    with pytest.raises(errors.BudgetExceeded, match=r"0\.5 seconds; it grew in #"):
+        tokenfst.json_schema(schema, budget=Budget(seconds=0.5))
+    assert time.process_time() - begin < 10  # in full, it is half a minute
+
+
+def test_schemas_of_a_resource_look_at_the_clock() -> None:
+    """Where anchors are looked for, and where identifiers make a resource of each place."""
+    inner = _shared(
+        15, {}, lambda each: {"properties": {name: {"$id": f"{name}/", **each} for name in ("a", "b")}}
+    )
+    schema = {"$ref": "#x", "$defs": {"x": {"$anchor": "x"}, "y": inner}}
+    assert tokenfst.json_schema(schema).accepts("1")
+    with pytest.raises(errors.BudgetExceeded, match=r"0\.05 seconds; it grew in #"):
+        tokenfst.json_schema(schema, budget=Budget(seconds=0.05))
+
+
+@given(
+    st.recursive(
+        st.sampled_from([None, True, 1, 1.5, "a", Decimal(1)]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+            | inner.map(lambda each: [each, {"a": each}, each])
+        ),
+    )
+)
+def test_parts_are_those_of_the_text(value: Any) -> None:
+    text = json.loads(json.dumps(value, default=int))
+
+    def parts(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return 1 + sum(map(parts, inner))
+
+    assert text_parts(value, Work()) == text_parts(text, Work()) == plain_parts(text) == parts(text)
+    assert text_parts((value, value), Work()) == 1 + 2 * parts(text)
+    assert plain_parts((value, value)) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "leaf", "keyword"),
+    [
+        (lambda each: {"allOf": [each, each]}, {"properties": {"a": {}}}, "unevaluatedProperties"),
+        (lambda each: {"anyOf": [each, each]}, {"type": "object"}, "unevaluatedProperties"),
+        (lambda each: {"if": each, "then": each, "else": each}, {}, "unevaluatedProperties"),
+        (lambda each: {"dependentSchemas": {"a": each, "b": each}}, {}, "unevaluatedProperties"),
+        (lambda each: {"allOf": [each, each]}, {"prefixItems": [{}]}, "unevaluatedItems"),
+    ],
+    ids=["allOf", "anyOf", "if", "dependentSchemas", "items"],
+)
+def test_what_is_evaluated_is_followed_once(body: Callable[[Any], Any], leaf: Any, keyword: str) -> None:
+    """References that double each other 25 times lead to 26 sub-schemas."""
+    schemas = {f"d{k}": body({"$ref": f"#/$defs/d{k + 1}"}) for k in range(25)} | {"d25": leaf}
+    begin = time.process_time()
+    made = tokenfst.json_schema({"$ref": "#/$defs/d0", keyword: False, "$defs": schemas})
+    assert time.process_time() - begin < 5
+    assert made.accepts('{"a": 1}') == ("properties" in leaf or keyword == "unevaluatedItems")
+    assert made.accepts("{}")

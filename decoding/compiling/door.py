@@ -1,0 +1,137 @@
+"""``compile``: from a constraint and a vocabulary to an automaton over tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, overload
+
+from tokenfst.arguments import checked
+from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.budget import Budget
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
+from tokenfst.decoding.token_automata.classes import find_classes
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
+from tokenfst.errors import (
+    ConstraintError,
+    EmptyLanguageError,
+    NondeterministicError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+
+@overload
+def compile(
+    constraint: Language | Grammar | SymbolAutomaton,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    deterministic: bool = False,
+    tokenization: Literal["all"] = "all",
+    token_classes: Mapping[str, Iterable[int]] | None = None,
+) -> TokenAutomaton: ...
+
+
+@overload
+def compile(
+    constraint: Language | Grammar | SymbolAutomaton,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    deterministic: bool = False,
+    tokenization: Literal["canonical"],
+    token_classes: Mapping[str, Iterable[int]] | None = None,
+) -> CanonicalAutomaton: ...
+
+
+@checked
+def compile(
+    constraint: Language | Grammar | SymbolAutomaton,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    deterministic: bool = False,
+    tokenization: Literal["all", "canonical"] = "all",
+    token_classes: Mapping[str, Iterable[int]] | None = None,
+) -> TokenAutomaton | CanonicalAutomaton:
+    """Compose ``constraint`` with the detokenizing transducer of ``vocabulary``, lazily: a language to a finite
+    automaton over tokens, a grammar to a push-down automaton; an automaton over symbols with a vocabulary of symbols.
+    ``tokenization="canonical"``: only the token sequence that the tokenizer itself makes of each text
+    (``CanonicalAutomaton``, docs/canonical.md). ``token_classes``: the token ids of classes that the constraint names
+    (``token_class``, ``(?P<IMAGE>)``; docs/token-groups.md).
+
+    The budget bounds what is made now and later. Raises ``EmptyLanguageError`` for a constraint that no string meets
+    and ``BudgetExceeded``; with ``deterministic``, ``NondeterministicError`` for a grammar that one stack is not enough
+    for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
+    spell all of the constraint.
+    """
+    if not isinstance(constraint, Language | Grammar | SymbolAutomaton):
+        raise TypeError(
+            "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
+            f"{type(constraint).__name__}"
+        )
+    if not isinstance(vocabulary, Vocabulary):
+        raise VocabularyMismatchError(f"compile() takes a Vocabulary, not {type(vocabulary).__name__}")
+    if tokenization not in ("all", "canonical"):
+        raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
+    if isinstance(constraint, SymbolAutomaton):
+        constraint = _over_symbols(constraint, vocabulary, budget)
+    if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
+        raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
+    budget = budget or Budget()
+    program = constraint.program()
+    if program.speaks_of_tokens:
+        return _compile_tokens(constraint, program, vocabulary, budget, tokenization, token_classes or {})
+    if program.rules and isinstance(constraint, Grammar) and not vocabulary.native.complete:
+        program = of_single_bytes(constraint, vocabulary).program()
+    native = compose(program, vocabulary, budget)
+    if native.is_empty:
+        raise EmptyLanguageError(
+            f"no string satisfies {constraint.source}: the language is empty. Look for parts that contradict each "
+            "other, such as the two sides of an intersection"
+        )
+    if not vocabulary.native.complete:
+        warn_unspellable(constraint, vocabulary, native)
+    automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+    return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
+
+
+def _compile_tokens(
+    constraint: Language | Grammar,
+    program: Program,
+    vocabulary: Vocabulary,
+    budget: Budget,
+    tokenization: str,
+    token_classes: Mapping[str, Iterable[int]],
+) -> TokenAutomaton:
+    """The automaton of a constraint that speaks of tokens."""
+    if tokenization != "all":
+        raise ConstraintError(
+            f"{constraint.source} speaks of tokens itself, and what the tokenizer makes of a text is about text alone: "
+            'compile it with tokenization="all"'
+        )
+    if program.rules and not vocabulary.native.complete:
+        raise ConstraintError(
+            f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
+            "itself: compile its truncate(depth) instead"
+        )
+    native = compose(
+        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
+    )
+    if native.is_empty or not native.spellable:
+        raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
+    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+
+
+def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
+    """The words over the codes of a vocabulary of symbols."""
+    if vocabulary.symbols is None:
+        raise VocabularyMismatchError(
+            f"{automaton!r} is over symbols, and {vocabulary!r} spells text: make a vocabulary with "
+            "Vocabulary.of_symbols(...), or a language of the automaton"
+        )
+    return automaton.language(vocabulary.symbols, budget)

@@ -1,0 +1,65 @@
+"""Vocabularies that cannot spell every text: which bytes no token has, and what that leaves of a constraint."""
+
+from __future__ import annotations
+
+import warnings
+
+import tokenfst._native as _native
+from tokenfst.automata.expressions import expression as ex
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnspellableWarning
+from tokenfst.tokenizers.vocabulary.census import census
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_GLANCE = Budget(states=20_000)
+"""The work that a witness for a warning is worth."""
+
+
+def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
+    """The words of a grammar without bytes that no token has, where each byte that is left is a token by itself: then
+    every text can be spelled on from every place. ``ConstraintError`` where it is not: whether tokens lead on would be
+    a question about the whole stack."""
+    alone = sum({1 << token[0] for token in vocabulary.tokens if len(token) == 1})
+    used = sum(1 << byte for byte in set(b"".join([*vocabulary.tokens, *(vocabulary.initial_tokens or ())])))
+    if not (grammar & _holding(ex.ALL_BYTES & ~used)).is_empty():
+        grammar = grammar & Language(ex.repeat(ex.byte_set(used)), "what tokens are made of")
+        if grammar.is_empty():
+            raise EmptyLanguageError(
+                f"no token sequence spells any string of {grammar.source}: its strings need bytes that no token has"
+            )
+    if used & ~alone and not (needed := grammar & _holding(used & ~alone)).is_empty():
+        raise ConstraintError(
+            f"{grammar.source} needs a stack, and for that each of its bytes must be a token by itself: the vocabulary "
+            f"has longer tokens only for some of {needed.witness()!r}. Compile its truncate(depth) instead"
+        )
+    return grammar
+
+
+def _holding(bits: int) -> Language:
+    """The texts that hold a byte of a set."""
+    return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
+
+
+def warn_unspellable(
+    constraint: Language | Grammar, vocabulary: Vocabulary, native: _native.TokenAutomaton
+) -> None:
+    """Strings that no token sequence spells vanish from the token language: say so, with a witness. Whether there are
+    any beside spelled ones is looked for within ``_GLANCE`` only: a courtesy must not cost more than the work."""
+    if not native.spellable:
+        witness, part = constraint.witness(), "none"
+    else:
+        holds_missing = _holding(sum(1 << byte for byte in census(vocabulary).missing_bytes))
+        part = "not all"
+        try:
+            witness = (constraint & holds_missing).with_budget(_GLANCE).witness()
+        except BudgetExceeded:
+            witness = None
+    if witness is not None:
+        warnings.warn(
+            f"the vocabulary spells {part} of the strings of {constraint.source}: for example, no token sequence "
+            f"gives {witness!r}",
+            UnspellableWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,4 @@
+"""Adapters to engines that serve models: each engine keeps its own loop, and asks here for masks.
+
+Read in this order: ``continuous_batching`` (transformers).
+"""

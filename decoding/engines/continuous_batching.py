@@ -1,0 +1,218 @@
+"""Continuous batching of transformers, with a constraint for each request.
+
+The engine keeps many requests in flight, admits new ones while others decode, and packs all of their tokens into one
+row; a plain logits processor sees that row and cannot tell whose tokens are whose. Its own kind of processor may send
+one number per request to the device, and nothing else. Here that number is a row of a table of masks: before each step,
+on the host, every request's matcher takes the tokens that are new, and the masks of all are filled in one native call.
+
+    batches = ConstrainedBatches(manager, vocabulary)              # before manager.start()
+    batches.add_request(ids, automaton, max_new_tokens=40)
+
+The engine keeps what a request brings with it (``_Request``): so its matcher goes when the request does, whether it
+ends, is cancelled or fails, and a request that the engine forks or begins anew, to make room, gets a matcher of its own
+from the tokens it has.
+
+Invariant: what is chosen keeps the text on a way to a whole text within ``max_new_tokens``. The processor stands before
+all others, so that top-k and top-p choose among allowed tokens. Other ways to add requests leave them free.
+
+What is refused: asynchronous batching, where a step is prepared before the last one's tokens are known; an end token
+that the request does not know. Cost of a step: an accepted token and a mask a request, one copy of the masks to the
+device. Checked with transformers 5.23.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokenfst.arguments import checked, shown
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.masks.bitmask import (
+    allocate_token_bitmask,
+    apply_token_bitmask_inplace,
+    bitmask_from_ids,
+    fill_bitmasks,
+)
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import (
+    ArgumentValueError,
+    LogitsError,
+    MissingDependencyError,
+    ModelError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+    from transformers.generation.continuous_batching.cb_logits_processors import (
+        ContinuousBatchingLogitsProcessor,
+    )
+except ImportError as error:
+    raise MissingDependencyError(
+        'ConstrainedBatches needs transformers 5.23 or later: pip install -U "tokenfst[transformers]"'
+    ) from error
+
+_FREE = 0
+"""The row of the table for requests without a constraint."""
+
+
+class ConstrainedBatches:
+    """Constraints for the requests of a ``ContinuousBatchingManager`` that has not started.
+
+    ``vocabulary``: the model's. Raises ModelError for a manager that is running, or batches asynchronously.
+    """
+
+    @checked
+    def __init__(self, manager: Any, vocabulary: Vocabulary) -> None:
+        for name in ("logit_processor", "continuous_batching_config", "add_request", "is_running"):
+            if not hasattr(manager, name):
+                raise ModelError(
+                    f"ConstrainedBatches: manager must be what model.init_continuous_batching() returns, not "
+                    f"{shown(manager)}"
+                )
+        config, processors = manager.continuous_batching_config, manager.logit_processor
+        if manager.is_running() or getattr(manager, "batch_processor", None) is not None:
+            raise ModelError("ConstrainedBatches: the manager has started already; make them before start()")
+        if config.use_async_batching:
+            raise ModelError(
+                "ConstrainedBatches: asynchronous batching prepares a step before the last one's tokens are known, and "
+                "masks need them; pass ContinuousBatchingConfig(use_async_batching=False)"
+            )
+        width = int(manager.model.config.get_text_config().vocab_size)
+        if width < len(vocabulary):
+            raise VocabularyMismatchError(
+                f"the model scores {width:,} tokens and the vocabulary has {len(vocabulary):,}: use the vocabulary of "
+                "the model's own tokenizer"
+            )
+        processor = _MaskRows(vocabulary, int(config.max_requests_per_batch or 1024), manager.model.device)
+        processors.logits_processor.insert(0, processor)
+        processors.tensors_required += 1
+        processors.supported_keys.update(processor.supported_kwargs)
+        processors.do_processing = True
+        self._manager, self._vocabulary = manager, vocabulary
+
+    @checked
+    def add_request(
+        self,
+        input_ids: Any,
+        automaton: TokenAutomaton | CanonicalAutomaton,
+        *,
+        max_new_tokens: int | None = None,
+        eos_token_id: Any = None,
+        **options: Any,
+    ) -> str | None:
+        """``manager.add_request`` for a request whose text is of the automaton's language, complete within
+        ``max_new_tokens`` (by default the generation config's).
+
+        Raises TokenBudgetError where no text is so short, VocabularyMismatchError, and ArgumentValueError for end
+        tokens that are not the vocabulary's: before the request is queued.
+        """
+        if automaton.vocabulary != self._vocabulary:
+            raise VocabularyMismatchError(
+                f"{automaton!r} was compiled for another vocabulary than the manager's"
+            )
+        config = self._manager.generation_config
+        most = config.max_new_tokens if max_new_tokens is None else max_new_tokens
+        known = config.eos_token_id if eos_token_id is None else eos_token_id
+        ends = {known} if isinstance(known, int) else set(known or ())
+        missing = set(self._vocabulary.eos_token_ids) - ends
+        if missing:
+            raise ArgumentValueError(
+                f"add_request: eos_token_id must hold the vocabulary's end tokens, and {sorted(missing)} are missing: "
+                "the text would go on behind its end"
+            )
+        request = _Request(automaton, most)
+        request.matcher()
+        found: str | None = self._manager.add_request(
+            input_ids, max_new_tokens=most, eos_token_id=eos_token_id, constraint=request, **options
+        )
+        return found
+
+
+class _Request:
+    """What a request brings: its constraint, and its matcher as long as it is this request's own."""
+
+    def __init__(self, automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None) -> None:
+        self._automaton, self._max_tokens = automaton, max_tokens
+        self._matcher: AnyMatcher | None = None
+
+    def matcher(self) -> AnyMatcher:
+        """Where the constraint is in the text."""
+        if self._matcher is None:
+            self._matcher = start_matcher(self._automaton, self._max_tokens)
+        return self._matcher
+
+    def follow(self, tokens: list[int]) -> AnyMatcher:
+        """The matcher after all tokens that were generated. LogitsError for one that is not allowed."""
+        matcher = self.matcher()
+        if not matcher.accept_tokens(tokens[matcher.num_tokens :]):
+            raise LogitsError(
+                f"a token was chosen that the constraint does not allow, after {matcher.num_tokens:,} tokens: look for "
+                "NaN in the model's logits, or a logits processor that forbids what the constraint allows"
+            )
+        return matcher
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Request:
+        """The engine copies a request to fork it, or to begin it anew: the copy takes the tokens that it has."""
+        return _Request(self._automaton, self._max_tokens)
+
+    def __reduce__(self) -> tuple[type[_Request], tuple[Any, int | None]]:
+        return _Request, (self._automaton, self._max_tokens)
+
+
+class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
+    """The table of masks, and the row of it that each request has in this step."""
+
+    def __init__(self, vocabulary: Vocabulary, requests: int, device: Any) -> None:
+        self.supported_kwargs = {"constraint": _Request}
+        self.ignored_kwargs = ()
+        self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
+        self._vocab_size = len(vocabulary)
+        self._host = allocate_token_bitmask(1 + requests, len(vocabulary))
+        self._rows = torch.from_numpy(self._host).to(device)  # of a CPU: the same memory
+
+    def fill_defaults(self, int32_tensor: torch.Tensor) -> None:
+        """Requests are free unless they say otherwise."""
+        int32_tensor.fill_(_FREE)
+
+    def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> torch.Tensor:
+        """The row of each request, after the masks were filled."""
+        rows: list[int] = []
+        matchers: list[AnyMatcher] = []
+        for future in requests_with_new_token:
+            request = future.state.logit_processor_kwargs.get("constraint")
+            if request is None:
+                rows.append(_FREE)
+            else:
+                matchers.append(request.follow(_generated(future.state)))
+                rows.append(len(matchers))
+        used = self._host[1 : 1 + len(matchers)]
+        fill_bitmasks(matchers, used)  # type: ignore[arg-type]  # canonical ones are served, too
+        for row, matcher in enumerate(matchers):
+            if matcher.max_tokens_left == 0:
+                used[row] = self._only_end
+        if not self._rows.is_cpu:
+            self._rows[1 : 1 + len(matchers)].copy_(torch.from_numpy(used))
+        return torch.tensor(rows, dtype=torch.int32)
+
+    def __call__(self, scores: torch.Tensor, tensor_arg: torch.Tensor) -> torch.Tensor:
+        """The scores of the tokens to come, those that are forbidden at -inf."""
+        rows = tensor_arg[: len(scores)].long()
+        masked = scores.clone(memory_format=torch.contiguous_format)
+        # NaN is not looked for: that would wait for the device. A token that is not allowed is found when it comes.
+        apply_token_bitmask_inplace(masked, self._masks(rows), vocab_size=self._vocab_size, check_nan=False)
+        free = (rows == _FREE).unsqueeze(1)
+        return torch.where(free, scores, masked)
+
+    def _masks(self, rows: torch.Tensor) -> Any:
+        found = self._rows[rows]
+        return found.numpy() if found.is_cpu else found
+
+
+def _generated(state: Any) -> list[int]:
+    """All tokens generated for a request, also those from before it was begun anew."""
+    begun = state._true_initial_tokens
+    earlier: list[int] = state.initial_tokens[begun:] if begun else []
+    return earlier + list(state.generated_tokens)

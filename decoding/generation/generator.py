@@ -1,0 +1,166 @@
+"""``Generator``: a model that answers with instances of Python types.
+
+    generator = Generator(model, tokenizer)
+    person = generator("Who wrote Frankenstein?", Person)
+
+Invariants: every answer is a text of the target's constraint, whole within ``max_new_tokens`` tokens (the end token
+counts as one); where none is that short, TokenBudgetError says so before the model is called. A target is read and
+compiled once, as long as it is among the last ``KEPT``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, overload
+
+from tokenfst.arguments import checked, checked_but
+from tokenfst.automata.json_schema.sets.recent import Recent
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.generation.hosts import Prompt, find_host
+from tokenfst.decoding.generation.stream import Stream
+from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
+from tokenfst.decoding.generation.tool_calls import ToolCall, tool_target
+from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_T = TypeVar("_T")
+KEPT = 64
+"""So many targets stay compiled."""
+
+
+class Generator:
+    """Generates text under constraints and reads it back.
+
+    ``model``, ``tokenizer``: a causal model of transformers and its tokenizer, or a text-generation pipeline alone.
+    ``vocabulary``: where the tokens' bytes are known better than from the tokenizer. A target, the second argument of
+    every call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a
+    function, ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...)
+    or an automaton compiled for the vocabulary; ``targets`` says what is written and what comes back. Text as a target
+    is refused, as it could mean several things.
+
+    ``max_new_tokens``: the text is complete after at most so many tokens. ``options`` go to ``model.generate``
+    (``do_sample``, ``temperature``, ``num_beams``, ...).
+
+    A generator may be shared by threads as far as the model may.
+    """
+
+    @checked_but("vocabulary")
+    def __init__(self, model: Any, tokenizer: Any = None, *, vocabulary: Vocabulary | None = None) -> None:
+        if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
+            raise VocabularyMismatchError(
+                f"Generator: vocabulary must be a Vocabulary, not {type(vocabulary).__name__}"
+            )
+        self._host = find_host(model, tokenizer, vocabulary)
+        self._kept: Recent[Any, tuple[Target, Compiled]] = Recent(KEPT)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What the model's tokens spell: ``compile(constraint, generator.vocabulary)``."""
+        return self._host.vocabulary
+
+    @overload
+    def __call__(
+        self, prompt: Prompt, target: type[_T], *, max_new_tokens: int = 256, **options: Any
+    ) -> _T: ...
+    @overload
+    def __call__(self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any) -> Any: ...
+    @checked_but("prompt", "target")
+    def __call__(self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any) -> Any:
+        """What the model answers to ``prompt`` (text, or the messages of a chat), as ``target`` has it.
+
+        Raises ArgumentTypeError and what ``json_schema`` and ``compile`` raise for targets that have no constraint,
+        TokenBudgetError where no text is short enough, ModelError and DecodingError for prompts and options that do not
+        fit; what a type's own validators raise goes through.
+        """
+        return self._answers([prompt], [target], max_new_tokens, options)[0]
+
+    @checked_but("prompts")
+    def batch(
+        self, prompts: Sequence[Prompt], targets: Any, *, max_new_tokens: int = 256, **options: Any
+    ) -> list[Any]:
+        """The answers to all prompts, generated at once. ``targets``: one for all, or a list with one for each."""
+        if isinstance(prompts, str) or not isinstance(prompts, Sequence) or not prompts:
+            raise ModelError("batch: prompts must be a list of at least one prompt")
+        listed = targets if isinstance(targets, list | tuple) else [targets] * len(prompts)
+        if len(listed) != len(prompts):
+            raise ArgumentValueError(
+                f"batch: {len(listed)} targets for {len(prompts)} prompts: give one for all, or one for each"
+            )
+        return self._answers(prompts, listed, max_new_tokens, options)
+
+    @overload
+    def stream(
+        self, prompt: Prompt, target: type[_T], *, max_new_tokens: int = 256, **options: Any
+    ) -> Stream[_T]: ...
+    @overload
+    def stream(
+        self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any
+    ) -> Stream[Any]: ...
+    @checked_but("prompt", "target")
+    def stream(
+        self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any
+    ) -> Stream[Any]:
+        """The answer piece by piece: an iterator over texts, whose ``result()`` is what the call would have given."""
+        read, automaton = self._compiled(target)
+        _check_budget(max_new_tokens)
+        return Stream(self._host.stream(prompt, automaton, max_new_tokens, options), read.parse)
+
+    @checked_but("prompt", "functions")
+    def tools(
+        self,
+        prompt: Prompt,
+        functions: Iterable[Callable[..., Any]],
+        *,
+        max_new_tokens: int = 256,
+        **options: Any,
+    ) -> ToolCall:
+        """The one call of any of ``functions`` that the model writes, as JSON; ``call()`` of the result makes it."""
+        listed = tuple(functions)
+        found = self._kept.get(("tools", listed), lambda: self._made(tool_target(listed)))
+        made: ToolCall = self._run([prompt], [found], max_new_tokens, options)[0]
+        return made
+
+    @checked
+    def compile(self, target: Any) -> Compiled:
+        """The compiled constraint of a target, kept for the calls to come."""
+        return self._compiled(target)[1]
+
+    def _answers(
+        self, prompts: Sequence[Prompt], targets: Sequence[Any], max_new_tokens: int, options: dict[str, Any]
+    ) -> list[Any]:
+        return self._run(prompts, [self._compiled(target) for target in targets], max_new_tokens, options)
+
+    def _run(
+        self,
+        prompts: Sequence[Prompt],
+        compiled: Sequence[tuple[Target, Compiled]],
+        max_new_tokens: int,
+        options: dict[str, Any],
+    ) -> list[Any]:
+        _check_budget(max_new_tokens)
+        texts = self._host.generate(
+            prompts, [automaton for _, automaton in compiled], max_new_tokens, options
+        )
+        return [target.parse(text) for (target, _), text in zip(compiled, texts, strict=True)]
+
+    def _compiled(self, target: Any) -> tuple[Target, Compiled]:
+        key = key_of(target)
+        if key is None:
+            return self._made(read_target(target))
+        return self._kept.get(key, lambda: self._made(read_target(target)))
+
+    def _made(self, target: Target) -> tuple[Target, Compiled]:
+        constraint = target.constraint
+        if isinstance(constraint, Compiled):
+            if constraint.vocabulary != self.vocabulary:
+                raise VocabularyMismatchError(
+                    f"{constraint!r} was compiled for another vocabulary than the generator's: compile it with "
+                    "generator.vocabulary"
+                )
+            return target, constraint
+        return target, compile(constraint, self.vocabulary)
+
+
+def _check_budget(max_new_tokens: int) -> None:
+    if max_new_tokens < 1:
+        raise ArgumentValueError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")

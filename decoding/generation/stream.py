@@ -1,0 +1,61 @@
+"""A text that is being written, piece by piece, and what it means in the end."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from tokenfst.decoding.generation.targets import as_text
+
+_T = TypeVar("_T")
+
+
+class Stream(Generic[_T]):
+    """Pieces of text, in whole characters; joined they are the text. ``result()`` reads on to the end and returns what
+    the text means. As a context manager, or by ``close()``, it stops the model."""
+
+    def __init__(self, pieces: Iterator[bytes], parse: Callable[[bytes], _T]) -> None:
+        self._pieces, self._parse = pieces, parse
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._read: list[bytes] = []
+        self._ended = False
+
+    def __iter__(self) -> Stream[_T]:
+        return self
+
+    def __next__(self) -> str:
+        while not self._ended:
+            piece = next(self._pieces, None)
+            if piece is None:
+                self._ended = True
+                text = self._decoder.decode(b"", True)
+            else:
+                self._read.append(piece)
+                text = self._decoder.decode(piece)
+            if text:
+                return text
+        raise StopIteration
+
+    @property
+    def text(self) -> str:
+        """What has been written so far."""
+        return as_text(b"".join(self._read))
+
+    def result(self) -> _T:
+        """What the whole text means."""
+        for _ in self:
+            pass
+        return self._parse(b"".join(self._read))
+
+    def close(self) -> None:
+        """Stop the model, where it has not ended."""
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Stream[_T]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

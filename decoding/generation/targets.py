@@ -1,0 +1,109 @@
+"""What a user asks for: a Python type, a pattern, a schema or a constraint, read as a constraint and a way back.
+
+The table, from the top; the first line that fits decides.
+
+    what is given                               the text                    what comes back
+    TokenAutomaton, CanonicalAutomaton          of its language             str
+    constraint with ``parse`` (json_schema(),   of its language             what ``parse`` makes of it
+      python_object(), ...)
+    other Language, Grammar, SymbolAutomaton    of its language             str
+    re.compile(...)                             what it matches in full     str
+    dict                                        JSON of that schema         what json.loads makes of it
+    Literal or Enum, all of whose values are    one of them, no quotes      the value, or the member
+      texts
+    any other type, annotation or function      JSON                        an instance, as json_schema(...).parse
+
+Text as such is refused: it could be a pattern, a schema, a grammar, or a text to be written as it is (which it is in
+guidance and in outlines), and each reading is a trap for those who meant another one.
+
+A text that is not UTF-8, which only constraints over bytes have, comes back with ``surrogateescape``: its ``encode``
+with that handler gives the bytes again.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+import typing
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from tokenfst.arguments import shown
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pieces.taxonomy import choices
+from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import ArgumentTypeError
+
+Constraint: TypeAlias = Language | Grammar | SymbolAutomaton
+Compiled: TypeAlias = TokenAutomaton | CanonicalAutomaton
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the text must be, and what is made of it."""
+
+    constraint: Constraint | Compiled
+    parse: Callable[[bytes], Any]
+
+
+def read_target(target: Any) -> Target:
+    """What a target means.
+
+    Raises ArgumentTypeError for text and for what is no constraint or type, and what ``json_schema``, ``regex`` and
+    ``choices`` raise for those that have no exact constraint.
+    """
+    if isinstance(target, Target):
+        return target
+    if isinstance(target, Language | Grammar | SymbolAutomaton | TokenAutomaton | CanonicalAutomaton):
+        return Target(target, getattr(target, "parse", as_text))
+    if isinstance(target, re.Pattern):
+        return Target(regex(target.pattern, target.flags & ~re.DEBUG), as_text)
+    if isinstance(target, str | bytes):
+        raise ArgumentTypeError(
+            f"a target that is text, {shown(target)}, could mean several things. Write regex(text) for a pattern, "
+            "Literal[text] for the text itself, json_schema(text) for a schema, or lark_grammar(text), gbnf(text) or "
+            "ebnf(text) for a grammar"
+        )
+    if target is None or isinstance(target, bool | int | float | list | set):
+        raise ArgumentTypeError(
+            "a target must be a type, a function, re.compile(...), the dict of a JSON Schema, or a constraint, not "
+            f"{shown(target)}"
+        )
+    labels = None if isinstance(target, dict) else _labels(target)
+    if labels is not None:
+        return Target(choices(labels), lambda text: labels[as_text(text)])
+    made = json_schema(target)
+    return Target(made, made.parse)
+
+
+def key_of(target: Any) -> Hashable | None:
+    """What a target is known by among those read already; None: it is not kept."""
+    try:
+        key: Hashable = (type(target), json.dumps(target) if isinstance(target, dict) else target)
+        hash(key)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return key
+
+
+def as_text(text: bytes) -> str:
+    """A text as Python has it."""
+    return text.decode("utf-8", "surrogateescape")
+
+
+def _labels(target: Any) -> dict[str, Any] | None:
+    """The texts that a type lists and the value of each; None: it is no list of texts."""
+    if typing.get_origin(target) is Literal:
+        listed = [(value, value) for value in typing.get_args(target)]
+    elif isinstance(target, enum.EnumType) and not issubclass(target, enum.Flag):
+        listed = [(member.value, member) for member in target.__members__.values()]
+    else:
+        return None
+    return dict(listed) if listed and all(type(value) is str and value for value, _ in listed) else None

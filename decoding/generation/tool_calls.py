@@ -1,0 +1,73 @@
+"""One call of a function out of several, as JSON: ``{"name": "book", "arguments": {"hotel": "Sea View"}}``.
+
+The text is laid out as ``json.dumps`` lays it out; the arguments are those of ``json_schema(function)``, so a call that
+was read back can be made.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.arguments import shown
+from tokenfst.automata.expressions.expression import concat, literal, union
+from tokenfst.automata.grammars.assembly import Assembly
+from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage, json_schema
+from tokenfst.decoding.generation.targets import Target
+from tokenfst.errors import ArgumentTypeError, ArgumentValueError
+
+_END = b"}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the model wrote: the function and its bound arguments. ``call()`` makes it."""
+
+    function: Callable[..., Any]
+    arguments: inspect.BoundArguments
+
+    @property
+    def name(self) -> str:
+        """The function's name, as in the text."""
+        return self.function.__name__
+
+    def call(self) -> Any:
+        """What the function returns for these arguments."""
+        return self.function(*self.arguments.args, **self.arguments.kwargs)
+
+
+def tool_target(functions: Iterable[Callable[..., Any]]) -> Target:
+    """One call of any of the functions. Raises ArgumentValueError for none, and for two of one name, and what
+    ``json_schema`` raises for parameters that have no JSON."""
+    tools: dict[str, tuple[Callable[..., Any], SchemaLanguage | SchemaGrammar]] = {}
+    for place, function in enumerate(functions):
+        name = getattr(function, "__name__", None)
+        if not callable(function) or isinstance(function, type) or not isinstance(name, str):
+            raise ArgumentTypeError(f"tools[{place}] must be a function with a name, not {shown(function)}")
+        if name in tools:
+            raise ArgumentValueError(
+                f"tools[{place}] has the name {name!r} of another tool: a call could mean either"
+            )
+        tools[name] = function, json_schema(function)
+    if not tools:
+        raise ArgumentValueError("tools is empty: give at least one function")
+    assembly = Assembly()
+    calls = [
+        concat(literal(_beginning(name)), assembly.expr(made), literal(_END))
+        for name, (_, made) in tools.items()
+    ]
+    constraint = assembly.finish(union(*calls), f"a call of {', '.join(tools)}")
+
+    def parse(text: bytes) -> ToolCall:
+        name = json.loads(text)["name"]
+        function, made = tools[name]
+        return ToolCall(function, made.parse(text[len(_beginning(name)) : -len(_END)]))
+
+    return Target(constraint, parse)
+
+
+def _beginning(name: str) -> bytes:
+    return f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": '.encode()

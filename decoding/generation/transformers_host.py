@@ -1,0 +1,221 @@
+"""Generating by transformers: ``model.generate`` with ``ConstraintLogitsProcessor``, in every mode that has one result.
+
+Invariant: a text is accepted whole, token by token, before it is given back; where something else ended it
+(``stop_strings`` of a generation config, a stopping criterion), DecodingError says so.
+
+``generate`` writes to a streamer from inside of its loop, so a stream runs it in a thread of its own and takes the
+tokens from a queue. Whoever leaves the stream early stops the loop at its next token.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tokenfst.arguments import shown
+from tokenfst.decoding.generation.hosts import Prompt, is_chat
+from tokenfst.decoding.generation.targets import Compiled
+from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
+from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import torch
+except ImportError as error:
+    from tokenfst.errors import MissingDependencyError
+
+    raise MissingDependencyError(
+        'a model of transformers needs transformers: pip install "tokenfst[transformers]"'
+    ) from error
+
+_OURS = {
+    "input_ids": "the prompt is the first argument",
+    "inputs": "the prompt is the first argument",
+    "attention_mask": "it is made here",
+    "max_length": "give max_new_tokens",
+    "streamer": "use Generator.stream",
+    "stopping_criteria": "the text could end before it is complete; make the end a part of the constraint",
+    "stop_strings": "the text could end before it is complete; make the end a part of the constraint",
+    "max_time": "the text could end before it is complete; give max_new_tokens",
+    "eos_token_id": "it is the vocabulary's; give Generator(..., vocabulary=...)",
+    "return_dict_in_generate": "one text is given back",
+}
+
+
+class TransformersHost:
+    """A causal model of transformers and its tokenizer."""
+
+    def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
+        if getattr(model.config, "is_encoder_decoder", False):
+            raise ModelError(
+                f"Generator: {type(model).__name__} is an encoder-decoder model; causal models are supported. Call "
+                "its generate() with a ConstraintLogitsProcessor"
+            )
+        if not callable(tokenizer):
+            raise ModelError(
+                f"Generator: tokenizer must be the model's tokenizer of transformers, not {shown(tokenizer)}"
+            )
+        ends = getattr(model.generation_config, "eos_token_id", None)
+        self.vocabulary = from_huggingface(tokenizer, eos_token_id=ends) if vocabulary is None else vocabulary
+        config = model.config.get_text_config()
+        if config.vocab_size < len(self.vocabulary):
+            raise VocabularyMismatchError(
+                f"Generator: {type(model).__name__} scores {config.vocab_size:,} tokens and the tokenizer has "
+                f"{len(self.vocabulary):,}: give the tokenizer that the model was trained with"
+            )
+        self._model, self._tokenizer = model, tokenizer
+        self._room: int | None = getattr(config, "max_position_embeddings", None)
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        automata: Sequence[Compiled],
+        max_new_tokens: int,
+        options: Mapping[str, Any],
+    ) -> list[bytes]:
+        call = self._call(prompts, automata, max_new_tokens, options)
+        out = self._model.generate(**call)
+        width = call["input_ids"].shape[1]
+        return [
+            self._whole(row, automaton)
+            for row, automaton in zip(out[:, width:].tolist(), automata, strict=True)
+        ]
+
+    def stream(
+        self, prompt: Prompt, automaton: Compiled, max_new_tokens: int, options: Mapping[str, Any]
+    ) -> Iterator[bytes]:
+        if options.get("num_beams", 1) not in (None, 1):
+            raise DecodingError(
+                "num_beams: a stream has no way back, and beam search goes back; use generator(...)"
+            )
+        call = self._call([prompt], [automaton], max_new_tokens, options)
+        return self._pieces(call, automaton)
+
+    def _pieces(self, call: dict[str, Any], automaton: Compiled) -> Iterator[bytes]:
+        streamer = _Streamer()
+        thread = threading.Thread(target=streamer.run, args=(self._model.generate, call), daemon=True)
+        thread.start()
+        tokens: list[int] = []
+        text = b""
+        try:
+            for new in streamer:
+                tokens += new
+                whole = self.vocabulary.decode(tokens)  # a piece depends on whether it is the first
+                if len(whole) > len(text):
+                    yield whole[len(text) :]
+                    text = whole
+        finally:
+            streamer.stop()
+            thread.join()
+        self._whole(tokens, automaton)
+
+    def _call(
+        self,
+        prompts: Sequence[Prompt],
+        automata: Sequence[Compiled],
+        max_new_tokens: int,
+        options: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """The arguments of ``generate``. Prompts are padded at their left; the end token is as good as any other there,
+        as the model does not look at it."""
+        for name in options:
+            if name in _OURS:
+                raise DecodingError(f"{name} cannot be given to a Generator: {_OURS[name]}")
+        if options.get("num_return_sequences", 1) not in (None, 1):
+            raise DecodingError(
+                "num_return_sequences must be 1: give the prompt several times to Generator.batch"
+            )
+        rows = [self._ids(prompt) for prompt in prompts]
+        longest = max(map(len, rows))
+        if self._room is not None and longest + max_new_tokens > self._room:
+            raise ModelError(
+                f"a prompt of {longest:,} tokens and max_new_tokens={max_new_tokens:,} are more than the "
+                f"{self._room:,} positions of {type(self._model).__name__}: shorten one of them"
+            )
+        ends = list(self.vocabulary.eos_token_ids)
+        pads = [longest - len(row) for row in rows]
+        device = self._model.device
+        processor = ConstraintLogitsProcessor(list(automata), max_new_tokens=max_new_tokens)
+        return {
+            **options,
+            "input_ids": torch.tensor(
+                [[ends[0]] * pad + row for pad, row in zip(pads, rows, strict=True)], device=device
+            ),
+            "attention_mask": torch.tensor(
+                [[0] * pad + [1] * (longest - pad) for pad in pads], device=device
+            ),
+            "max_new_tokens": max_new_tokens,
+            "eos_token_id": ends,
+            "pad_token_id": ends[0],
+            "logits_processor": [*options.get("logits_processor", ()), processor],
+        }
+
+    def _ids(self, prompt: Prompt) -> list[int]:
+        if is_chat(prompt):
+            written = self._tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+            ids = self._tokenizer(written, add_special_tokens=False)["input_ids"]
+        else:
+            ids = self._tokenizer(prompt)["input_ids"]
+        if not ids:
+            raise ModelError("the prompt has no tokens: give at least one character")
+        return list(ids)
+
+    def _whole(self, tokens: list[int], automaton: Compiled) -> bytes:
+        """What the tokens spell, if the constraint accepts it."""
+        ends = self.vocabulary.eos_token_ids
+        length = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
+        matcher = automaton.matcher()
+        if not matcher.accept_tokens(tokens[:length]) or not matcher.is_accepting():
+            raise DecodingError(
+                f"generate() ended the text before it was complete, after {length:,} tokens: look for stop_strings or "
+                f"max_time in the model's generation config, or another logits processor. The text so far is "
+                f"{shown(self.vocabulary.decode(tokens[:length]))}"
+            )
+        return self.vocabulary.decode(tokens[:length])
+
+
+class _Stopped(Exception):
+    """Nobody reads the stream any more."""
+
+
+class _Streamer:
+    """What ``generate`` writes its tokens to, in one thread, and what they are read from, in another."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[list[int] | BaseException | None] = queue.SimpleQueue()
+        self._stopped = False
+        self._begun = False
+
+    def run(self, generate: Any, call: dict[str, Any]) -> None:
+        """Generate, and hand on what is raised."""
+        try:
+            generate(**call, streamer=self)
+        except _Stopped:
+            pass
+        except BaseException as error:
+            self._queue.put(error)
+        self._queue.put(None)
+
+    def put(self, value: Any) -> None:
+        """Tokens of a step; the first are the prompt."""
+        if self._stopped:
+            raise _Stopped
+        if self._begun:
+            self._queue.put(value.reshape(-1).tolist())
+        self._begun = True
+
+    def end(self) -> None:
+        """Nothing: the end of ``generate`` is the end."""
+
+    def stop(self) -> None:
+        """No more tokens are wanted."""
+        self._stopped = True
+
+    def __iter__(self) -> Iterator[list[int]]:
+        while (found := self._queue.get()) is not None:
+            if isinstance(found, BaseException):
+                raise found
+            yield found

@@ -1,0 +1,345 @@
+"""The short way in: a model, a prompt and a Python type give an instance; whatever the model writes can be read."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import json
+import re
+import threading
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pydantic
+import pytest
+import small_model
+from typing_extensions import TypedDict
+
+import tokenfst
+from tokenfst import Generator, json_schema, python_object, regex
+from tokenfst.decoding.generation import generator as generators
+from tokenfst.decoding.generation.targets import read_target
+from tokenfst.decoding.generation.tool_calls import ToolCall
+from tokenfst.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DecodingError,
+    EmptyLanguageError,
+    ModelError,
+    TokenBudgetError,
+    UnsupportedSchemaError,
+    VocabularyMismatchError,
+)
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+PROMPT = "record: name, active, time\njson:"
+
+
+class Person(pydantic.BaseModel, extra="forbid"):
+    name: Annotated[str, pydantic.Field(max_length=12)]
+    age: Annotated[int, pydantic.Field(ge=0, lt=150)]
+
+
+@dataclass
+class Point:
+    x: Annotated[int, pydantic.Field(ge=0, le=9)]
+    y: Annotated[int, pydantic.Field(ge=0, le=9)]
+
+
+class Answer(TypedDict):
+    sure: bool
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "light blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Mood(enum.StrEnum):
+    GOOD = "good"
+
+
+def book(hotel: Annotated[str, pydantic.Field(max_length=5)], nights: Literal[1, 2] = 1) -> str:
+    return f"{hotel} for {nights}"
+
+
+def cancel(number: Annotated[int, pydantic.Field(ge=0, le=99)]) -> int:
+    return number
+
+
+@pytest.fixture(scope="module")
+def loaded() -> small_model.SmallModel:
+    return small_model.load()
+
+
+@pytest.fixture(scope="module")
+def generator(loaded) -> Generator:
+    return Generator(loaded.model, loaded.tokenizer)
+
+
+TARGETS: dict[str, tuple[Any, type]] = {
+    "pydantic": (Person, Person),
+    "dataclass": (Point, Point),
+    "typed dict": (Answer, dict),
+    "literal": (Literal["yes", "no"], str),
+    "literal of several kinds": (Literal["a", 1], object),
+    "enum": (Color, Color),
+    "enum of texts": (Mood, Mood),
+    "enum of numbers": (Level, Level),
+    "bool": (bool, bool),
+    "list": (Annotated[list[Literal[1, 2]], pydantic.Field(max_length=3)], list),
+    "optional": (Answer | None, object),
+    "function": (book, inspect.BoundArguments),
+    "schema": ({"enum": [1, {"a": []}]}, object),
+    "compiled pattern": (re.compile("A[B-D]{2}", re.IGNORECASE), str),
+    "pattern of bytes": (re.compile(rb"[\xfe\xff]{2}"), str),
+    "regex": (regex("[0-9]{3}-[0-9]{4}"), str),
+    "constraint with parse": (python_object(Point), Point),
+    "schema with options": (json_schema(Point, whitespace="compact"), Point),
+    "grammar": (tokenfst.gbnf('root ::= "(" root ")" | "x"'), str),
+    "choices": (tokenfst.choices(["one", "two"]), str),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_kind_of_target_gives_what_the_table_says(generator, name):
+    target, kind = TARGETS[name]
+    found = generator(PROMPT, target, max_new_tokens=60)
+    assert isinstance(found, kind)
+    stream = generator.stream(PROMPT, target, max_new_tokens=60)
+    assert "".join(stream) == stream.text
+    assert stream.result() == found
+    constraint = read_target(target).constraint
+    assert constraint.accepts(stream.text.encode("utf-8", "surrogateescape"))
+    assert generator.batch(["a", PROMPT], target, max_new_tokens=60)[1] == found
+
+
+def test_labels_are_written_without_quotes(generator):
+    for target in (Literal["yes", "no"], Color, Mood):
+        assert '"' not in "".join(generator.stream(PROMPT, target))
+
+
+def test_a_pattern_means_what_re_means():
+    for pattern in (
+        re.compile("a.b", re.DOTALL),
+        re.compile("k", re.IGNORECASE),
+        re.compile(r"\d", re.ASCII),
+    ):
+        language = read_target(pattern).constraint
+        for text in ("a\nb", "a-b", "k", "K", "\u212a", "5", "\u0665"):
+            assert language.accepts(text) == bool(pattern.fullmatch(text))
+
+
+@pytest.mark.parametrize("options", [{}, {"do_sample": True, "temperature": 1.5}, {"num_beams": 3}])
+def test_whatever_the_budget_the_answer_is_whole(generator, options):
+    least = generator.compile(Person).distance()
+    for seed, room in enumerate([*range(least, least + 4), 40]):
+        torch.manual_seed(seed)
+        assert isinstance(generator(PROMPT, Person, max_new_tokens=room, **options), Person)
+    with pytest.raises(TokenBudgetError, match=str(least)):
+        generator(PROMPT, Person, max_new_tokens=least - 1)
+
+
+def test_a_batch_of_different_targets_is_what_each_alone_is(generator):
+    prompts, targets = [PROMPT, "x", "request: weather?\ncall:"], [Person, Color, regex("[a-z]{4}")]
+    alone = [generator(prompt, target) for prompt, target in zip(prompts, targets, strict=True)]
+    assert generator.batch(prompts, targets) == alone
+
+
+def test_tools(generator, loaded):
+    torch.manual_seed(3)
+    names = set()
+    for _ in range(8):
+        made = generator.tools(PROMPT, [book, cancel], max_new_tokens=50, do_sample=True, temperature=3.0)
+        assert isinstance(made, ToolCall)
+        assert made.call() == made.function(*made.arguments.args, **made.arguments.kwargs)
+        names.add(made.name)
+    assert names <= {"book", "cancel"}
+    call = generators.tool_target([book]).parse(
+        b'{"name": "book", "arguments": {"hotel": "}}", "nights": 2}}'
+    )
+    assert (call.name, call.call()) == ("book", "}} for 2")
+
+
+def test_a_chat_goes_through_the_template(loaded):
+    tokenizer = type(loaded.tokenizer).from_pretrained(small_model.FOLDER, local_files_only=True)
+    tokenizer.chat_template = "{% for m in messages %}{{m['role']}}: {{m['content']}}\n{% endfor %}json:"
+    made = Generator(loaded.model, tokenizer)
+    chat = [{"role": "record", "content": "name, active, time"}]
+    ids = tokenizer("record: name, active, time\njson:", add_special_tokens=False)["input_ids"]
+    assert made._host._ids(chat) == ids
+    assert isinstance(made(chat, Person, max_new_tokens=40), Person)
+
+
+def test_a_target_is_read_and_compiled_once(loaded, monkeypatch):
+    made = []
+    real = generators.compile
+    monkeypatch.setattr(generators, "compile", lambda *a, **k: made.append(1) or real(*a, **k))
+    generator = Generator(loaded.model, loaded.tokenizer)
+    for target in (Person, book, Literal["a"], list[int], re.compile("a"), TARGETS["grammar"][0]):
+        assert generator.compile(target) is generator.compile(target)
+    assert generator.compile(list[int]) is generator.compile(list[int])
+    assert generator.tools(PROMPT, [book]) and generator.tools(PROMPT, [book])
+    assert len(made) == 7
+    schema: dict[str, Any] = {"const": 1}
+    assert generator(PROMPT, schema) == 1
+    schema["const"] = 2
+    assert generator(PROMPT, schema) == 2
+    for number in range(generators.KEPT + 5):
+        generator.compile({"const": number})
+    assert len(generator._kept._known) == generators.KEPT
+
+
+def test_a_compiled_automaton_and_one_for_another_vocabulary(generator, tekken):
+    automaton = tokenfst.compile(regex("[ab]{3}"), generator.vocabulary)
+    assert re.fullmatch("[ab]{3}", generator(PROMPT, automaton))
+    exact = tokenfst.compile(regex("[ab]{3}"), small_model.load().vocabulary, tokenization="canonical")
+    assert re.fullmatch("[ab]{3}", generator(PROMPT, exact))
+    with pytest.raises(VocabularyMismatchError, match=r"generator\.vocabulary"):
+        generator(PROMPT, tokenfst.compile(regex("a"), tekken))
+
+
+# --- streams ------------------------------------------------------------------------------------------
+
+
+def test_pieces_are_whole_characters(generator):
+    text = "日本" * 3
+    pieces = list(generator.stream(PROMPT, tokenfst.choices([text])))
+    assert "".join(pieces) == text and len(pieces) > 1
+    broken = generator.stream(PROMPT, re.compile(rb"\xe6\x97"))
+    assert "".join(broken).encode("utf-8", "surrogateescape") == b"\xe6\x97"
+
+
+def test_a_stream_that_is_left_stops_the_model(generator):
+    before = threading.active_count()
+    with generator.stream(PROMPT, regex("[a-z]{200,250}"), max_new_tokens=256) as stream:
+        next(stream)
+    assert threading.active_count() == before
+    assert len(stream.text) < 200
+    generator.stream(PROMPT, Person).close()
+
+
+def test_what_the_model_raises_comes_out_of_the_stream(generator):
+    class Boom(Exception):
+        pass
+
+    def bang(ids, scores):
+        raise Boom
+
+    stream = generator.stream(PROMPT, Person, logits_processor=[bang])
+    with pytest.raises(Boom):
+        list(stream)
+
+
+# --- bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["[a-z]+", b"a", None, True, 3, 1.5, ["a", "b"], {1, 2}])
+def test_what_is_no_target_is_refused(generator, target):
+    with pytest.raises(ArgumentTypeError, match="target"):
+        generator(PROMPT, target)
+
+
+def test_targets_without_a_constraint_say_why(generator):
+    with pytest.raises(UnsupportedSchemaError):
+        generator(PROMPT, complex)
+    with pytest.raises(EmptyLanguageError):
+        generator(PROMPT, {"const": 1, "type": "string"})
+    with pytest.raises(tokenfst.SchemaError):
+        generator(PROMPT, {"type": "nonsense"})
+
+
+@pytest.mark.parametrize("prompt", [3, None, b"text", ["text"], [], [{"role": "user"}, 3]])
+def test_what_is_no_prompt_is_refused(generator, prompt):
+    with pytest.raises(ModelError, match="prompt"):
+        generator(prompt, Person)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"stop_strings": ["}"]},
+        {"stopping_criteria": []},
+        {"max_time": 1.0},
+        {"max_length": 9},
+        {"streamer": None},
+        {"eos_token_id": 1},
+        {"num_return_sequences": 2},
+    ],
+)
+def test_options_that_would_break_the_promise_are_refused(generator, options):
+    with pytest.raises(DecodingError, match=next(iter(options))):
+        generator(PROMPT, Person, **options)
+
+
+def test_numbers_and_batches_are_checked(generator):
+    for room in (0, -1):
+        with pytest.raises(ArgumentValueError, match="max_new_tokens"):
+            generator(PROMPT, Person, max_new_tokens=room)
+        with pytest.raises(ArgumentValueError, match="max_new_tokens"):
+            generator.stream(PROMPT, Person, max_new_tokens=room)
+    with pytest.raises(ArgumentTypeError, match="max_new_tokens"):
+        generator(PROMPT, Person, max_new_tokens="many")
+    with pytest.raises(ModelError, match="positions"):
+        generator(PROMPT, Person, max_new_tokens=10**6)
+    with pytest.raises(ModelError, match="prompts"):
+        generator.batch([], Person)
+    with pytest.raises(ModelError, match="prompts"):
+        generator.batch(PROMPT, Person)
+    with pytest.raises(ArgumentValueError, match="2 targets for 1"):
+        generator.batch([PROMPT], [Person, Point])
+    with pytest.raises(DecodingError, match="num_beams"):
+        generator.stream(PROMPT, Person, num_beams=2)
+    with pytest.raises(ArgumentValueError, match="tools is empty"):
+        generator.tools(PROMPT, [])
+    with pytest.raises(ArgumentValueError, match="another tool"):
+        generator.tools(PROMPT, [book, book])
+    for wrong in (Person, 3, None):
+        with pytest.raises(ArgumentTypeError, match=r"tools\[0\]"):
+            generator.tools(PROMPT, [wrong])
+
+
+def test_models_that_do_not_fit_are_refused(loaded, tekken):
+    with pytest.raises(ModelError, match="tokenizer"):
+        Generator(loaded.model)
+    with pytest.raises(ModelError, match="model"):
+        Generator("gpt2", loaded.tokenizer)
+    with pytest.raises(VocabularyMismatchError, match="131,072"):
+        Generator(loaded.model, loaded.tokenizer, vocabulary=tekken)
+    with pytest.raises(VocabularyMismatchError, match="vocabulary"):
+        Generator(loaded.model, loaded.tokenizer, vocabulary="tekken")
+
+
+def test_a_text_that_something_else_ended_is_not_given_back(loaded):
+    generator = Generator(loaded.model, loaded.tokenizer)
+    config = loaded.model.generation_config
+    config.stop_strings = ["a"]
+    try:
+        with pytest.raises(DecodingError, match="before it was complete"):
+            generator(PROMPT, regex("[a-c]{20}"), tokenizer=loaded.tokenizer)
+    finally:
+        config.stop_strings = None
+
+
+def test_what_a_types_own_validator_refuses_comes_through(generator):
+    class Even(pydantic.BaseModel):
+        number: Literal[1, 3]
+
+        @pydantic.field_validator("number")
+        @classmethod
+        def even(cls, number: int) -> int:
+            raise ValueError("odd")
+
+    with pytest.raises(pydantic.ValidationError, match="odd"):
+        generator(PROMPT, Even)
+
+
+def test_json_of_a_schema_is_read_as_json_loads_does(generator):
+    found = generator(PROMPT, {"type": "object", "required": ["a"], "properties": {"a": {"maximum": 3}}})
+    assert found == json.loads(json.dumps(found)) and "a" in found

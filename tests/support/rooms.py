@@ -1,0 +1,113 @@
+"""The rooms and their order: what tests/test_architecture.py checks and docs/rooms.py draws."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPS = ("automata", "tokenizers", "decoding")
+# From the bottom up: a room imports those before it. Each room's docstring says its idea and its reading order.
+ROOMS = [
+    "automata/expressions",
+    "automata/characters",
+    "automata/openfst",
+    "automata/languages",
+    "automata/images",
+    "automata/pieces",
+    "automata/regex",
+    "automata/formats",
+    "automata/rules",
+    "automata/grammars",
+    "automata/json_values",
+    "automata/json_schema/sets",
+    "automata/json_schema/reading",
+    "automata/json_schema/writing",
+    "automata/json_schema",
+    "automata/notations",
+    "automata/python_text",
+    "automata/symbols",
+    "tokenizers/vocabulary",
+    "decoding/token_automata",
+    "decoding/masks",
+    "tokenizers/segmentation",
+    "decoding/matchers",
+    "decoding/canonical",
+    "decoding/compiling",
+    "decoding/device/tables",
+    "decoding/device/kernels",
+    "decoding/device",
+    "decoding/rows",
+    "decoding/models",
+    "decoding/search",
+    "decoding/labels",
+    "decoding/particles",
+    "tokenizers/adapters",
+    "decoding/engines",
+    "decoding/generation",
+]
+NATIVE_ROOMS = [
+    "calls",
+    "support",
+    "threads",
+    "words",
+    "expressions",
+    "stacks",
+    "byte_automata",
+    "walks",
+    "vocabulary",
+    "masks",
+    "token_automata",
+    "matching",
+    "artifact",
+    "device",
+    "python",
+    "bindings",
+]
+FILES = [path for top in TOPS for path in sorted((ROOT / top).rglob("*.py"))]
+
+
+def imports(path: Path) -> list[str]:
+    """Every module that a file imports, at its top or later, ``from a import b`` as ``a.b``."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports do not survive the layout"
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            found += [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+    return found
+
+
+def room_of(path: str) -> str:
+    """The innermost room that a file, or the dotted name of a module with slashes for dots, lies in."""
+    return max((room for room in ROOMS if path.startswith(f"{room}/")), key=len)
+
+
+def edges() -> set[tuple[str, str]]:
+    """Each room and a room that it imports."""
+    found = set()
+    for path in FILES:
+        own = room_of(str(path.relative_to(ROOT)))
+        for module in imports(path):
+            parts = module.split(".")
+            if parts[0] == "tokenfst" and parts[1] in TOPS:
+                found.add((own, room_of("/".join(parts[1:]))))
+    return {(one, other) for one, other in found if one != other}
+
+
+def native_edges() -> set[tuple[str, str]]:
+    """Each room of the core and a room that it includes."""
+    found = set()
+    for path in (ROOT / "native").rglob("*.[hc]pp"):
+        for included in re.findall(r'#include "([^"]+)"', path.read_text()):
+            found.add((path.parent.name, included.split("/")[0]))
+    return {(one, other) for one, other in found if one != other}
+
+
+def docstring(room: str) -> str:
+    """What a room's ``__init__.py`` says of it."""
+    return ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text())) or ""
