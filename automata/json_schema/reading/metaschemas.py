@@ -1,7 +1,7 @@
 """The meta-schemas of all drafts, which schemas may refer to: files by the paths of their URIs.
 
-They are the official documents, in ``official_metaschemas/`` with their license. A file is read when a schema first asks
-for it.
+They are the official documents, in ``official_metaschemas/`` with their license. A file is read when a schema first
+asks for it.
 """
 
 from __future__ import annotations
