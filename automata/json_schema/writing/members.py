@@ -97,9 +97,11 @@ class Members:
         work = self.formulas.work
         found = [self._room((each.names,)).words or frozenset() for each in self.cell.some]
         if len(self.cell.some) <= _MOST_SOME:
-            classes = [strings for strings, _ in self._classes(frozenset(listed))] if self.cell.some else []
+            others = (
+                tuple(strings for strings, _ in self._classes(frozenset(listed))) if self.cell.some else ()
+            )
             for group in subsets(self.cell.some):
-                names: schema_strings.StringSet = tuple(classes)
+                names: schema_strings.StringSet = others
                 for each in group:
                     names = schema_strings.meet(names, (each.names,), work)
                 found.append(self._room(names).words or frozenset())
@@ -147,12 +149,11 @@ class Members:
             cell.json(self.layout.spelling, self.formulas.work) is not EMPTY for cell in shape.strings
         ):
             return True
-        cells = [*shape.arrays, *shape.objects]
-        if any(cell.low == 0 for cell in cells):
+        if any(cell.low == 0 for cell in shape.arrays) or any(cell.low == 0 for cell in shape.objects):
             return True
         if depth and any(self._has_plain_value(cell, depth - 1) for cell in shape.objects):
             return True
-        return None if cells else False
+        return None if shape.arrays or shape.objects else False
 
     def _has_plain_value(self, cell: Object, depth: int) -> bool:
         """Whether an object of the members alone that a cell requires is plainly in it."""
