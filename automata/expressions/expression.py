@@ -100,6 +100,7 @@ class Dfa:
 
     @property
     def num_states(self) -> int:
+        """How many states there are."""
         return int(self.table.shape[0])
 
     def native_tables(self) -> NativeMachine:
@@ -169,7 +170,9 @@ class Expr(Node):
 
     __slots__ = ()
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[object, ...] | str:
+        if self is EMPTY or self is EPSILON:
+            return self.op.name  # there is one of each
         return Expr, (self.op,), (self.args, self.value, self.source, self.size, self.nullable)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

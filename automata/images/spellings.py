@@ -271,7 +271,7 @@ class _Mapper:
                 return _BROKEN if None in map(_text, value.words()) else _LETTER
         raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
 
-    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:
+    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:  # noqa: C901  # one case a kind
         free = _NONE
         exact, every, some, empty, any_empty = True, True, False, True, False
         for each in operands:

@@ -23,12 +23,14 @@ from typing import Any, Literal
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.expression import EMPTY, Expr
+from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
+from tokenfst.automata.json_schema.providers import Provider, provider_findings
 from tokenfst.automata.json_schema.python_types import read_type
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
-from tokenfst.automata.json_schema.reading.source import Resolver, Source
+from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.automata.json_schema.writing.whitespace import layout
@@ -40,6 +42,7 @@ from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
+    ProviderSchemaError,
     SchemaError,
     UnsupportedSchemaError,
 )
@@ -64,18 +67,19 @@ class About:
     """What a schema's constraint knows beyond its texts."""
 
     source: str
+    document: Document
     relaxed: tuple[Relaxed, ...] = ()
     reader: Callable[[str | bytes], Any] = json.loads
 
 
-class SchemaLanguage(Language):
+class SchemaLanguage(ComparedSchema, Language):
     """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_reader", "relaxed")
+    __slots__ = ("_reader", "document", "relaxed")
 
     def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
         super().__init__(expr, about.source, budget)
-        self.relaxed, self._reader = about.relaxed, about.reader
+        self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
 
     def parse(self, text: str | bytes) -> Any:
         """The value of a generated text: an instance of the Python type that the schema was made from, the bound
@@ -83,10 +87,10 @@ class SchemaLanguage(Language):
         return self._reader(text)
 
 
-class SchemaGrammar(WrittenGrammar):
+class SchemaGrammar(ComparedSchema, WrittenGrammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_reader", "relaxed")
+    __slots__ = ("_reader", "document", "relaxed")
 
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
         super().__init__(
@@ -97,14 +101,16 @@ class SchemaGrammar(WrittenGrammar):
             source=about.source,
             budget=budget,
         )
-        self.relaxed, self._reader = about.relaxed, about.reader
+        self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
 
     def parse(self, text: str | bytes) -> Any:
         """As ``SchemaLanguage.parse``."""
         return self._reader(text)
 
 
-@checked_but("property_order", "additional_properties", "repeated_names", "formats", "on_unsupported")
+@checked_but(
+    "property_order", "additional_properties", "repeated_names", "formats", "on_unsupported", "strict"
+)
 def json_schema(
     schema: Any,
     *,
@@ -115,6 +121,7 @@ def json_schema(
     repeated_names: Literal["forbid", "allow"] = "forbid",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
+    strict: Provider | None = None,
     resolver: Resolver | None = None,
     source: str = "",
     budget: Budget | None = None,
@@ -132,25 +139,20 @@ def json_schema(
     name comes twice. ``formats``: whether ``format``
     constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
-    be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
+    be refused, and lists it as ``relaxed`` of the result. ``strict``: a provider whose structured outputs are to take
+    the schema, too (``provider_findings``). ``source``: what the constraint is called in messages.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
-    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
-    ``pointers`` of keywords that contradict each other; BudgetExceeded. Linear in the schema, apart from combinations
-    of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases multiply.
+    no exact automaton, ProviderSchemaError for what the provider does not take, all with the keyword's ``pointer``;
+    EmptyLanguageError if no value is allowed, with the ``pointers`` of keywords that contradict each other;
+    BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
+    ``not``, whose cases multiply.
     """
-    if additional_properties not in ("schema", "forbid"):
-        raise ConstraintError(
-            f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
-        )
-    if repeated_names not in ("forbid", "allow"):
-        raise ConstraintError(f"repeated_names={repeated_names!r} is neither 'forbid' nor 'allow'")
-    if formats not in ("assert", "annotate"):
-        raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
-    if property_order not in ("schema", "any"):
-        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
-    if on_unsupported not in ("raise", "relax"):
-        raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
+    _check_choice("additional_properties", additional_properties, "schema", "forbid")
+    _check_choice("repeated_names", repeated_names, "forbid", "allow")
+    _check_choice("formats", formats, "assert", "annotate")
+    _check_choice("property_order", property_order, "schema", "any")
+    _check_choice("on_unsupported", on_unsupported, "raise", "relax")
     relax, typed = on_unsupported == "relax", None
     if schema is None:
         raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
@@ -159,6 +161,9 @@ def json_schema(
         if typed.refused and not relax:
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
+    if strict is not None:
+        for finding in provider_findings(read(schema, "#"), strict):
+            raise ProviderSchemaError(finding.pointer, finding.message)
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver, work, Forms(work).check)
@@ -175,10 +180,10 @@ def json_schema(
         with work.placed_errors():
             rules = writer.write(meaning.formula(known.root.closing(closed)))
         if typed is None:
-            about = About(source or "json_schema(...)", tuple(meaning.relaxed))
+            about = About(source or "json_schema(...)", document, tuple(meaning.relaxed))
         else:
             relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
-            about = About(source or f"json_schema({typed.name})", relaxed, typed.parse)
+            about = About(source or f"json_schema({typed.name})", document, relaxed, typed.parse)
         return _constraint(rules, about, budget), known.root.value
 
     def is_empty(schema: Any) -> bool:
@@ -191,11 +196,18 @@ def json_schema(
                 raise work.exceeded("seconds") from None
             return False
 
+    document = Document(schema, draft, formats, resolver, budget, additional_properties == "forbid")
     work = Work(budget)
     made, value = make(schema, work)
     if _is_empty(made):
         raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
+
+
+def _check_choice(name: str, value: object, one: str, other: str) -> None:
+    """Whether an option has one of its two values."""
+    if value not in (one, other):
+        raise ConstraintError(f"{name}={value!r} is neither {one!r} nor {other!r}")
 
 
 @checked_but("max_depth")

@@ -52,7 +52,8 @@ from tokenfst.automata.json_values.multiples import (
     decimal_power,
     spellings_of_multiples,
 )
-from tokenfst.automata.languages.language import Language, widest
+from tokenfst.automata.languages.constraint import widest
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
@@ -322,7 +323,7 @@ def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bo
     """
     fraction = integer_fraction or not (numbers - NumberSet.integers()).is_empty()
     spelling = _Spelling(exponents, fraction, numbers.budget or Budget())
-    positive, negative = numbers._magnitudes(), numbers._mirrored()._magnitudes()
+    positive, negative = numbers._magnitudes(), numbers._mirrored()._magnitudes()  # noqa: SLF001  # the sets of this file
     minus = literal(b"-")
     if positive == negative:
         expr = concat(optional(minus), spelling.texts(positive))
@@ -341,12 +342,12 @@ class _Spelling:
 
     def texts(self, numbers: NumberSet) -> Expr:
         """All the texts of a set without negative members."""
-        single = numbers._points()
+        single = numbers._points()  # noqa: SLF001  # the sets of this file
         parts: list[Expr] = []
         free = numbers.cuts in ((), (0,)) and all(part in (NONE, EVERY) for part in numbers.inside)
         if self.exponents and self.fraction and free:
             return concat(_Spelling(False, True, self.budget).texts(numbers), optional(EXPONENT))
-        for low, high, members in numbers._intervals():
+        for low, high, members in numbers._intervals():  # noqa: SLF001  # the sets of this file
             assert low is not None, "0 bounds the set from below"
             few = _few_members(low, high, members)
             if few is None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.folding import case_insensitive
     from tokenfst.automata.images.rewriting import rewrite
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+    from tokenfst.automata.languages.constraint import Constraint
     from tokenfst.automata.languages.language import Language
     from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
     from tokenfst.automata.notations.ebnf import ebnf
@@ -85,7 +86,13 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-    from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+    from tokenfst.errors import (
+        EmptyLanguageError,
+        ProviderSchemaError,
+        SchemaError,
+        TokenfstError,
+        UnsupportedSchemaError,
+    )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
     from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -98,6 +105,7 @@ __all__ = [
     "CanonicalAutomaton",
     "ComposingDeviceAutomaton",
     "Concepts",
+    "Constraint",
     "ConstraintLogitsProcessor",
     "DeviceAutomaton",
     "DeviceGenerate",
@@ -111,6 +119,7 @@ __all__ = [
     "Language",
     "Matcher",
     "PromptLookup",
+    "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
     "SymbolAutomaton",
@@ -184,6 +193,7 @@ _PLACES = {
     "CanonicalAutomaton": "decoding.canonical.automaton",
     "ComposingDeviceAutomaton": "decoding.device.composing",
     "Concepts": "automata.pieces.concepts",
+    "Constraint": "automata.languages.constraint",
     "ConstraintLogitsProcessor": "decoding.search.logits_processor",
     "DeviceAutomaton": "decoding.device.automaton",
     "DeviceGenerate": "decoding.device.generate",
@@ -197,6 +207,7 @@ _PLACES = {
     "Language": "automata.languages.language",
     "Matcher": "_native",
     "PromptLookup": "decoding.search.drafts",
+    "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
     "SymbolAutomaton": "automata.symbols.automaton",

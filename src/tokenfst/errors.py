@@ -90,6 +90,11 @@ class ConflictError(EmptyLanguageError):
         return type(self), (str(self), self.conflict)
 
 
+class AlgebraError(ConstraintError):
+    """An operation has no exact result: the texts that it asks for need not be a regular or context-free language, or
+    it is about more than texts. The message says why, and what to do instead."""
+
+
 class PatternError(ConstraintError):
     """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
 
@@ -103,6 +108,10 @@ class PatternError(ConstraintError):
 
 class PatternSyntaxError(PatternError):
     """The pattern is not well formed."""
+
+
+class PatternWarning(UserWarning):
+    """A pattern is not quite what its notation allows, but can mean one thing only, and is read so."""
 
 
 class UnknownSymbolError(ConstraintError):
@@ -170,6 +179,11 @@ class SchemaError(_PlacedError):
 
 class UnsupportedSchemaError(SchemaError):
     """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
+
+
+class ProviderSchemaError(SchemaError):
+    """The schema is valid, but the structured outputs of a provider do not take what it says at ``pointer``
+    (``json_schema(..., strict=...)``)."""
 
 
 class StructuralTagError(_PlacedError):

@@ -24,7 +24,7 @@ FILES: dict[str, Any] = {
     "any.json": {},
     "list.json": [1],
     "circular.json": {"$ref": "#"},
-    "unsupported.json": {"type": "array", "items": {"type": "string", "pattern": r"^(a)\1$"}},
+    "unsupported.json": {"type": "array", "items": {"type": "string", "pattern": r"^(a*)\1$"}},
     "invalid.json": {"properties": {"a/b": {"minimum": "3"}}},
     "empty.json": {"type": "integer", "minimum": 2, "maximum": 1},
     "remote.json": {"properties": {"a": {"$ref": "https://example.com/i"}}},
@@ -90,6 +90,13 @@ def test_draw_and_lint(folder: Path) -> None:
     assert "digraph" in tokenfst("draw", "--json-schema", "person.json").out
     for name in ("person.json", "integer.json"):
         assert tokenfst("lint", "--json-schema", name, "--json").json["clean"]
+
+
+def test_lint_says_what_a_provider_does_not_take(folder: Path) -> None:
+    done = tokenfst("lint", "--json-schema", "open.json", "--strict", "openai", "--json")
+    assert done.code == 1 and {each["kind"] for each in done.json["findings"]} == {"strict"}
+    assert all(each["rule"].startswith("#") for each in done.json["findings"])
+    assert tokenfst("lint", "--grammar", "json", "--strict", "openai").code == 2
 
 
 # --- options ------------------------------------------------------------------------------------------

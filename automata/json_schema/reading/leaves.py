@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokenfst.automata.formats.registry import find_format, format_language
+from tokenfst.automata.formats.registry import find_format, format_language, outer_language
 from tokenfst.automata.json_schema.reading.keywords import bounds
 from tokenfst.automata.json_schema.reading.source import Place
 from tokenfst.automata.json_schema.sets import strings as schema_strings
@@ -239,7 +239,7 @@ def _format(place: Place, name: str) -> StringSet:
     language = format_language(name)
     if language is None:
         raise UnsupportedSchemaError(place.where("format"), f"{name!r} has no automaton: {known.refused}")
-    return schema_strings.within(language, known.missing)
+    return schema_strings.within(language, known.missing, outer_language(name))
 
 
 def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array:

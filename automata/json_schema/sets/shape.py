@@ -188,8 +188,10 @@ class Algebra:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
             )
-        names = (demand.names for cell in shape.objects for demand in cell.demands)
-        partial = schema_strings.partial_reason((*shape.strings, *names))
+        names = tuple(demand.names for cell in shape.objects for demand in cell.demands)
+        partial = schema_strings.partial_reason(shape.strings) or schema_strings.partial_reason(
+            names, known=True
+        )
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
@@ -199,8 +201,9 @@ class Algebra:
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
         for array in shape.arrays:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
-        if are_many([shape.objects]):
-            objects = self.objects_in([shape.objects], frozenset({0}), where)
+        apart = self.objects_in([shape.objects], frozenset({0}), where) if are_many([shape.objects]) else None
+        if apart is not None:
+            objects = apart
         else:
             for made in shape.objects:
                 objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
@@ -210,7 +213,7 @@ class Algebra:
             not shape.true,
             not shape.false,
             numbers,
-            schema_strings.invert(shape.strings, self.formulas.work),
+            schema_strings.invert(shape.strings, self.formulas.work, surely=True),
             arrays,
             objects,
             whole=None if shape.whole is None else _whole(numbers, ~shape.whole),
@@ -229,13 +232,16 @@ class Algebra:
         if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
             return left
         if len(left) * len(right) > _MOST_PAIRS:
-            return self.objects_in([left, right], frozenset({2}), where)
+            apart = self.objects_in([left, right], frozenset({2}), where)
+            if apart is not None:
+                return apart
         return self._met(left, right, schema_objects.meet_cells, where)
 
-    def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet:
-        """The objects for which the number of the sets that hold it is one of these."""
+    def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet | None:
+        """The objects for which the number of the sets that hold it is one of these; ``None`` if there are too many
+        cases when they are told apart name by name."""
         found = Decisions(sets, counts, self.formulas, self.is_empty, where).cells()
-        return tuple(filter(self.alive, found))
+        return None if found is None else tuple(filter(self.alive, found))
 
     def _met(
         self,

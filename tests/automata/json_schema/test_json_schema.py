@@ -346,9 +346,9 @@ def test_a_broken_schema_is_named_by_its_pointer(schema: Any, pointer: str) -> N
 
 UNSUPPORTED = [
     ({"properties": {"a": {"uniqueItems": True}}}, "#/properties/a/uniqueItems", '{"a": [1, 1]}'),
-    ({"type": "string", "pattern": r"^(a)\1$"}, "#/pattern", '"b"'),
+    ({"type": "string", "pattern": r"^(a*)\1$"}, "#/pattern", '"b"'),
     ({"type": "string", "format": "idn-hostname"}, "#/format", '"b"'),
-    ({"not": {"type": "string", "format": "hostname"}}, "#/not", '"a-"'),
+    ({"not": {"type": "string", "format": "regex"}}, "#/not", '"(a"'),
 ]
 
 
