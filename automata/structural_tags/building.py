@@ -54,6 +54,7 @@ from tokenfst.automata.structural_tags.formats import (
 from tokenfst.automata.structural_tags.free_text import FreeText
 from tokenfst.automata.structural_tags.marks import Marks, Spelled, shown, spelled_expr, token_expr
 from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.structural_tags.stopping import stopping
 from tokenfst.automata.structural_tags.token_text import TokenText, special_but
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, StructuralTagError
@@ -65,10 +66,12 @@ class Builder:
     def __init__(self, marks: Marks, schemas: Schemas, token_text: TokenText, budget: Budget | None) -> None:
         self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
         self.parts = Parts(budget)
+        self._leaves: dict[int, Constraint] = {}
+        """By the id of their formats."""
 
     def build(self, format: Format) -> Expr:
         """The words of the whole tag."""
-        return self.expr(format, OPEN)
+        return union(self.expr(format, OPEN), stopping(self, format))
 
     def finish(self, expr: Expr, source: str) -> Constraint:
         """The constraint whose words are ``expr``."""
@@ -97,25 +100,32 @@ class Builder:
         """The words of a format that says itself where it ends."""
         if isinstance(format, ConstString):
             return self.marks.expr(format.value, f"{format.pointer}/value")
-        if isinstance(format, JsonSchema):
-            return self.parts.expr(self.schemas.constraint(format))
-        if isinstance(format, GrammarText):
-            return self.parts.expr(
-                _placed(f"{format.pointer}/grammar", lambda: ebnf(format.grammar, budget=self.budget))
-            )
-        if isinstance(format, Pattern):
-            whole = f"^(?:{format.pattern})$"
-            return self.parts.expr(
-                _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
-            )
+        if isinstance(format, (JsonSchema, GrammarText, Pattern)):
+            return self.parts.expr(self.leaf(format))
         if isinstance(format, Tag):
             return concat(
                 self._mark(format.begin, f"{format.pointer}/begin"), self._tagged(format.content, format.ends)
             )
         if isinstance(format, Separated):
-            return self._separated(format)
+            tag, separator = self.separated(format)
+            some = tag if separator is EMPTY else concat(tag, repeat(concat(separator, tag)))
+            return some if format.at_least_one else optional(some)
         assert isinstance(format, Token)
         return token_expr(self.marks.token(format.token))
+
+    def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
+        """The constraint of a format that has a language of its own; made once."""
+        found = self._leaves.get(id(format))
+        if found is None:
+            if isinstance(format, JsonSchema):
+                found = self.schemas.constraint(format)
+            elif isinstance(format, GrammarText):
+                found = _placed(f"{format.pointer}/grammar", lambda: ebnf(format.grammar, budget=self.budget))
+            else:
+                whole = f"^(?:{format.pattern})$"
+                found = _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
+            self._leaves[id(format)] = found
+        return found
 
     def _mark(self, mark: Mark, pointer: str) -> Expr:
         if isinstance(mark, TokenRef):
@@ -173,6 +183,14 @@ class Builder:
         return FreeText(marks, held, self.parts.budget or Budget(), limit, others)
 
     def _triggered(self, format: Triggered, closing: Closing) -> Expr:
+        at_once, later, text = self._pieces(format, closing)
+        return _looped(format, at_once, later, _closed(text, closing))
+
+    def _pieces(
+        self, format: Triggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
+    ) -> tuple[Expr, Expr, FreeText]:
+        """Triggers and what follows them, at once and behind free text, and the free text itself. ``behind``: what
+        follows a rule's beginning, if it is not what the rule says."""
         variants: list[list[Spelled]] = []
         spellings: list[bytes] = []
         for trigger, place in zip(format.triggers, format.places, strict=True):
@@ -184,20 +202,12 @@ class Builder:
         text = self._free_text(marks, format, closing, spellings=spellings)
         for trigger, place, ways in zip(format.triggers, format.places, variants, strict=True):
             self._check_reached(text, trigger, place, ways)
-        following = [self._behind(format, number, closing) for number in range(len(format.triggers))]
-        later = union(
-            *(
-                concat(union(*map(text.until, ways)), rest)
-                for ways, rest in zip(variants, following, strict=True)
-            )
-        )
-        at_once = union(
-            *(
-                concat(union(*map(spelled_expr, ways)), rest)
-                for ways, rest in zip(variants, following, strict=True)
-            )
-        )
-        return _looped(format, at_once, later, _closed(text, closing))
+        behind = behind or (lambda rule: self._rule(format, rule, closing))
+        following = [self._behind(format, number, behind) for number in range(len(format.triggers))]
+        pairs = list(zip(variants, following, strict=True))
+        later = union(*(concat(union(*map(text.until, ways)), rest) for ways, rest in pairs))
+        at_once = union(*(concat(union(*map(spelled_expr, ways)), rest) for ways, rest in pairs))
+        return at_once, later, text
 
     def _check_reached(self, text: FreeText, trigger: str, place: str, ways: list[Spelled]) -> None:
         """StructuralTagError if no way to read a trigger is ever a first mark."""
@@ -209,8 +219,8 @@ class Builder:
                 "from it, stands inside. Leave one of the two out",
             )
 
-    def _behind(self, format: Triggered, number: int, closing: Closing) -> Expr:
-        """What may follow a trigger; with what closes the whole, if that ends there."""
+    def _behind(self, format: Triggered, number: int, behind: Callable[[Rule], Expr]) -> Expr:
+        """What may follow a trigger."""
         trigger = format.triggers[number]
         found = []
         for rule in format.rules:
@@ -225,17 +235,24 @@ class Builder:
                     f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's whole "
                     'name, or choose special_tokens="text"',
                 )
-            found.append(concat(self.marks.expr(rule.begin, pointer), self._rule(format, rule, closing)))
+            found.append(concat(self.marks.expr(rule.begin, pointer), behind(rule)))
         return union(*found)
 
     def _rule(self, format: Triggered | TokenTriggered, rule: Rule, closing: Closing) -> Expr:
-        """The same of one rule, behind its beginning."""
+        """What follows the beginning of a rule; with what closes the whole, if that ends there."""
         closing = closing if format.stop_after_first else closing.elsewhere
         if rule.ends is None:
             return self.expr(rule.content, closing)
         return concat(self._tagged(rule.content, rule.ends), closing.expr)
 
     def _token_triggered(self, format: TokenTriggered, closing: Closing) -> Expr:
+        at_once, later, text = self._token_pieces(format, closing)
+        return _looped(format, at_once, later, concat(text, closing.expr))
+
+    def _token_pieces(
+        self, format: TokenTriggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
+    ) -> tuple[Expr, Expr, Expr]:
+        """The same as ``_pieces``."""
         triggers = [self.marks.token(each) for each in format.triggers]
         excluded = {self.marks.token(each) for each in format.excludes}
         for token, reference in zip(triggers, format.triggers, strict=True):
@@ -246,21 +263,55 @@ class Builder:
                     f"the token {reference.token!r} can never fire: it is {why}. Leave one of the two out",
                 )
         text = self.token_text.between({*triggers, *excluded, *closing.tokens})
-        at_once = union(
-            *(
-                concat(token_expr(triggers[rule.trigger]), self._rule(format, rule, closing))
-                for rule in format.rules
-            )
-        )
-        return _looped(format, at_once, concat(text, at_once), concat(text, closing.expr))
+        behind = behind or (lambda rule: self._rule(format, rule, closing))
+        at_once = union(*(concat(token_expr(triggers[rule.trigger]), behind(rule)) for rule in format.rules))
+        return at_once, concat(text, at_once), text
 
-    def _separated(self, format: Separated) -> Expr:
+    def separated(self, format: Separated) -> tuple[Expr, Expr]:
+        """A tag, and what stands between two; EMPTY where there is at most one."""
         tag = union(*map(self._limited, format.tags))
-        some = tag
-        if not format.stop_after_first:
-            separator = self.marks.expr(format.separator, f"{format.pointer}/separator")
-            some = concat(tag, repeat(concat(separator, tag)))
-        return some if format.at_least_one else optional(some)
+        if format.stop_after_first:
+            return tag, EMPTY
+        return tag, self.marks.expr(format.separator, f"{format.pointer}/separator")
+
+    # --- end tokens -----------------------------------------------------------------------------------
+
+    def stopped(self, tag: Tag) -> Expr:
+        """A tag's beginning and content, where an end token may end it; EMPTY where none may."""
+        last = self._stopped(tag.content, tag.ends)
+        return last if last is EMPTY else concat(self._mark(tag.begin, f"{tag.pointer}/begin"), last)
+
+    def stopped_behind_triggers(self, format: Triggered | TokenTriggered) -> Expr:
+        """Tags in free text, the last of which ends with an end token; EMPTY where none may."""
+
+        def behind(rule: Rule) -> Expr:
+            if rule.ends is None:
+                return stopping(self, rule.content)
+            return self._stopped(rule.content, rule.ends)
+
+        if all(behind(rule) is EMPTY for rule in format.rules):
+            return EMPTY
+        at_once, later = self._tags(format)
+        last_at_once, last_later = self._tags(format, behind)
+        if format.at_least_one:
+            more = EMPTY if format.stop_after_first else concat(at_once, repeat(later), last_later)
+            return union(last_at_once, more)
+        return last_later if format.stop_after_first else concat(repeat(later), last_later)
+
+    def _tags(
+        self, format: Triggered | TokenTriggered, behind: Callable[[Rule], Expr] | None = None
+    ) -> tuple[Expr, Expr]:
+        """Triggers and what follows them, at once and behind free text."""
+        if isinstance(format, Triggered):
+            return self._pieces(format, OPEN, behind)[:2]
+        return self._token_pieces(format, OPEN, behind)[:2]
+
+    def _stopped(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
+        closing = read_closing(ends, self.marks, f"{content.pointer.removesuffix('/content')}/end")
+        return union(
+            self.expr(content, closing.elsewhere) if closing.stops else EMPTY,
+            stopping(self, content) if "" in ends else EMPTY,
+        )
 
 
 def _closed(text: FreeText, closing: Closing) -> Expr:

@@ -19,13 +19,14 @@ from tokenfst.automata.structural_tags.marks import Marks, Spelled, spelled_expr
 class Closing:
     """``marks``: the ends as sequences. ``tokens``: those that are one token. ``avoided``: texts that free text must
     not hold because of them. ``other``: ends that are no marks of free text, the empty one among them. ``here``:
-    whether the content ends here, so that an end follows."""
+    whether the content ends here, so that an end follows. ``stops``: whether an end token is one of the ends."""
 
     marks: tuple[Spelled, ...] = ()
     tokens: frozenset[TokenName | bytes] = frozenset()
     avoided: tuple[bytes, ...] = ()
     other: Expr | None = None
     here: bool = False
+    stops: bool = False
 
     @property
     def expr(self) -> Expr:
@@ -51,8 +52,15 @@ def read_closing(ends: Iterable[Mark], marks: Marks, pointer: str) -> Closing:
     tokens: set[TokenName | bytes] = set()
     avoided: list[bytes] = []
     others: list[Expr] = []
+    stops = False
     for end in ends:
-        if isinstance(end, TokenRef):
+        if marks.stops(end):
+            stops = True
+            if isinstance(end, str) and marks.reading == "both":
+                found.append((end.encode(),))
+            elif isinstance(end, str):
+                avoided.append(end.encode())
+        elif isinstance(end, TokenRef):
             token = marks.token(end)
             tokens.add(token)
             if isinstance(token, bytes):
@@ -69,4 +77,6 @@ def read_closing(ends: Iterable[Mark], marks: Marks, pointer: str) -> Closing:
         else:
             others.append(EPSILON)
     other = union(*others) if others else None
-    return Closing(tuple(dict.fromkeys(found)), frozenset(tokens), tuple(avoided), other, here=True)
+    return Closing(
+        tuple(dict.fromkeys(found)), frozenset(tokens), tuple(avoided), other, here=True, stops=stops
+    )

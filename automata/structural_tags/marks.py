@@ -23,7 +23,7 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
-from tokenfst.automata.structural_tags.formats import TokenRef
+from tokenfst.automata.structural_tags.formats import Mark, TokenRef
 from tokenfst.errors import StructuralTagError
 
 Reading = Literal["token", "text", "both"]
@@ -96,6 +96,14 @@ class Marks:
                 return match[0]
         return None
 
+    def stops(self, mark: Mark) -> bool:
+        """Whether a mark is an end token of the vocabulary."""
+        table = self.vocabulary
+        if table is None or (isinstance(mark, str) and self.reading == "text"):
+            return False
+        named = mark.token if isinstance(mark, TokenRef) else mark
+        return (table.special_tokens.get(named) if isinstance(named, str) else named) in table.eos_token_ids
+
     def token(self, reference: TokenRef) -> TokenName | bytes:
         """A special token, or the bytes of one of text. StructuralTagError."""
         token, table = reference.token, self.vocabulary
@@ -138,8 +146,8 @@ class Marks:
         if self.vocabulary is not None and token in self.vocabulary.eos_token_ids:
             raise StructuralTagError(
                 pointer,
-                f"{shown} is an end token of the vocabulary: it comes where the whole text is complete, and cannot "
-                "stand inside. Leave it out",
+                f"{shown} is an end token of the vocabulary, which ends the whole text: it can be the end of a tag, "
+                "and nothing else. Leave it out",
             )
 
 

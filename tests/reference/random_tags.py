@@ -8,7 +8,8 @@ from typing import Any
 
 class RandomTags:
     """Draws formats. ``letters``: what strings are made of; ``names``: of special tokens, which they may hold.
-    ``token_formats``: whether tokens are spoken of, too. ``strings``: the strings to choose from, if not all."""
+    ``token_formats``: whether tokens are spoken of, too. ``strings``: the strings to choose from, if not all. ``stop``:
+    an end token, which is the end of some tags."""
 
     def __init__(
         self,
@@ -18,9 +19,10 @@ class RandomTags:
         *,
         token_formats: bool = False,
         strings: tuple[str, ...] = (),
+        stop: str = "",
     ) -> None:
         self.rng, self.letters, self.names, self.token_formats = rng, letters, names, token_formats
-        self.strings = strings
+        self.strings, self.stop = strings, stop
 
     def format(self, depth: int) -> dict[str, Any]:
         """A format with at most ``depth`` formats inside of each other."""
@@ -121,7 +123,9 @@ class RandomTags:
         """A tag with this beginning."""
         ends = [self.string(0, 2) for _ in range(self.rng.randint(1, 2))]
         end: Any = ends if len(ends) > 1 else ends[0]
-        if self.token_formats and self.rng.random() < 0.4:
+        if self.stop and self.rng.random() < 0.4:
+            end = self.rng.choice([self.stop, [self.stop, *ends], {"type": "token", "token": self.stop}])
+        elif self.token_formats and self.rng.random() < 0.4:
             end = {"type": "token", "token": self.token()}
         return {"type": "tag", "begin": begin, "content": self.format(depth - 1), "end": end}
 

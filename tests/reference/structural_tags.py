@@ -128,7 +128,7 @@ class World:
 
     def _run(self, excluded: Sequence[str], *, special: bool) -> Words:
         """Any tokens but these."""
-        names = {each for each in self.tokens.values() if each in SPECIAL} if special else set()
+        names = {each for each in self.tokens.values() if each in SPECIAL[:2]} if special else set()
         kept = sorted({*self.letters, *names} - {*excluded})
         return frozenset(all_words("".join(kept), self.longest))
 

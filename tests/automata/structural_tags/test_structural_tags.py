@@ -79,8 +79,9 @@ def test_all_pairs_of_small_triggers() -> None:
     assert made > 200
 
 
-NAMES = {"s": 4, "ab": 5}
-CHARACTERS = {"s": SPECIAL[0], "ab": SPECIAL[1]}
+STOP = SPECIAL[2]
+NAMES = {"s": 4, "ab": 5, "$": 3}
+CHARACTERS = {"s": SPECIAL[0], "ab": SPECIAL[1], "$": STOP}
 SMALL = Vocabulary([b"a", b"b", b"s", b"", b"", b""], 3, NAMES)
 IDS = {"a": 0, "b": 1, "s": 2, SPECIAL[0]: 4, SPECIAL[1]: 5}
 
@@ -90,7 +91,7 @@ def reader(mode: str) -> tuple[Callable[[str], Sequence[str]], Callable[[str], S
 
     def read(text: str) -> list[str]:
         ways = [""]
-        for number, piece in enumerate(re.split("(ab|s)", text)):
+        for number, piece in enumerate(re.split(r"(ab|s|\$)", text)):
             options = [piece]
             if number % 2 and mode != "text":
                 options = [CHARACTERS[piece]] if mode == "token" else [CHARACTERS[piece], piece]
@@ -109,6 +110,7 @@ def accepted(constraint: Language | Grammar, words: Sequence[str]) -> set[str]:
         warnings.simplefilter("ignore", UnspellableWarning)
         try:
             automaton = compile(constraint, SMALL)
+            automaton.matcher()
         except EmptyLanguageError:
             return set()
     found = set()
@@ -139,10 +141,33 @@ def test_special_tokens_their_spelling_or_both(mode: Any) -> None:
     assert (special > 15) == (mode != "text")
 
 
+@pytest.mark.parametrize("mode", ["token", "both"])
+def test_an_end_token_is_the_end_of_a_tag_and_of_the_text(mode: Any) -> None:
+    """By the definition it is a letter that can only be the last one."""
+    read, avoided = reader(mode)
+    world = World("ab", 4, read, avoided, {"s": SPECIAL[0], "ab": SPECIAL[1], "$": STOP})
+    words = list(all_words("ab" + SPECIAL[:2], 3))
+    made = stopped = 0
+    for seed in range(250):
+        generator = RandomTags(random.Random(seed), "ab", token_formats=seed % 2 == 0, stop="$")
+        format = generator.format(3)
+        try:
+            found = structural_tag(format, vocabulary=SMALL, special_tokens=mode)
+        except StructuralTagError:
+            continue
+        made += 1
+        every = world.words(format)
+        over = {word[:-1] for word in every if word.endswith(STOP) and STOP not in word[:-1]}
+        plain = {word for word in every if STOP not in word}
+        stopped += not over <= plain
+        assert accepted(found, words) == (over | plain) & set(words), format
+    assert made > 100 and stopped > 15
+
+
 @pytest.mark.parametrize("control_tokens", [False, True])
 def test_formats_that_speak_of_tokens(control_tokens: bool) -> None:
     read, avoided = reader("token")
-    world = World("ab", 4, read, avoided, CHARACTERS, control_tokens)
+    world = World("ab", 4, read, avoided, {"s": SPECIAL[0], "ab": SPECIAL[1]}, control_tokens)
     words = list(all_words("ab" + SPECIAL[:2], 4))
     made = 0
     for seed in range(200):
@@ -364,7 +389,7 @@ def test_special_tokens_are_looked_at_where_they_stand() -> None:
     assert refused.value.pointer == "#/triggers/0"
     structural_tag(triggered(["a"], tag("ab", const("x"), "")), vocabulary=SMALL, special_tokens="text")
     ending = Vocabulary([b"a", b"b", b""], 2, {"</s>": 2})
-    for spec, pointer in ((tag("a", ANY, "</s>"), "#/end"), ({"type": "token", "token": 2}, "#/token")):
+    for spec, pointer in ((tag("</s>", ANY, "a"), "#/begin"), ({"type": "token", "token": 2}, "#/token")):
         with pytest.raises(StructuralTagError, match="end token") as wrong:
             structural_tag(spec, vocabulary=ending)
         assert wrong.value.pointer == pointer
