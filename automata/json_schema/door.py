@@ -171,8 +171,7 @@ def json_schema(
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
     if strict is not None:
-        for finding in provider_findings(read(schema, "#"), strict):
-            raise ProviderSchemaError(finding.pointer, finding.message)
+        _check_provider(schema, strict, budget)
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver, work, Forms(work).check)
@@ -210,6 +209,12 @@ def json_schema(
     if _is_empty(made):
         raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
+
+
+def _check_provider(schema: Any, strict: Provider, budget: Budget | None) -> None:
+    """Whether a provider takes a schema."""
+    for finding in provider_findings(read(schema, "#", Work(budget)), strict):
+        raise ProviderSchemaError(finding.pointer, finding.message)
 
 
 def _check_choice(name: str, value: object, one: str, other: str) -> None:

@@ -1,4 +1,5 @@
-"""The meta-schemas of all drafts, which schemas may refer to: files in ``metaschemas/``, by the paths of their URIs.
+"""The meta-schemas of all drafts, which schemas may refer to: files in ``metaschema_documents/``, by the paths of
+their URIs.
 
 They are the official documents, with their license beside them. A file is read when a schema first asks for it.
 """
@@ -11,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-_FOLDER = importlib.resources.files("tokenfst.automata.json_schema.reading").joinpath("metaschemas")
+_FOLDER = importlib.resources.files("tokenfst.automata.json_schema.reading").joinpath("metaschema_documents")
 _URI = re.compile(
     r"https?://json-schema\.org/(draft-0[467]/schema|draft/20(?:19-09|20-12)/(?:schema|meta/[a-z-]+)|schema)"
 )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from tokenfst._native import first_of
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, union, unordered
 from tokenfst.automata.json_schema.sets import strings as schema_strings
+from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.shape import EVERY
@@ -94,11 +95,11 @@ class Members:
                     names = schema_strings.meet(names, (each.names,), work)
                 found.append(room(names, work).words or frozenset())
         if self.cell.demands:
-            classes = [
+            words_of_classes = [
                 room((strings,), self.formulas.work).words or frozenset()
                 for strings, _ in self._classes(frozenset(listed))
             ]
-            found += [words for words in classes if len(words) <= MOST_OPTIONS]
+            found += [words for words in words_of_classes if len(words) <= MOST_OPTIONS]
         return frozenset().union(*found)
 
     def _free(self, strings: Strings) -> Expr:
@@ -138,7 +139,7 @@ class Members:
             cell.json(self.formulas.work) is not EMPTY for cell in shape.strings
         ):
             return True
-        cells = [*shape.arrays, *shape.objects]
+        cells: list[Array | Object] = [*shape.arrays, *shape.objects]
         if any(cell.low == 0 for cell in cells):
             return True
         if depth and any(self._has_plain_value(cell, depth - 1) for cell in shape.objects):
