@@ -119,7 +119,7 @@ class SchemaGrammar(ComparedSchema, WrittenGrammar):
     "on_unsupported",
     "strict",
 )
-def json_schema(  # noqa: C901  # one option after the other
+def json_schema(  # one option after the other
     schema: Any,
     *,
     draft: str | None = None,
@@ -179,8 +179,7 @@ def json_schema(  # noqa: C901  # one option after the other
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
     if strict is not None:
-        for finding in provider_findings(read(schema, "#"), strict):
-            raise ProviderSchemaError(finding.pointer, finding.message)
+        _check_provider(schema, strict, budget)
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver, work, Forms(work).check)
@@ -219,6 +218,12 @@ def json_schema(  # noqa: C901  # one option after the other
     if _is_empty(made):
         raise _empty(contradiction(value, text_parts(value, work), is_empty))
     return made
+
+
+def _check_provider(schema: Any, strict: Provider, budget: Budget | None) -> None:
+    """Whether a provider takes a schema."""
+    for finding in provider_findings(read(schema, "#", Work(budget)), strict):
+        raise ProviderSchemaError(finding.pointer, finding.message)
 
 
 def _check_choice(name: str, value: object, one: str, other: str) -> None:

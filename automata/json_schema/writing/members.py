@@ -106,10 +106,10 @@ class Members:
                     names = schema_strings.meet(names, (each.names,), work)
                 found.append(self._room(names).words or frozenset())
         if self.cell.demands:
-            classes = [
+            words_of_classes = [
                 self._room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))
             ]
-            found += [words for words in classes if len(words) <= MOST_OPTIONS]
+            found += [words for words in words_of_classes if len(words) <= MOST_OPTIONS]
         return frozenset().union(*found)
 
     def _free(self, strings: Strings) -> Expr:

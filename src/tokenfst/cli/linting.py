@@ -119,8 +119,9 @@ def _not_taken(reading: GrammarOptions, strict: Provider) -> list[Remark]:
         raise UsageError("--strict goes with --json-schema")
     from tokenfst.automata.json_schema.providers import provider_findings
     from tokenfst.automata.json_schema.reading.source import read
+    from tokenfst.automata.json_schema.sets.work import Work
 
-    schema = read(read_text(reading.json_schema, "the schema"), "#")
+    schema = read(read_text(reading.json_schema, "the schema"), "#", Work(None))
     return [
         Remark(_STRICT, each.pointer, str(each), (), 0, 0) for each in provider_findings(schema, strict.value)
     ]
