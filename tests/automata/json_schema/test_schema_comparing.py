@@ -188,6 +188,14 @@ def test_each_document_has_its_own_draft_and_references() -> None:
     assert outside.equivalent(json_schema({"type": "integer"}))
     named = {"$id": "https://example.org/tree", **TREE}
     assert json_schema(changed(named, "properties", "value", to=True)).includes(json_schema(named))
+    called = {
+        "$id": "https://example.org/called",
+        "$defs": {"part": {"type": "string"}},
+        "additionalProperties": {"$ref": "#/$defs/part"},
+    }
+    looser = changed(called, "$defs", "part", to={"type": ["string", "null"]})
+    answer = json_schema(called).includes(json_schema(looser))  # one name, and one text around the difference
+    assert not answer and answer.value == {"": None}
     inner = {"$id": "https://example.org/a", "$defs": {"b": {"$id": "b", "type": "integer"}}, "$ref": "b"}
     with pytest.raises(UnsupportedSchemaError, match=r"a reference could mean either: leave \$id out"):
         json_schema(inner).includes(json_schema(changed(inner, "$defs", "b", "type", to="string")))
