@@ -160,9 +160,14 @@ def test_what_can_be_pickled_and_what_cannot() -> None:
     language = regex("a+")
     assert pickle.loads(pickle.dumps(language)).accepts(b"aa")
     automaton = compile(language, vocabulary)
-    for made in (automaton, automaton.expand(), automaton.matcher(), vocabulary.native):
-        with pytest.raises(TypeError, match=type(made).__name__):
-            pickle.dumps(made)
+    for made in (
+        automaton,
+        automaton.expand(),
+        automaton.matcher(),
+    ):  # tests/decoding/token_automata/test_pickled.py
+        assert type(pickle.loads(pickle.dumps(made))) is type(made)
+    with pytest.raises(TypeError, match="Vocabulary"):
+        pickle.dumps(vocabulary.native)
 
 
 def test_a_matcher_that_another_thread_was_using() -> None:

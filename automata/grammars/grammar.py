@@ -56,6 +56,7 @@ class Grammar(Operators):
     """
 
     __slots__ = ("_text", "_usable")
+    _made_again = (*Operators._made_again, "_usable")  # noqa: SLF001  # its own base class
 
     @checked
     def __init__(
@@ -77,7 +78,7 @@ class Grammar(Operators):
         super().__init__(source or f"Grammar(start={start!r})", budget)
         self._rules = Rules.of(rules)
         self._start, self._text = start, text
-        self._positions = MappingProxyType(dict(positions or {}))
+        self._positions = dict(positions or {})
         self._usable: Rules | None = None
         if start not in self._rules:
             raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
@@ -111,7 +112,7 @@ class Grammar(Operators):
     @property
     def positions(self) -> Mapping[str, int]:
         """Where in ``text`` each rule is defined (an index of characters), or imported."""
-        return self._positions
+        return MappingProxyType(self._positions)
 
     @checked
     def with_budget(self, budget: Budget) -> Grammar:

@@ -67,7 +67,27 @@ def read_type(kind: Any) -> TypeReader:
         adapter = kind if isinstance(kind, pydantic.TypeAdapter) else _adapter(kind, "#")
         parse = adapter.validate_json
     schema = adapter.json_schema(schema_generator=TypeSchema, mode="validation", by_alias=True)
-    return TypeReader(_shown(kind), schema, parse, tuple(_refusals(schema)))
+    return TypeReader(_shown(kind), schema, Parse(kind, parse), tuple(_refusals(schema)))
+
+
+class Parse:
+    """From the JSON text of an instance of ``kind`` to it. Pickled as the type, which is read again."""
+
+    __slots__ = ("_kind", "_parse")
+
+    def __init__(self, kind: Any, parse: Callable[[str | bytes], Any]) -> None:
+        self._kind, self._parse = kind, parse
+
+    def __call__(self, text: str | bytes) -> Any:
+        """The value that a text stands for."""
+        return self._parse(text)
+
+    def __reduce__(self) -> tuple[Callable[[Any], Callable[[str | bytes], Any]], tuple[Any]]:
+        return _parse_of, (self._kind,)
+
+
+def _parse_of(kind: Any) -> Callable[[str | bytes], Any]:
+    return read_type(kind).parse
 
 
 def _adapter(kind: Any, pointer: str) -> Any:

@@ -5,6 +5,6 @@ A ``Language`` holds an expression. Questions about it are answered by determini
 
 Read in this order: ``constraint`` (what all sets of texts are, grammars among them), ``language``, ``engine`` (its
 automaton in the native core), ``emptiness``, ``finiteness``, ``answer``, ``walk`` (texts by number), ``sampling``
-(readable ones), ``explanation`` (where a text leaves), ``reversal`` (and bytes replaced by others); then how languages
-are shown: ``readable``, ``drawing``.
+(readable ones), ``explanation`` (where a text leaves), ``reversal`` (and bytes replaced by others), ``pickled``; then
+how languages are shown: ``readable``, ``drawing``.
 """

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
@@ -26,6 +26,7 @@ from tokenfst.automata.languages import explanation, sampling
 from tokenfst.automata.languages.answer import Answer, Side
 from tokenfst.automata.languages.engine import run_program
 from tokenfst.automata.languages.explanation import Explanation, Following
+from tokenfst.automata.languages.pickled import state_without
 from tokenfst.automata.languages.walk import Counts, Walk, below, texts
 from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError, BudgetExceeded, ConstraintError, EmptyLanguageError
@@ -51,10 +52,22 @@ class Constraint(ABC):
     never_a_list: ClassVar[bool] = True
     """Where a call takes any number of things, this is one of them, though one can iterate over it."""
 
+    _made_again: ClassVar[tuple[str, ...]] = ("_automaton", "_walked_over")
+    """What is kept only to save work, and does not go to other processes."""
+
     def __init__(self, source: str, budget: Budget | None) -> None:
         self._source, self._budget = source, budget
         self._automaton: _native.ByteAutomaton | None = None
         self._walked_over: _Walked | None = None
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return state_without(self, *self._made_again)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     # --- what it is -----------------------------------------------------------------------------------
 

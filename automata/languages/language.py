@@ -66,6 +66,7 @@ class Language(Constraint):
     """
 
     __slots__ = ("_dfa", "_expr")
+    _made_again = (*Constraint._made_again, "_dfa")  # noqa: SLF001  # its own base class
 
     @checked
     def __init__(self, expr: Expr, source: str = "", budget: Budget | None = None) -> None:
@@ -120,7 +121,7 @@ class Language(Constraint):
         """The union of any number of languages; of none, the empty language."""
         parts = list(languages)
         source = _shorten(" | ".join(f"({part.source})" for part in parts), _SOURCE_LENGTH)
-        budget = widest(*(part._budget for part in parts))
+        budget = widest(*(part._budget for part in parts))  # noqa: SLF001  # another of this class
         return cls(expression.union(*(part.expr for part in parts)), source or "empty()", budget)
 
     @classmethod
@@ -184,9 +185,6 @@ class Language(Constraint):
 
     def __repr__(self) -> str:
         return f"<Language {self._source or 'of an expression'}>"
-
-    def __reduce__(self) -> tuple[type[Language], tuple[Expr, str, Budget | None]]:
-        return Language, (self._expr, self._source, self._budget)
 
     # --- algebra --------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ def character_class(ranges: Ranges) -> str:
 # --- node by node -------------------------------------------------------------------------------------
 
 
-def _text(node: Expr, args: list[_Text], limit: int) -> _Text:
+def _text(node: Expr, args: list[_Text], limit: int) -> _Text:  # noqa: C901  # one case a kind
     value = node.value
     if isinstance(value, bytes):
         word = value.decode("utf-8", "backslashreplace")

@@ -51,8 +51,12 @@ class SparseDfa(Dfa):
         for name, value in {**values, "start": 1, "_dense": None}.items():
             object.__setattr__(self, name, value)
 
+    def __reduce__(self) -> tuple[type[SparseDfa], tuple[object, ...]]:
+        return SparseDfa, (self.classes, self.edges, self.accepting, self.offsets)
+
     @property
     def num_states(self) -> int:
+        """How many states there are."""
         return len(self.accepting)
 
     @property
@@ -71,6 +75,7 @@ class SparseDfa(Dfa):
         return dense
 
     def native_tables(self) -> NativeMachine:
+        """What the native core takes: the edges of each state."""
         return self.classes, self.edges, self.accepting, self.start, self.offsets
 
 

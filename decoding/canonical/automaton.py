@@ -108,6 +108,15 @@ class CanonicalAutomaton:
                 "points that are not assigned, have none"
             )
 
+    def __reduce__(self) -> tuple[type[CanonicalAutomaton], tuple[TokenAutomaton, Budget, str]]:
+        return CanonicalAutomaton, (self.every_sequence, self.budget, self.tokenizer.pattern)
+
+    def __copy__(self) -> CanonicalAutomaton:
+        return self
+
+    def __deepcopy__(self, memo: object) -> CanonicalAutomaton:
+        return self
+
     def __repr__(self) -> str:
         return f"<CanonicalAutomaton {self.source!r}: {len(self._masks)} masks>"
 

@@ -189,7 +189,7 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
                 matchers.append(request.follow(_generated(future.state)))
                 rows.append(len(matchers))
         used = self._host[1 : 1 + len(matchers)]
-        fill_bitmasks(matchers, used)  # type: ignore[arg-type]  # canonical ones are served, too
+        fill_bitmasks(matchers, used)
         for row, matcher in enumerate(matchers):
             if matcher.max_tokens_left == 0:
                 used[row] = self._only_end
@@ -213,6 +213,6 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
 
 def _generated(state: Any) -> list[int]:
     """All tokens generated for a request, also those from before it was begun anew."""
-    begun = state._true_initial_tokens
+    begun = state._true_initial_tokens  # noqa: SLF001  # vllm-like engines of transformers say it nowhere else
     earlier: list[int] = state.initial_tokens[begun:] if begun else []
     return earlier + list(state.generated_tokens)

@@ -15,11 +15,11 @@ from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.json_schema.sets.recent import Recent
+from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
 from tokenfst.decoding.generation.tool_calls import ToolCall, tool_target
-from tokenfst.decoding.token_automata.token_automaton import compile
 from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 

@@ -103,7 +103,8 @@ def _labels(target: Any) -> dict[str, Any] | None:
     if typing.get_origin(target) is Literal:
         listed = [(value, value) for value in typing.get_args(target)]
     elif isinstance(target, enum.EnumType) and not issubclass(target, enum.Flag):
-        listed = [(member.value, member) for member in target.__members__.values()]
+        members: Any = target
+        listed = [(member.value, member) for member in members]
     else:
         return None
     return dict(listed) if listed and all(type(value) is str and value for value, _ in listed) else None

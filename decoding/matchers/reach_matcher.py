@@ -12,7 +12,7 @@ automaton (``reach``).
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from tokenfst._native import Matcher
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
@@ -83,6 +83,9 @@ class _Configurations:
         self.distance, self.accepting = reach.distance, reach.accepting
         self.is_within, self.refusal, self.mask_within = reach.can, reach.refusal, reach.mask
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _newest, (self._reach.automaton,)
+
     def without_budget(self) -> Matcher:
         """A walk from the start, of any number of tokens."""
         return self._reach.automaton.matcher()
@@ -102,3 +105,7 @@ class _Configurations:
 
     def mask(self, node: int) -> Bits:
         return self._reach.mask(node, None)
+
+
+def _newest(automaton: TokenAutomaton) -> _Configurations:
+    return _Configurations(reach_of(automaton, exact=False))

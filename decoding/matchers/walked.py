@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.arguments import refuse, whole
+from tokenfst.decoding.token_automata.pickled import restored
 from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -26,11 +27,17 @@ class Walk(Protocol[N]):
     """What can be walked: nodes, each with the tokens that lead on."""
 
     @property
-    def vocabulary(self) -> Vocabulary: ...
+    def vocabulary(self) -> Vocabulary:
+        """What tokens stand for."""
+
     @property
-    def start(self) -> N: ...
+    def start(self) -> N:
+        """The node that walks begin at."""
+
     @property
-    def end_tokens(self) -> Bits: ...
+    def end_tokens(self) -> Bits:
+        """The mask of the end tokens."""
+
     def distance(self, node: N) -> int:
         """Tokens to acceptance, the end token not counted."""
 
@@ -63,6 +70,15 @@ class NodeMatcher(Generic[N]):
         self._terminated = False
         self._limit: int | None = None
         self.max_tokens_left = max_tokens
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.automaton, self.tokens, self.max_tokens_left)
+
+    def __copy__(self) -> Self:
+        return self.fork()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.fork()
 
     @property
     def tokens(self) -> list[int]:
@@ -231,8 +247,8 @@ class NodeMatcher(Generic[N]):
     def fork(self) -> Self:
         """Another matcher at the same place."""
         other = type(self)(self.automaton)
-        other._nodes, other._tokens = list(self._nodes), list(self._tokens)
-        other._terminated, other._limit = self._terminated, self._limit
+        other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
+        other._terminated, other._limit = self._terminated, self._limit  # noqa: SLF001  # another of this class
         return other
 
     def _mask(self) -> Bits:
@@ -283,3 +299,9 @@ def _rows(bitmask: Any) -> npt.NDArray[Any]:
             f"the bitmask must be a numpy array or a torch tensor on the CPU, not {type(bitmask).__name__}"
         )
     return np.atleast_2d(np.asarray(bitmask))
+
+
+def _restored(
+    kind: type[NodeMatcher[N]], automaton: Walk[N], tokens: Sequence[int], left: int | None
+) -> NodeMatcher[N]:
+    return restored(kind(automaton), tokens, left)

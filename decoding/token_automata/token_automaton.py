@@ -25,9 +25,11 @@ import tokenfst._native as _native
 from tokenfst._native import Matcher
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.languages.pickled import state_without
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact, artifact_format
 from tokenfst.decoding.token_automata.classes import TokenClasses
+from tokenfst.decoding.token_automata.pickled import made_by
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
@@ -104,6 +106,14 @@ class TokenAutomaton:
         self.source = source
         self.budget = budget
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        return None, state_without(self)[1] | {"_nearer": {}, "kept": {}}
+
+    def __deepcopy__(self, memo: object = None) -> TokenAutomaton:
+        return self
+
+    __copy__ = __deepcopy__
+
     def __repr__(self) -> str:
         kind = "expanded" if self.is_expanded else "lazy"
         return f"<TokenAutomaton {self.source!r}: {kind}, {self.stats().states} states>"
@@ -153,16 +163,13 @@ class TokenAutomaton:
     def _from_arrays(
         cls, arrays: dict[str, Any], vocabulary: Vocabulary, source: str, budget: Budget
     ) -> TokenAutomaton:
-        native = _native.TokenAutomaton.from_arrays(
-            vocabulary.native, arrays, arrays["start"], arrays["inner_start"]
-        )
-        return cls(native, vocabulary, source, budget, arrays)
+        return cls(_from_arrays(arrays, vocabulary), vocabulary, source, budget, arrays)
 
     def arrays(self) -> dict[str, Any]:
         """The tables of the expanded automaton by name, as docs/format.md describes them. Read only."""
         expanded = self.expand()
-        assert expanded._arrays is not None
-        return expanded._arrays
+        assert expanded._arrays is not None  # noqa: SLF001  # another of this class
+        return expanded._arrays  # noqa: SLF001  # another of this class
 
     @checked_but("path")
     def save(self, path: str | PathLike[str]) -> None:
@@ -266,7 +273,7 @@ class TokenAutomaton:
         """All token arcs as arrays: source, token, target; then the number of states, the start and the final
         states. States that token sequences do not reach are left out and the others renumbered from 0."""
         expanded = self.expand()
-        native, arrays = expanded._native, expanded.arrays()
+        native, arrays = expanded._native, expanded.arrays()  # noqa: SLF001  # another of this class
         live = np.flatnonzero((arrays["distance"] != UNREACHABLE) & (arrays["mask"] != 0))
         if arrays["start"] not in live:
             none = np.empty(0, np.int64)
@@ -317,11 +324,18 @@ def compose(
     program: Program, vocabulary: Vocabulary, budget: Budget, classes: TokenClasses | None = None
 ) -> _native.TokenAutomaton:
     """The core's lazy automaton of a program over a vocabulary; ``classes``: the tokens that the program names."""
-    if classes is None:
-        return _native.TokenAutomaton.compose(
-            *program.native_args(), vocabulary.native, budget.states, budget.bytes, budget.seconds
-        )
     bounds = budget.states, budget.bytes, budget.seconds
-    return _native.TokenAutomaton.compose(
-        *program.native_args(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
+    if classes is None:
+        native = _native.TokenAutomaton.compose(*program.native_args(), vocabulary.native, *bounds)
+    else:
+        native = _native.TokenAutomaton.compose(
+            *program.native_args(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
+        )
+    return made_by(compose, native, program, vocabulary, budget, classes)
+
+
+def _from_arrays(arrays: dict[str, Any], vocabulary: Vocabulary) -> _native.TokenAutomaton:
+    native = _native.TokenAutomaton.from_arrays(
+        vocabulary.native, arrays, arrays["start"], arrays["inner_start"]
     )
+    return made_by(_from_arrays, native, arrays, vocabulary)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.pieces.unordered import unordered
     from tokenfst.automata.python_text.objects import python_calls, python_object
     from tokenfst.automata.regex.translate import regex
+    from tokenfst.automata.structural_tags.door import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.budget import Budget
@@ -86,7 +87,13 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-    from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+    from tokenfst.errors import (
+        EmptyLanguageError,
+        ProviderSchemaError,
+        SchemaError,
+        TokenfstError,
+        UnsupportedSchemaError,
+    )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
     from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -113,6 +120,7 @@ __all__ = [
     "Language",
     "Matcher",
     "PromptLookup",
+    "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
     "SymbolAutomaton",
@@ -169,6 +177,7 @@ __all__ = [
     "special_token",
     "speculative_generate",
     "start_rows",
+    "structural_tag",
     "substring_of",
     "template",
     "text_until",
@@ -200,6 +209,7 @@ _PLACES = {
     "Language": "automata.languages.language",
     "Matcher": "_native",
     "PromptLookup": "decoding.search.drafts",
+    "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
     "SymbolAutomaton": "automata.symbols.automaton",
@@ -255,6 +265,7 @@ _PLACES = {
     "special_token": "automata.pieces.tokens",
     "speculative_generate": "decoding.search.speculation",
     "start_rows": "decoding.rows.reach_rows",
+    "structural_tag": "automata.structural_tags.door",
     "substring_of": "automata.grammars.lists",
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",

@@ -308,7 +308,7 @@ class Scope(dict[str, Any]):
         return _Name(name)
 
 
-def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:
+def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:  # noqa: C901  # one case a kind
     """What a value may be; ``None``: anything."""
     if isinstance(kind, str | typing.ForwardRef):
         text = kind if isinstance(kind, str) else kind.__forward_arg__

@@ -26,6 +26,7 @@ from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -203,6 +204,12 @@ class Vocabulary:
             self._split_pattern,
             self._name,
         )
+
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Vocabulary:
+        return self
 
     # --- looking things up --------------------------------------------------------------------------------
 
@@ -426,6 +433,10 @@ class Vocabulary:
         return made
 
 
+_received: WeakValueDictionary[tuple[str, str | None, str], Vocabulary] = WeakValueDictionary()
+"""Vocabularies that were unpickled: what comes with several constraints is one object, with one trie."""
+
+
 def _unpickle(
     tokens: Sequence[bytes],
     eos: Sequence[int],
@@ -436,7 +447,7 @@ def _unpickle(
     split_pattern: str | None,
     name: str,
 ) -> Vocabulary:
-    return Vocabulary(
+    made = Vocabulary(
         tokens,
         eos,
         special,
@@ -446,3 +457,4 @@ def _unpickle(
         split_pattern=split_pattern,
         name=name,
     )
+    return _received.setdefault((made.fingerprint, split_pattern, name), made)

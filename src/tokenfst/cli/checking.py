@@ -153,6 +153,7 @@ class TextResult:
         return self.found.accepted
 
     def as_json(self) -> dict[str, Any]:
+        """The answer for ``--json``."""
         found = self.found
         answer: dict[str, Any] = json_bytes(found.text) | {"accepted": found.accepted}
         if not found.accepted:
@@ -168,6 +169,7 @@ class TextResult:
         return answer
 
     def show(self) -> None:
+        """Print the answer for people."""
         found = self.found
         if found.accepted:
             say(f"yes  {quoted(found.text, _SHOWN_TEXT)}", "green")
@@ -225,6 +227,7 @@ class TokenResult:
     shown: int
 
     def as_json(self) -> dict[str, Any]:
+        """The answer for ``--json``."""
         answer: dict[str, Any] = {
             "tokens": self.ids,
             **json_bytes(self.vocabulary.shown(self.ids)),
@@ -245,6 +248,7 @@ class TokenResult:
         return answer
 
     def show(self) -> None:
+        """Print the answer for people."""
         text = quoted(self.vocabulary.shown(self.ids), _SHOWN_TEXT)
         if self.accepted:
             say(f"yes  {counted(len(self.ids), 'token')}: {text}", "green")

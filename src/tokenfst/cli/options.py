@@ -24,6 +24,7 @@ from tokenfst.cli.objects import ObjectOptions
 from tokenfst.cli.relations import RelationOptions
 from tokenfst.cli.rules import GrammarOptions
 from tokenfst.cli.symbols import SymbolOptions
+from tokenfst.cli.tags import TagOptions
 from tokenfst.cli.terminal import UsageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
@@ -39,7 +40,13 @@ Flags = Annotated[
 
 @dataclass(frozen=True)
 class ConstraintOptions(
-    RelationOptions, ObjectOptions, ConceptOptions, LabelOptions, SymbolOptions, GrammarOptions
+    RelationOptions,
+    TagOptions,
+    ObjectOptions,
+    ConceptOptions,
+    LabelOptions,
+    SymbolOptions,
+    GrammarOptions,
 ):
     """A constraint: the first argument, or what stands in for it."""
 
@@ -92,6 +99,7 @@ class ConstraintOptions(
                 ("--concepts", self.concepts),
                 ("--python", self.python),
                 ("--template", self.template),
+                ("--structural-tag", self.structural_tag),
             )
             if value
         ]
@@ -103,6 +111,7 @@ class ConstraintOptions(
         temporal = None if found else self.read_formulas(budget)
         labels = self.read_labels(budget)
         grammar, value = self.read_grammar(budget), self.read_object(budget)
+        value = self.read_tag(budget) or value
         if temporal is not None:
             return temporal, words
         if isinstance(value, Grammar):
@@ -121,7 +130,7 @@ class ConstraintOptions(
         if not words:
             raise UsageError(
                 "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf, --choices, "
-                "--hierarchy, --concepts, --python or --template"
+                "--hierarchy, --concepts, --python, --template or --structural-tag"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
@@ -135,7 +144,7 @@ class ConstraintOptions(
             labels = self.choices or self.hierarchy
             given = f"labels come from {labels}" if labels else given
             given = f"concepts come from {self.concepts}" if self.concepts else given
-            if self.python is not None or self.template is not None:
+            if any(each is not None for each in (self.python, self.template, self.structural_tag)):
                 given = f"constraint is {constraint.source}"
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint

@@ -1,0 +1,148 @@
+"""What a served request may ask for, as constraints: the kinds that OpenAI-compatible servers know.
+
+Reading and refusing are one: a front end that reads a request has checked it, with the library's own messages, and the
+engine that reads it again gets the same constraint. ``CompiledRequests`` keeps what was compiled lately, as requests
+repeat their schemas.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.door import json_object, json_schema
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
+from tokenfst.automata.pieces.taxonomy import choices
+from tokenfst.automata.regex.translate import regex
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import ConstraintError, TokenBudgetError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Kind: TypeAlias = Literal["json", "json_object", "regex", "choice", "grammar", "lark", "structural_tag"]
+_TAGS = "tokenfst.automata.structural_tags.door"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One constraint: its kind, and the text that says it. ``whitespace`` and ``additional_properties`` are those of
+    ``json_schema``."""
+
+    kind: Kind
+    text: str = ""
+    whitespace: str = "flexible"
+    additional_properties: Literal["schema", "forbid"] = "schema"
+
+    def constraint(self) -> Language | Grammar:
+        """What the text must be. Raises ConstraintError (a subclass that names the place) and BudgetExceeded."""
+        if self.kind == "json":
+            return json_schema(
+                self.text, whitespace=self.whitespace, additional_properties=self.additional_properties
+            )
+        if self.kind == "json_object":
+            return json_object(whitespace=self.whitespace)
+        if self.kind == "regex":
+            return regex(self.text)
+        if self.kind == "choice":
+            return choices(_labels(self.text))
+        if self.kind == "grammar":
+            return gbnf(self.text)
+        if self.kind == "lark":
+            return lark_grammar(self.text)
+        return _structural_tag(self.text)
+
+
+def _labels(text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ConstraintError(f"choice must be a list of texts: {error}") from None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise ConstraintError(f"choice must be a list of texts, not {text[:60]}")
+    return list(dict.fromkeys(found))
+
+
+def _structural_tag(text: str) -> Language | Grammar:
+    if importlib.util.find_spec(_TAGS.rpartition(".")[0]) is None:
+        raise ConstraintError("structural_tag: structural tags are not supported by this release of tokenfst")
+    made: Language | Grammar = importlib.import_module(_TAGS).structural_tag(json.loads(text))
+    return made
+
+
+class CompiledRequests:
+    """Automata of the requests seen lately, over one model's tokens. Shared by threads.
+
+    ``vocabulary_of``: the vocabulary with these tokens as its end tokens; requests may name stop tokens of their own.
+    ``bytes``: what the automata kept may take together; the one not asked for longest goes first.
+    """
+
+    def __init__(self, vocabulary_of: Callable[[Sequence[int]], Vocabulary], bytes: int = 512 << 20) -> None:
+        self._vocabulary_of, self._bytes = vocabulary_of, bytes
+        self._vocabularies: OrderedDict[tuple[int, ...], Vocabulary] = OrderedDict()
+        self._kept: OrderedDict[Hashable, TokenAutomaton] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def automaton(self, request: Request, ends: Sequence[int]) -> TokenAutomaton:
+        """The request's automaton, texts ended by any of ``ends``. Raises what ``constraint`` and ``compile`` raise."""
+        stops = tuple(sorted(set(ends)))
+        key = request, stops
+        with self._lock:
+            known = self._kept.get(key)
+            if known is not None:
+                self._kept.move_to_end(key)
+                return known
+        made = compile(request.constraint(), self._vocabulary(stops))
+        with self._lock:
+            made = self._kept.setdefault(key, made)
+            held = sum(each.memory().automaton for each in self._kept.values())
+            while held > self._bytes and len(self._kept) > 1:
+                held -= self._kept.popitem(last=False)[1].memory().automaton
+        return made
+
+    def matcher(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> AnyMatcher:
+        """A walk whose text is whole within ``max_tokens``. Raises TokenBudgetError where none is so short."""
+        automaton = self.automaton(request, ends)
+        try:
+            return automaton.matcher(max_tokens)  # of a stack, the core's bounds serve nearly always
+        except TokenBudgetError:
+            return start_matcher(automaton, max_tokens)
+
+    def _vocabulary(self, stops: tuple[int, ...]) -> Vocabulary:
+        """Few sets of stop tokens are in use at once; each has a trie of its own."""
+        with self._lock:
+            found = self._vocabularies.pop(stops, None)
+            if found is None:
+                found = self._vocabulary_of(stops)
+            self._vocabularies[stops] = found
+            if len(self._vocabularies) > 4:
+                self._vocabularies.popitem(last=False)
+            return found
+
+
+def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Any]]) -> None:
+    """The masks of matchers into rows of a bitmask, pairs of a row and a matcher, in one native call that holds no
+    interpreter lock. Rows whose matcher has no token left allow everything: nothing of them is kept."""
+    from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks
+
+    going = [(row, matcher) for row, matcher in rows if matcher.max_tokens_left != 0]
+    for row, matcher in rows:
+        if matcher.max_tokens_left == 0:
+            bitmask[row] = -1
+    matchers = [matcher for _, matcher in going]
+    places = [row for row, _ in going]
+    if places == list(range(len(places))):
+        fill_bitmasks(matchers, bitmask)
+    else:
+        found = allocate_token_bitmask(len(places), 32 * bitmask.shape[1])
+        fill_bitmasks(matchers, found)
+        bitmask[places] = found

@@ -1,0 +1,142 @@
+"""Structured outputs of vLLM by tokenfst: the backend, one for an engine, and the grammar of a request.
+
+vLLM asks a backend for a grammar (in a thread of its own), for masks before each step, and tells it which tokens were
+accepted. Drafts are checked by ``validate_tokens``, accepted one by one for their masks, and taken back. Written for
+vLLM 0.32 and 0.33 (docs/vllm.md); ``vllm_plugin`` puts it in place.
+
+Invariant: a text is whole within the request's ``max_tokens``, unless a reasoning parser is at work, since nobody
+tells a grammar how many tokens the reasoning took. After the end of a text every token is accepted and none is
+masked, as vLLM wants it; going back before the end is going back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from vllm.v1.structured_output.backend_types import (
+    StructuredOutputBackend,
+    StructuredOutputGrammar,
+    StructuredOutputOptions,
+)
+from vllm.v1.structured_output.request import get_structured_output_key
+from vllm.v1.structured_output.utils import grammar_is_likely_lark
+
+from tokenfst.decoding.engines.requests import CompiledRequests, Request, fill_rows
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.errors import VocabularyError
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+NAME = "tokenfst"
+_KINDS: dict[Any, Any] = {
+    StructuredOutputOptions.JSON: "json",
+    StructuredOutputOptions.JSON_OBJECT: "json_object",
+    StructuredOutputOptions.REGEX: "regex",
+    StructuredOutputOptions.CHOICE: "choice",
+    StructuredOutputOptions.GRAMMAR: "grammar",
+    StructuredOutputOptions.STRUCTURAL_TAG: "structural_tag",
+}
+
+
+def read_params(params: Any) -> Request:
+    """The request that vLLM's ``StructuredOutputsParams`` make."""
+    option, text = get_structured_output_key(params)
+    whitespace = "compact" if params.disable_any_whitespace else params.whitespace_pattern or "flexible"
+    additional = "forbid" if params.disable_additional_properties else "schema"
+    return _request(option, text if isinstance(text, str) else json.dumps(text), whitespace, additional)
+
+
+def _request(option: Any, text: str, whitespace: str = "flexible", additional: Any = "schema") -> Request:
+    kind = _KINDS[option]
+    if kind == "grammar" and grammar_is_likely_lark(text):
+        kind = "lark"
+    return Request(kind, text, whitespace, additional)
+
+
+def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
+    """What is compiled for a model of ``width`` scores. ``TOKENFST_CACHE_MB``: how much is kept, 512 by default."""
+
+    def vocabulary_of(stops: Sequence[int]) -> Vocabulary:
+        ends = stops or tokenizer.eos_token_id
+        if ends is None:
+            raise VocabularyError(
+                "the model has no end token, and the request names no stop token: texts could not end"
+            )
+        return from_huggingface(tokenizer, size=width, eos_token_id=ends)
+
+    return CompiledRequests(vocabulary_of, int(os.environ.get("TOKENFST_CACHE_MB", "512")) << 20)
+
+
+@dataclass
+class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
+    """What an engine compiles and keeps."""
+
+    def __post_init__(self) -> None:
+        self.requests = compiled_requests(self.tokenizer, self.vocab_size)
+
+    def compile_grammar(
+        self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
+    ) -> TokenfstGrammar:
+        """A grammar without a budget of tokens."""
+        return self._grammar(_request(request_type, grammar_spec), stop_token_ids, None)
+
+    def compile_request(self, request: Any, max_tokens: int | None) -> TokenfstGrammar:
+        """The grammar of an engine's request, with all that its parameters say."""
+        sampling = request.sampling_params
+        return self._grammar(
+            read_params(sampling.structured_outputs), sampling.all_stop_token_ids, max_tokens
+        )
+
+    def _grammar(self, request: Request, stops: set[int] | None, max_tokens: int | None) -> TokenfstGrammar:
+        return TokenfstGrammar(self.requests.matcher(request, sorted(stops or ()), max_tokens))
+
+    def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
+        """Rows for so many sequences, in host memory."""
+        return torch.full((max_num_seqs, -(-self.vocab_size // 32)), -1, dtype=torch.int32)
+
+    def destroy(self) -> None:
+        """Forget what was compiled."""
+        del self.requests
+
+
+class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
+    """A request's matcher, in vLLM's words."""
+
+    def __init__(self, matcher: AnyMatcher) -> None:
+        self.matcher = matcher
+
+    def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
+        """Advance; False for a token that is not allowed. Tokens after the end are not looked at."""
+        for token in tokens:
+            if self.is_terminated():
+                break
+            if not self.matcher.accept_token(token):
+                return False
+        return True
+
+    def validate_tokens(self, tokens: list[int]) -> list[int]:
+        """The first of these tokens, as far as they could be accepted."""
+        if self.is_terminated():
+            return []
+        return tokens[: self.matcher.validate_tokens(tokens)]
+
+    def rollback(self, num_tokens: int) -> None:
+        """Take tokens back."""
+        self.matcher.rollback(num_tokens)
+
+    def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
+        """The mask of the next token."""
+        fill_rows(bitmask[batch_index : batch_index + 1].numpy(), [(0, self.matcher)])
+
+    def is_terminated(self) -> bool:
+        """Whether nothing more is looked at: the end token was taken, or the last of ``max_tokens``."""
+        return self.matcher.is_terminated() or self.matcher.max_tokens_left == 0
+
+    def reset(self) -> None:
+        """Back to the beginning."""
+        self.matcher.reset()

@@ -1,0 +1,191 @@
+"""The plugin that gives vLLM the structured outputs backend "tokenfst".
+
+vLLM has no registry of backends: their names are a ``Literal``, their classes an if-chain. It does load plugins
+(``vllm.general_plugins``), in every process, before anything else; this one changes five places, each only for engines
+whose backend is "tokenfst":
+
+    StructuredOutputsConfig.backend                      the name is one of those allowed
+    SamplingParams._validate_structured_outputs          a request is read and compiled in the front end: what is
+                                                         refused is an HTTP 400 with the library's own message
+    StructuredOutputManager.grammar_init                 makes the backend
+    StructuredOutputManager._create_grammar              a request's own white space and number of tokens count
+    StructuredOutputManager.grammar_bitmask              masks of a whole batch in one native call, without the GIL
+
+Whatever place is missing, the plugin raises with the versions that it was written for, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import Any, Literal
+
+from tokenfst.errors import MissingDependencyError, TokenfstError
+
+NAME = "tokenfst"
+VERSIONS = ("0.32", "0.33")
+_MARK = "_tokenfst"
+_log = logging.getLogger(__name__)
+
+
+def register() -> None:
+    """Put the backend in place. Called by vLLM in each process, any number of times."""
+    import vllm
+    from vllm.config.structured_outputs import StructuredOutputsConfig
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.structured_output import StructuredOutputManager
+
+    if hasattr(StructuredOutputManager, _MARK):
+        return
+    places = {
+        "StructuredOutputsConfig.__pydantic_fields__": getattr(
+            StructuredOutputsConfig, "__pydantic_fields__", {}
+        ).get("backend"),
+        "SamplingParams._validate_structured_outputs": getattr(
+            SamplingParams, "_validate_structured_outputs", None
+        ),
+        **{
+            f"StructuredOutputManager.{name}": getattr(StructuredOutputManager, name, None)
+            for name in ("grammar_init", "_create_grammar", "grammar_bitmask", "_get_constraint_bounds")
+        },
+    }
+    missing = [name for name, found in places.items() if found is None]
+    if missing:
+        raise MissingDependencyError(
+            f"the tokenfst plugin was written for vLLM {' and '.join(VERSIONS)}; vLLM {vllm.__version__} has no "
+            f"{', '.join(missing)}"
+        )
+    if not vllm.__version__.startswith(VERSIONS):
+        _log.warning(
+            "vLLM %s: the tokenfst plugin was tested with %s", vllm.__version__, " and ".join(VERSIONS)
+        )
+    _allow_name(StructuredOutputsConfig)
+    _wrap_validation(SamplingParams)
+    _wrap_manager(StructuredOutputManager)
+    setattr(StructuredOutputManager, _MARK, True)
+
+
+def _allow_name(config: Any) -> None:
+    from pydantic.dataclasses import rebuild_dataclass
+
+    field = config.__pydantic_fields__["backend"]
+    wider = Literal[(*field.annotation.__args__, NAME)]  # type: ignore[valid-type]
+    config.__annotations__["backend"] = config.__dataclass_fields__["backend"].type = wider
+    field.annotation = wider
+    rebuild_dataclass(config, force=True)
+
+
+def _wrap_validation(params: Any) -> None:
+    original = params._validate_structured_outputs
+
+    def validate(self: Any, model_config: Any, structured_outputs_config: Any, tokenizer: Any) -> None:
+        if (
+            structured_outputs_config is None
+            or self.structured_outputs is None
+            or structured_outputs_config.backend != NAME
+        ):
+            original(self, model_config, structured_outputs_config, tokenizer)
+        else:
+            _validate(self, model_config, structured_outputs_config, tokenizer)
+
+    params._validate_structured_outputs = validate
+
+
+_front_ends: dict[int, tuple[Any, Any]] = {}
+"""Of each tokenizer of a front end, itself and what was compiled for it."""
+
+
+def _validate(self: Any, model_config: Any, config: Any, tokenizer: Any) -> None:
+    """Refuse what the engine could not do, before the request is queued."""
+    from vllm.exceptions import VLLMValidationError
+    from vllm.sampling_params import check_json_nesting
+
+    from tokenfst.decoding.engines import vllm_backend
+
+    asked = self.structured_outputs
+    if getattr(model_config, "is_diffusion", False):
+        raise VLLMValidationError("Structured outputs are not supported for diffusion language models.")
+    if tokenizer is None:
+        raise VLLMValidationError("Structured outputs need a tokenizer: leave skip_tokenizer_init out")
+    if asked._backend not in (None, NAME):
+        raise VLLMValidationError(
+            f"the request names the structured outputs backend {asked._backend!r}, and this engine's is {NAME!r}"
+        )
+    if asked.json_object is False:
+        raise VLLMValidationError("structured_outputs.json_object must be true if it is given")
+    check_json_nesting(asked.json)
+    check_json_nesting(asked.structural_tag, structural_tag=True)
+    if id(tokenizer) not in _front_ends:
+        made = vllm_backend.compiled_requests(tokenizer, model_config.get_vocab_size())
+        _front_ends[id(tokenizer)] = tokenizer, made
+    requests = _front_ends[id(tokenizer)][1]
+    try:
+        most = None if config.reasoning_parser else self.max_tokens
+        requests.matcher(vllm_backend.read_params(asked), sorted(self.all_stop_token_ids), most)
+    except TokenfstError as error:
+        raise VLLMValidationError(f"structured_outputs: {error}") from error
+    asked._backend = NAME
+
+
+def _wrap_manager(manager: Any) -> None:
+    grammar_init, create_grammar = manager.grammar_init, manager._create_grammar
+    grammar_bitmask = manager.grammar_bitmask
+    same_shape = list(inspect.signature(grammar_bitmask).parameters) == [
+        "self",
+        "requests",
+        "structured_output_request_ids",
+        "scheduled_spec_decode_tokens",
+    ]
+
+    def is_ours(self: Any) -> bool:
+        return getattr(self, "backend_name", None) == NAME
+
+    def init(self: Any, request: Any) -> None:
+        asked = request.sampling_params and request.sampling_params.structured_outputs
+        if self.backend is None and asked is not None and asked._backend == NAME:
+            from tokenfst.decoding.engines.vllm_backend import TokenfstBackend
+
+            width = self.vllm_config.model_config.get_vocab_size()
+            self.backend = TokenfstBackend(self.vllm_config, tokenizer=self.tokenizer, vocab_size=width)
+            self.backend_name = NAME
+        grammar_init(self, request)
+
+    def create(self: Any, request: Any) -> Any:
+        if not is_ours(self):
+            return create_grammar(self, request)
+        return self.backend.compile_request(request, None if self.reasoner_cls else request.max_tokens)
+
+    def bitmask(self: Any, *args: Any, **named: Any) -> Any:
+        if is_ours(self) and same_shape and not self.vllm_config.num_speculative_tokens:
+            return _whole_batch(self, *args, **named)
+        return grammar_bitmask(self, *args, **named)
+
+    manager.grammar_init, manager._create_grammar, manager.grammar_bitmask = init, create, bitmask
+
+
+def _whole_batch(
+    self: Any,
+    requests: Any,
+    structured_output_request_ids: list[str],
+    scheduled_spec_decode_tokens: Any,
+) -> Any:
+    """The masks of all requests of a step, a row each, where no drafts are checked."""
+    from tokenfst.decoding.engines.requests import fill_rows
+
+    if not structured_output_request_ids:
+        return None
+    if self._grammar_bitmask is None:
+        self._grammar_bitmask = self.backend.allocate_token_bitmask(
+            self.vllm_config.scheduler_config.max_num_seqs
+        )
+    rows = self._grammar_bitmask.numpy()[: len(structured_output_request_ids)]
+    masked = []
+    for row, name in enumerate(structured_output_request_ids):
+        request = requests[name]
+        grammar = request.structured_output_request.grammar
+        if self._get_constraint_bounds(request, ()).constraint_start == 0 and not grammar.is_terminated():
+            masked.append((row, grammar.matcher))
+        else:
+            rows[row] = -1
+    fill_rows(rows, masked)
+    return rows

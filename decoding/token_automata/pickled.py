@@ -1,0 +1,68 @@
+"""Token automata and matchers as values that travel to other processes.
+
+The core's automaton is tables and tries in memory, so it travels as what it was made from (``made_from``, which
+``TokenAutomaton`` gives it): an expanded one as its arrays, a lazy one as its program, which is composed again over
+there. Both bring their vocabulary; a process keeps one object of each that it receives. A matcher travels as its
+automaton and its history, which is walked again. Automata never change, so a copy inside of a process is the automaton
+itself, and a copy of a matcher is a fork.
+
+Cost: what is pickled is as large as the arrays, or the program, and the vocabulary. Whoever has a file of an artifact
+sends its path instead, and ``load`` maps it into memory in each process.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import tokenfst._native as _native
+from tokenfst._native import Matcher
+
+_T = TypeVar("_T")
+
+
+def made_by(
+    make: Callable[..., _native.TokenAutomaton], native: _native.TokenAutomaton, *parts: Any
+) -> _native.TokenAutomaton:
+    """The automaton, which knows now that ``make(*parts)`` makes it."""
+    native.made_from = make, *parts
+    return native
+
+
+def restored(matcher: _T, tokens: Sequence[int], left: int | None) -> _T:
+    """A matcher at its start, after the tokens of its history, with so many left."""
+    walked: Any = matcher
+    walked.accept_tokens(tokens)
+    walked.max_tokens_left = left
+    return matcher
+
+
+def _matcher(automaton: _native.TokenAutomaton, tokens: Sequence[int], left: int | None) -> Matcher:
+    return restored(Matcher(automaton), tokens, left)
+
+
+def _reduce_automaton(automaton: _native.TokenAutomaton) -> tuple[Any, ...]:
+    made_from = getattr(automaton, "made_from", None)
+    if made_from is None:
+        raise TypeError(f"cannot pickle {automaton!r}: it was not made by compile() or load()")
+    return made_from[0], made_from[1:]
+
+
+def _reduce_matcher(matcher: Matcher) -> tuple[Any, ...]:
+    return _matcher, (matcher.automaton, matcher.tokens, matcher.max_tokens_left)
+
+
+def _itself(value: _T, memo: object = None) -> _T:
+    return value
+
+
+def _fork(matcher: Matcher, memo: object = None) -> Matcher:
+    return matcher.fork()
+
+
+copyreg.pickle(_native.TokenAutomaton, _reduce_automaton)
+copyreg.pickle(Matcher, _reduce_matcher)
+for _name in ("__copy__", "__deepcopy__"):
+    setattr(_native.TokenAutomaton, _name, _itself)
+    setattr(Matcher, _name, _fork)

@@ -1,0 +1,233 @@
+"""The plugin in vLLM itself: requests over HTTP through ``vllm serve``, and speculative decoding in a process.
+
+Runs in the engine's own environment (``make test-vllm``), with a tiny random model, on the CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
+import numpy as np
+import openai
+from support.serving import script, server, tiny_model
+
+from tokenfst import allocate_token_bitmask, gbnf, json_schema, regex
+from tokenfst.decoding.engines import vllm_backend
+from tokenfst.decoding.engines.requests import Request, fill_rows
+
+ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+LIST = {"type": "array", "items": {"enum": ["red", "green", 1]}, "minItems": 2, "maxItems": 4}
+PATTERN = r"[0-9]{3}-[a-f]{2,6}(x|yy)"
+GBNF = 'root ::= "(" root ")" | [a-c]+ | ""'
+LARK = 'start: "a" start "b" | "c"'
+TAG = {
+    "type": "structural_tag",
+    "format": {
+        "type": "tag",
+        "begin": "<a>",
+        "content": {"type": "json_schema", "json_schema": LIST},
+        "end": "</a>",
+    },
+}
+CHOICE = ["yes", "no", "it depends"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def client(model, tmp_path_factory):
+    command = [
+        *(script("vllm"), "serve", str(model), "--served-model-name", "tiny", "--port", "{port}"),
+        *("--host", "127.0.0.1", "--max-model-len", "256", "--enforce-eager", "--dtype", "bfloat16"),
+        *("--max-num-seqs", "16", "--structured-outputs-config.backend", "tokenfst"),
+    ]
+    with server(command, tmp_path_factory.mktemp("log") / "log", **ENVIRONMENT) as url:
+        yield openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=600)
+
+
+def has_tags() -> bool:
+    try:
+        Request("structural_tag", json.dumps(TAG)).constraint()
+    except Exception:
+        return False
+    return True
+
+
+def check(kind: str, text: str) -> None:
+    """The text is one of the kind asked for, whole."""
+    if kind in ("json", "response_format"):
+        assert json_schema(PERSON).accepts(text), text
+        assert set(json.loads(text)) == {"name", "age"}
+    elif kind == "list":
+        assert 2 <= len(json.loads(text)) <= 4, text
+    elif kind == "json_object":
+        assert isinstance(json.loads(text), dict), text
+    elif kind == "regex":
+        assert re.fullmatch(PATTERN, text), text
+    elif kind == "choice":
+        assert text in CHOICE
+    elif kind == "grammar":
+        assert gbnf(GBNF).accepts(text), text
+    elif kind == "lark":
+        assert re.fullmatch("a*cb*", text) and text.count("a") == text.count("b"), text
+    else:
+        assert re.fullmatch(r"<a>.*</a>", text, re.DOTALL) and len(json.loads(text[3:-4])) >= 2, text
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "json": {"structured_outputs": {"json": PERSON}},
+    "list": {"structured_outputs": {"json": LIST, "disable_any_whitespace": True}},
+    "json_object": {"structured_outputs": {"json_object": True}},
+    "regex": {"structured_outputs": {"regex": PATTERN}},
+    "choice": {"structured_outputs": {"choice": CHOICE}},
+    "grammar": {"structured_outputs": {"grammar": GBNF}},
+    "lark": {"structured_outputs": {"grammar": LARK}},
+    "response_format": {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "p", "schema": PERSON}}
+    },
+}
+if has_tags():
+    ASKED["structural_tag"] = {"structured_outputs": {"structural_tag": json.dumps(TAG)}}
+
+
+def ask(client, kind: str, seed: int, max_tokens: int = 40, **more: Any) -> Any:
+    return client.chat.completions.create(
+        model="tiny",
+        messages=[{"role": "user", "content": f"Say something. {seed}"}],
+        max_tokens=max_tokens,
+        temperature=1.0,
+        seed=seed,
+        extra_body={**ASKED[kind], **more},
+    ).choices[0]
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_each_kind(client, kind):
+    for seed, room in enumerate((40, 24, 60)):
+        check(kind, ask(client, kind, seed, room).message.content)
+
+
+def test_two_hundred_mixed_requests_sixteen_at_a_time(client):
+    draw = random.Random(0)
+    jobs = [(draw.choice([*ASKED]), seed, draw.randint(24, 60)) for seed in range(200)]
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda job: ask(client, *job), jobs))
+    for (kind, _, _), choice in zip(jobs, found, strict=True):
+        assert choice.finish_reason in ("stop", "length")
+        check(kind, choice.message.content)
+
+
+def test_stop_tokens_of_the_request_end_whole_texts_only(client):
+    for seed in range(5):
+        choice = ask(client, "regex", seed, stop_token_ids=list(range(66, 90)))
+        check("regex", choice.message.content)
+
+
+def test_whatever_the_number_of_tokens_the_text_is_whole(client):
+    for room in (20, 21, 22, 23):
+        check("json", ask(client, "json", room, room).message.content)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"regex": "(a"}, "position"),
+        ({"regex": r"(a)\1"}, "back-reference"),
+        ({"json": {"type": "nonsense"}}, "#/type"),
+        ({"json": {"type": "string", "const": 1}}, "no JSON value"),
+        ({"json": "{"}, "JSON"),
+        ({"choice": []}, "choice|label"),
+        ({"grammar": "root ::= nothing"}, "nothing"),
+        ({"grammar": ""}, "grammar|root|rule"),
+        ({"json_object": False}, "json_object"),
+        ({"regex": "[0-9]{100}"}, "tokens"),
+        *([] if has_tags() else [({"structural_tag": json.dumps(TAG)}, "structural_tag")]),
+    ],
+)
+def test_what_cannot_be_is_refused_in_the_front_end(client, asked, message):
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.completions.create(
+            model="tiny", prompt="x", max_tokens=30, extra_body={"structured_outputs": asked}
+        )
+    assert re.search(message, str(caught.value)), caught.value
+    check("choice", ask(client, "choice", 0).message.content)
+
+
+def test_speculative_decoding_in_a_process(model, monkeypatch):
+    for name, value in {**ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}.items():
+        monkeypatch.setenv(name, value)
+    from vllm import LLM, SamplingParams
+    from vllm.plugins import load_general_plugins
+    from vllm.sampling_params import StructuredOutputsParams
+
+    load_general_plugins()
+    engine = LLM(
+        model=str(model),
+        max_model_len=256,
+        enforce_eager=True,
+        dtype="bfloat16",
+        max_num_seqs=8,
+        structured_outputs_config={"backend": "tokenfst"},
+        speculative_config={"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3},
+    )
+    asked = [ASKED[kind]["structured_outputs"] for kind in ASKED if "structured_outputs" in ASKED[kind]]
+    asked = [{k: v for k, v in each.items() if k != "disable_any_whitespace"} for each in asked]
+    kinds = [kind for kind in ASKED if "structured_outputs" in ASKED[kind]]
+    for room in (24, 40):
+        params = [
+            SamplingParams(
+                max_tokens=room, temperature=1.0, seed=1, structured_outputs=StructuredOutputsParams(**each)
+            )
+            for each in asked
+        ]
+        found = engine.generate(["((( 111-aa {} yes yes"] * len(params), params, use_tqdm=False)
+        for kind, output in zip(kinds, found, strict=True):
+            check(kind, output.outputs[0].text)
+
+
+def test_the_grammar_as_vllm_uses_it(model):
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    requests = vllm_backend.compiled_requests(tokenizer, 640)
+    matcher = requests.matcher(Request("regex", "a+b"), [1], 5)
+    assert requests.automaton(Request("regex", "a+b"), [1]) is requests.automaton(
+        Request("regex", "a+b"), [1, 1]
+    )
+    grammar = vllm_backend.TokenfstGrammar(matcher)
+    a, b = (tokenizer.convert_tokens_to_ids(each) for each in "ab")
+    assert grammar.validate_tokens([a, b, a]) == [a, b] and matcher.num_tokens == 0
+    mask = vllm_backend.torch.zeros((2, 20), dtype=vllm_backend.torch.int32)
+    grammar.fill_bitmask(mask, 1)
+    row = allocate_token_bitmask(1, 640)
+    matcher.fill_next_token_bitmask(row, 0)
+    assert np.array_equal(mask[1].numpy(), row[0]) and not mask[0].any()
+    assert grammar.accept_tokens("x", [a, b, 1, a, a]) and grammar.is_terminated()
+    assert grammar.validate_tokens([a]) == []
+    grammar.rollback(1)
+    assert not grammar.is_terminated() and not grammar.accept_tokens("x", [a])
+    grammar.reset()
+    assert grammar.accept_tokens("x", [a]) and regex("a").accepts("a")
+    assert grammar.accept_tokens("x", [a, a, b]) and not grammar.is_terminated()
+    assert grammar.accept_tokens("x", [1]) and grammar.is_terminated()
+    other = requests.matcher(Request("regex", "[xy]*"), [1], None)
+    rows = np.zeros((3, 20), np.int32)
+    fill_rows(rows, [(0, other), (2, other.fork())])
+    assert np.array_equal(rows[0], rows[2]) and not rows[1].any()
