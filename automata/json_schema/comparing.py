@@ -14,9 +14,10 @@ Cost: as of the schema that is made; combinations of arrays and objects multiply
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import quote, urldefrag, urljoin
 
 from tokenfst.arguments import checked
@@ -76,6 +77,10 @@ class ComparedSchema(Constraint):
     document: Document
     """The schema, and how it is read. It must not be changed as long as it is compared."""
 
+    @overload
+    def includes(self, other: ComparedSchema) -> SchemaAnswer: ...
+    @overload
+    def includes(self, other: Constraint) -> Answer: ...
     @checked
     def includes(self, other: Constraint) -> Answer:
         """Whether every value that ``other`` allows is allowed here; if not, a shortest that is refused. Of a
@@ -87,6 +92,10 @@ class ComparedSchema(Constraint):
             return super().includes(other)
         return _answer(_shortest(other.document, self.document), Side.RIGHT)
 
+    @overload
+    def equivalent(self, other: ComparedSchema) -> SchemaAnswer: ...
+    @overload
+    def equivalent(self, other: Constraint) -> Answer: ...
     @checked
     def equivalent(self, other: Constraint) -> Answer:
         """Whether both allow the same values; if not, a shortest that one of them refuses. Else as ``includes``."""
@@ -166,48 +175,49 @@ def _answer(witness: bytes | None, side: Side) -> SchemaAnswer:
 
 
 def _check_names(schemas: list[Any]) -> None:
-    """UnsupportedSchemaError where a reference could mean a part of several documents, since these have parts of the
-    same name. Documents may have one name as long as none has other names, nor references by way of anchors."""
-    schemas = [json.loads(each) if isinstance(each, str) else each for each in schemas]
-    known: set[str] = set()
-    shared: set[str] = set()
-    for each in schemas:
-        names = {name for keyword in ("$id", "id") for name in _names(each, keyword, "")}
-        shared |= names & known
-        known |= names
-    if shared and (len(known) > 1 or any(_speaks_of(each, _DYNAMIC) for each in schemas)):
-        raise UnsupportedSchemaError(
-            f"{RIGHT}#",
-            f"both schemas have a part that is called {min(shared)!r}, so a reference could mean either: leave $id out "
-            "of one of them",
-        )
+    """UnsupportedSchemaError where a reference could mean a part of several documents: they have parts of one name
+    that are not the same, and something outside of it refers to that name."""
+    schemas = [json.loads(each, parse_float=Decimal) if isinstance(each, str) else each for each in schemas]
+    for keyword in ("$id", "id"):
+        known: dict[str, str] = {}
+        shared: set[str] = set()
+        meant: set[str] = set()
+        for schema in schemas:
+            for name, part in _named_parts(schema, keyword, meant).items():
+                text = json.dumps(part, sort_keys=True, default=repr)
+                if known.setdefault(name, text) != text:
+                    shared.add(name)
+        if shared & meant or (shared and _DYNAMIC in meant):
+            name = min(shared & meant or shared)
+            raise UnsupportedSchemaError(
+                f"{RIGHT}#",
+                f"both schemas have a part that is called {name!r}, and a reference could mean either: leave {keyword} "
+                "out of one of them",
+            )
 
 
-_DYNAMIC = ("$dynamicRef", "$recursiveRef")
+_DYNAMIC = "$dynamicRef"
+"""Stands among the names that are referred to for all that references by way of anchors could mean."""
 
 
-def _names(schema: Any, keyword: str, base: str) -> Iterator[str]:
-    """The URIs that parts of a schema are called by; more than there are, where data looks like a schema."""
-    stack = [(schema, base)]
+def _named_parts(schema: Any, keyword: str, meant: set[str]) -> dict[str, Any]:
+    """The parts of a schema that have a URI, by that; more than there are, where data looks like a schema. The URIs
+    that something outside of them refers to are added to ``meant``."""
+    found: dict[str, Any] = {}
+    stack: list[tuple[Any, str]] = [(schema, "")]
     while stack:
         value, base = stack.pop()
         if isinstance(value, Mapping):
             if isinstance(name := value.get(keyword), str) and not name.startswith("#"):
                 base = urldefrag(urljoin(base, name))[0]
-                yield base
+                found[base] = value
+            if isinstance(reference := value.get("$ref"), str):
+                uri = urldefrag(urljoin(base, reference))[0]
+                if uri != base:
+                    meant.add(uri)
+            if "$dynamicRef" in value or "$recursiveRef" in value:
+                meant.add(_DYNAMIC)
             stack += [(each, base) for each in value.values()]
         elif isinstance(value, list):
             stack += [(each, base) for each in value]
-
-
-def _speaks_of(schema: Any, keywords: tuple[str, ...]) -> bool:
-    stack = [schema]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Mapping):
-            if any(keyword in value for keyword in keywords):
-                return True
-            stack += value.values()
-        elif isinstance(value, list):
-            stack += value
-    return False
+    return found

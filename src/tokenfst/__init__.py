@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.equivalence import normalization_insensitive
     from tokenfst.automata.images.folding import case_insensitive
     from tokenfst.automata.images.rewriting import rewrite
+    from tokenfst.automata.json_schema.changes import schema_changes
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
     from tokenfst.automata.languages.constraint import Constraint
     from tokenfst.automata.languages.language import Language
@@ -171,6 +172,7 @@ __all__ = [
     "quoted_text",
     "regex",
     "rewrite",
+    "schema_changes",
     "smc",
     "special_token",
     "speculative_generate",
@@ -258,6 +260,7 @@ _PLACES = {
     "quoted_text": "automata.grammars.lists",
     "regex": "automata.regex.translate",
     "rewrite": "automata.images.rewriting",
+    "schema_changes": "automata.json_schema.changes",
     "smc": "decoding.particles.smc",
     "special_token": "automata.pieces.tokens",
     "speculative_generate": "decoding.search.speculation",

@@ -152,7 +152,8 @@ class Meaning:
             if named is not None:  # whatever else is said of it
                 return self.formulas.atom((_TYPE, named, place.draft == 4), place)
         place = self._source.scoped(place)
-        key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
+        resource = place.resource  # several documents may call a part by one name
+        key = (resource.document, resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
         return self.formulas.atom(key, place)
 
     def entered(self, place: Place) -> Formula:
