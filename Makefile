@@ -7,10 +7,10 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
 
-.PHONY: help install demo test soak sanitize fuzz lint format typecheck bench docs clean
+.PHONY: help install demo test soak sanitize fuzz lint format typecheck bench docs clean test-vllm
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(STAMP) ## set up .venv with the package and everything optional
 
@@ -28,6 +28,10 @@ demo: $(STAMP) ## the main job, end to end, on a real vocabulary
 
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB)
+	test -f build/engines/vllm/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm
+	build/engines/vllm/bin/python -m pytest -q tests/decoding/engines/test_vllm.py $(ARGS)
 
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
