@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
 
-.PHONY: help install demo check test test-fast test-wheel soak sanitize fuzz lint format typecheck bench docs clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-compat soak sanitize fuzz lint format typecheck bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,14 @@ test-wheel: $(STAMP) ## build the source archive and the wheel, install it elsew
 
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB)
+	test -f build/engines/vllm/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm
+	build/engines/vllm/bin/python -m pytest -q tests/decoding/engines/test_vllm.py $(ARGS)
+
+test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"
+	$(BIN)/python -m pytest -q tests/compat $(ARGS)
 
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.door import json_object, json_schema
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
@@ -56,7 +56,7 @@ class Request:
         if self.kind == "choice":
             return choices(_labels(self.text))
         if self.kind == "grammar":
-            return gbnf(self.text)
+            return ebnf(self.text)
         if self.kind == "lark":
             return lark_grammar(self.text)
         return _structural_tag(self.text)

@@ -19,7 +19,7 @@ import numpy as np
 import openai
 from support.serving import script, server, tiny_model
 
-from tokenfst import allocate_token_bitmask, gbnf, json_schema, regex
+from tokenfst import allocate_token_bitmask, ebnf, json_schema, regex
 from tokenfst.decoding.engines import vllm_backend
 from tokenfst.decoding.engines.requests import Request, fill_rows
 
@@ -32,7 +32,7 @@ PERSON = {
 }
 LIST = {"type": "array", "items": {"enum": ["red", "green", 1]}, "minItems": 2, "maxItems": 4}
 PATTERN = r"[0-9]{3}-[a-f]{2,6}(x|yy)"
-GBNF = 'root ::= "(" root ")" | [a-c]+ | ""'
+EBNF = 'root ::= "(" root ")" | [a-c]+ | ""'
 LARK = 'start: "a" start "b" | "c"'
 TAG = {
     "type": "structural_tag",
@@ -84,7 +84,7 @@ def check(kind: str, text: str) -> None:
     elif kind == "choice":
         assert text in CHOICE
     elif kind == "grammar":
-        assert gbnf(GBNF).accepts(text), text
+        assert ebnf(EBNF).accepts(text), text
     elif kind == "lark":
         assert re.fullmatch("a*cb*", text) and text.count("a") == text.count("b"), text
     else:
@@ -97,7 +97,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "json_object": {"structured_outputs": {"json_object": True}},
     "regex": {"structured_outputs": {"regex": PATTERN}},
     "choice": {"structured_outputs": {"choice": CHOICE}},
-    "grammar": {"structured_outputs": {"grammar": GBNF}},
+    "grammar": {"structured_outputs": {"grammar": EBNF}},
     "lark": {"structured_outputs": {"grammar": LARK}},
     "response_format": {
         "response_format": {"type": "json_schema", "json_schema": {"name": "p", "schema": PERSON}}
