@@ -24,7 +24,7 @@ from tokenfst.automata.expressions.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.grammars.assembly import Assembled
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.regex.ecma import ecma_pattern
@@ -66,14 +66,14 @@ class Builder:
     def __init__(self, marks: Marks, schemas: Schemas, token_text: TokenText, budget: Budget | None) -> None:
         self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
         self.parts = Parts(budget)
-        self._leaves: dict[int, Constraint] = {}
+        self._leaves: dict[int, Assembled] = {}
         """By the id of their formats."""
 
     def build(self, format: Format) -> Expr:
         """The words of the whole tag."""
         return union(self.expr(format, OPEN), stopping(self, format))
 
-    def finish(self, expr: Expr, source: str) -> Constraint:
+    def finish(self, expr: Expr, source: str) -> Assembled:
         """The constraint whose words are ``expr``."""
         return self.parts.finish(expr, source)
 
@@ -113,7 +113,7 @@ class Builder:
         assert isinstance(format, Token)
         return token_expr(self.marks.token(format.token))
 
-    def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
+    def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Assembled:
         """The constraint of a format that has a language of its own; made once."""
         found = self._leaves.get(id(format))
         if found is None:
@@ -332,7 +332,7 @@ def _looped(format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text
     return union(text, later) if format.stop_after_first else concat(repeat(later), text)
 
 
-def _placed(pointer: str, make: Callable[[], Constraint]) -> Constraint:
+def _placed(pointer: str, make: Callable[[], Assembled]) -> Assembled:
     """What ``make`` gives; its errors say where in the document they are."""
     try:
         return make()

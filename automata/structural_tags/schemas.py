@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.grammars.assembly import Assembled
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.automata.structural_tags.formats import JsonSchema
 from tokenfst.automata.structural_tags.xml_styles import STYLES
@@ -27,7 +27,7 @@ class Schemas:
     additional_properties: Literal["schema", "forbid"] = "forbid"
     budget: Budget | None = None
 
-    def constraint(self, format: JsonSchema) -> Constraint:
+    def constraint(self, format: JsonSchema) -> Assembled:
         """The texts of one schema."""
         whitespace = self.whitespace
         if format.max_whitespace is not None:

@@ -25,7 +25,7 @@ from tokenfst.automata.expressions.expression import (
     literal,
     union,
 )
-from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.grammars.assembly import Assembled
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
@@ -61,7 +61,7 @@ def styled(
     additional_properties: Literal["schema", "forbid"],
     excludes: Sequence[bytes] = (),
     budget: Budget | None = None,
-) -> Constraint:
+) -> Assembled:
     """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
     strings. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
     EmptyLanguageError also for a schema without objects."""
@@ -76,7 +76,7 @@ def styled(
         writer = json if style is None else Elements(json, style, excludes, budget or Budget())
         rules = writer.write(meaning.formula(known.root.closing(closed)))
     source = "json_schema(...) in a style"
-    made: Constraint
+    made: Assembled
     if rules.bodies:
         bodies = {START: rules.start, **rules.bodies}
         # There may be no parameter at all.

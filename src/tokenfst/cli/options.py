@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli.concepts import ConceptOptions
 from tokenfst.cli.constraints import (
@@ -110,8 +111,8 @@ class ConstraintOptions(
         found = self.read_concepts(self.ltlf, self.symbols, budget)
         temporal = None if found else self.read_formulas(budget)
         labels = self.read_labels(budget)
-        grammar, value = self.read_grammar(budget), self.read_object(budget)
-        value = self.read_tag(budget) or value
+        grammar = self.read_grammar(budget)
+        value: Language | Grammar | None = self.read_tag(budget) or self.read_object(budget)
         if temporal is not None:
             return temporal, words
         if isinstance(value, Grammar):

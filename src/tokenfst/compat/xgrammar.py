@@ -16,7 +16,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from tokenfst._native import Matcher
 from tokenfst.arguments import shown
 from tokenfst.automata.expressions.expression import concat, union
-from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.assembly import Assembled, Assembly
 from tokenfst.automata.json_schema.door import json_schema, json_value
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
@@ -126,7 +126,8 @@ class TokenizerInfo:
     def from_vocabulary(cls, vocabulary: Vocabulary) -> TokenizerInfo:
         """Of a vocabulary of tokenfst's own."""
         made = cls.__new__(cls)
-        made.vocab_type, made.add_prefix_space, made._vocabulary = VocabType.RAW, False, vocabulary
+        made.vocab_type, made.add_prefix_space = VocabType.RAW, False
+        made._vocabulary = vocabulary  # noqa: SLF001  # just made
         return made
 
     @classmethod
@@ -191,7 +192,7 @@ def _spelled(token: str | bytes, kind: VocabType) -> bytes:
 class Grammar:
     """A constraint: a language or grammar of tokenfst."""
 
-    def __init__(self, constraint: Constraint) -> None:
+    def __init__(self, constraint: Assembled) -> None:
         self.constraint = constraint
 
     def __str__(self) -> str:
@@ -503,7 +504,7 @@ class GrammarMatcher:
         """An independent copy."""
         made = GrammarMatcher.__new__(GrammarMatcher)
         made.__dict__.update(self.__dict__)
-        made.matcher, made._steps = self.matcher.fork(), list(self._steps)
+        made.matcher, made._steps = self.matcher.fork(), list(self._steps)  # noqa: SLF001  # a copy
         return made
 
 
