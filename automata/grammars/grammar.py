@@ -56,7 +56,7 @@ class Grammar(Operators):
     """
 
     __slots__ = ("_text", "_usable")
-    _made_again = (*Operators._made_again, "_usable")
+    _made_again = (*Operators._made_again, "_usable")  # noqa: SLF001  # its own base class
 
     @checked
     def __init__(

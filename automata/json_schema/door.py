@@ -5,8 +5,8 @@ under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has
 (``schema_text``). Nothing is approximated: what no automaton of sensible size says exactly is refused, with the JSON
 pointer of the keyword.
 
-Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
-them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
+Members come in the order of the schema's own ``properties``, then in that of the schemas that it applies in place, then
+those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
 No name comes twice: listed ones by the rules, others and unique strings since a sequence remembers them
 (``schema_fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
 towards ``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.arguments import checked, checked_but
+from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.expressions.expression import EMPTY, Expr
 from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
@@ -33,9 +33,10 @@ from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
 from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
-from tokenfst.automata.json_schema.writing.whitespace import layout
+from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import (
@@ -109,13 +110,24 @@ class SchemaGrammar(ComparedSchema, WrittenGrammar):
 
 
 @checked_but(
-    "property_order", "additional_properties", "repeated_names", "formats", "on_unsupported", "strict"
+    "spelling",
+    "surrounding",
+    "property_order",
+    "additional_properties",
+    "repeated_names",
+    "formats",
+    "on_unsupported",
+    "strict",
 )
-def json_schema(
+def json_schema(  # noqa: C901  # one option after the other
     schema: Any,
     *,
     draft: str | None = None,
+    spelling: Spelling = "plain",
     whitespace: str = "flexible",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
     property_order: Literal["schema", "any"] = "schema",
     additional_properties: Literal["schema", "forbid"] = "schema",
     repeated_names: Literal["forbid", "allow"] = "forbid",
@@ -131,9 +143,13 @@ def json_schema(
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
     TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
     of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
-    without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
-    pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
-    memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
+    without, ``$schema`` says it, or it is 2020-12. ``spelling``: ``"plain"``, strings, names and numbers as
+    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript does, and with zeros at the end of
+    fractions); ``"ascii"``, the same with ``ensure_ascii=True``; or ``"any"``, every spelling of JSON
+    (docs/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or instead of it
+    ``separators`` and ``indent``, as ``json.dumps`` has them. ``surrounding="flexible"``: white space before and after
+    the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory for those sets
+    of names only that texts use. ``additional_properties="forbid"``: objects have no members but
     those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names="allow"``:
     a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
     name comes twice. ``formats``: whether ``format``
@@ -153,6 +169,7 @@ def json_schema(
     _check_choice("formats", formats, "assert", "annotate")
     _check_choice("property_order", property_order, "schema", "any")
     _check_choice("on_unsupported", on_unsupported, "raise", "relax")
+    written = _layout(spelling, whitespace, separators, indent, surrounding)
     relax, typed = on_unsupported == "relax", None
     if schema is None:
         raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
@@ -171,7 +188,7 @@ def json_schema(
         any_order = property_order == "any"
         writer = Writer(
             meaning,
-            layout(whitespace),
+            written,
             fractions=typed is None,
             any_order=any_order,
             distinct=repeated_names == "forbid",
@@ -210,24 +227,70 @@ def _check_choice(name: str, value: object, one: str, other: str) -> None:
         raise ConstraintError(f"{name}={value!r} is neither {one!r} nor {other!r}")
 
 
-@checked_but("max_depth")
+@checked_but("max_depth", "spelling", "surrounding")
 def json_value(
-    max_depth: int | None = None, *, whitespace: str = "flexible"
+    max_depth: int | None = None,
+    *,
+    spelling: Spelling = "plain",
+    whitespace: str = "flexible",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
-    """Any JSON value; with ``max_depth``, arrays and objects at most so deep inside of each other (0: none)."""
-    return json_schema(True if max_depth is None else _nested(max_depth), whitespace=whitespace)
+    """Any JSON value; with ``max_depth``, arrays and objects at most so deep inside of each other (0: none). The other
+    parameters as of ``json_schema``."""
+    return json_schema(
+        True if max_depth is None else _nested(max_depth),
+        spelling=spelling,
+        whitespace=whitespace,
+        separators=separators,
+        indent=indent,
+        surrounding=surrounding,
+    )
 
 
-@checked
+@checked_but("spelling", "surrounding")
 def json_object(
-    max_depth: int | None = None, *, whitespace: str = "flexible"
+    max_depth: int | None = None,
+    *,
+    spelling: Spelling = "plain",
+    whitespace: str = "flexible",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
     """Any JSON object; ``max_depth`` (at least 1) as in ``json_value``, the object itself counted."""
-    if max_depth is None:
-        return json_schema({"type": "object"}, whitespace=whitespace)
-    if max_depth < 1:
+    if max_depth is not None and max_depth < 1:
         raise ConstraintError(f"max_depth={max_depth} leaves no room for the object itself")
-    return json_schema({**_nested(max_depth), "type": "object"}, whitespace=whitespace)
+    return json_schema(
+        {**({} if max_depth is None else _nested(max_depth)), "type": "object"},
+        spelling=spelling,
+        whitespace=whitespace,
+        separators=separators,
+        indent=indent,
+        surrounding=surrounding,
+    )
+
+
+def _layout(
+    spelling: Spelling,
+    whitespace: str,
+    separators: tuple[str, str] | None,
+    indent: int | None,
+    surrounding: Surrounding,
+) -> Layout:
+    """How texts are written; ConstraintError for what is no setting."""
+    if spelling not in SPELLINGS:
+        raise ConstraintError(f"spelling={spelling!r} is none of 'plain', 'ascii', 'any'")
+    if surrounding not in ("none", "flexible"):
+        raise ConstraintError(f"surrounding={surrounding!r} is neither 'none' nor 'flexible'")
+    if separators is not None and not (
+        len(separators) == 2 and all(isinstance(each, str) for each in separators)
+    ):
+        refuse("json_schema", "separators", separators, "two texts")
+    return layout(
+        whitespace, spelling=spelling, separators=separators, indent=indent, surrounding=surrounding
+    )
 
 
 _LEVEL = 64

@@ -120,7 +120,9 @@ def _places(schema: Any) -> Iterator[tuple[str, Any]]:
         waiting += reversed(inner)
 
 
-def _of_schema(schema: Mapping[str, Any], pointer: str, profile: _Profile) -> Iterator[tuple[str, str]]:
+def _of_schema(  # noqa: C901  # one rule after the other
+    schema: Mapping[str, Any], pointer: str, profile: _Profile
+) -> Iterator[tuple[str, str]]:
     """Places and messages of one schema, but for what is inside of it."""
     name = profile.name
     for keyword, value in schema.items():

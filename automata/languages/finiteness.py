@@ -72,7 +72,7 @@ class Sizes:
                 found[node] = self._leaf_is_filled(node)
         return found
 
-    def growth(self, root: Expr, rules: Container[str] = ()) -> Growth:
+    def growth(self, root: Expr, rules: Container[str] = ()) -> Growth:  # noqa: C901  # a case a kind of node
         """Through which calls the texts of an expression grow, given the rules that have a text that is not empty."""
         has_more = self._filled_below(root, rules)
         calls: dict[str, bool] = {}

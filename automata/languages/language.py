@@ -66,7 +66,7 @@ class Language(Constraint):
     """
 
     __slots__ = ("_dfa", "_expr")
-    _made_again = (*Constraint._made_again, "_dfa")
+    _made_again = (*Constraint._made_again, "_dfa")  # noqa: SLF001  # its own base class
 
     @checked
     def __init__(self, expr: Expr, source: str = "", budget: Budget | None = None) -> None:

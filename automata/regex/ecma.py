@@ -13,8 +13,8 @@ Modifiers are those of ECMA-262 2025, ``(?i:...)``, ``(?s-m:...)``. ``(?i)`` wit
 .NET, Java and Perl it holds to the end of the group around it, and so it is read here, with a PatternWarning.
 
 Refused: back-references to groups that match many texts (not regular, if these are infinitely many; ``ecma_tree``),
-and ``\p{...}`` of properties that Python does not know (``unicode_properties``), such as scripts. A surrogate on its
-own matches nothing: no UTF-8 text holds one.
+and ``\p{...}`` of a property that is not known (``characters.properties``). A surrogate on its own matches nothing: no
+UTF-8 text holds one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from tokenfst.automata.characters.case import with_other_case
-from tokenfst.automata.characters.properties import binary_property, general_category
+from tokenfst.automata.characters.properties import binary_property, general_category, script
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.ecma_tree import (
@@ -417,9 +417,11 @@ class _Reader:
             ranges = binary_property(value) if ranges is None else ranges
         elif name in ("General_Category", "gc"):
             ranges = general_category(value)
+        elif name in ("Script", "sc", "Script_Extensions", "scx"):
+            ranges = script(value, extensions=name in ("Script_Extensions", "scx"))
         if ranges is None:
             shown = value if name is None else f"{name}={value}"
-            message = f"Python's Unicode data has no property {shown!r}; write its characters out as ranges"
+            message = f"the Unicode data has no property {shown!r}; write its characters out as ranges"
             self.refuse(message, begin, UnsupportedPatternError)
         return negate(ranges) if self.text[begin + 1] == "P" else ranges
 

@@ -74,6 +74,7 @@ class Builder:
         return union(self.expr(format, OPEN), stopping(self, format))
 
     def finish(self, expr: Expr, source: str) -> Constraint:
+        """The constraint whose words are ``expr``."""
         return self.parts.finish(expr, source)
 
     def expr(self, format: Format, closing: Closing) -> Expr:

@@ -24,8 +24,8 @@ from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
 from tokenfst.automata.json_schema.sets.strings import Strings, spelled
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.layout import Layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.whitespace import Layout
 from tokenfst.automata.json_schema.writing.writer import Writer
 from tokenfst.automata.languages.emptiness import has_word
 
@@ -47,15 +47,15 @@ class Excluding(Writer):
         return with_word(intersect(text, complement(self._held)), self.work) if text is not EMPTY else EMPTY
 
     def scalars(self, shape: Shape, where: str) -> Expr:
-        strings = union(*(self.kept(cell.json(self.work)) for cell in shape.strings))
+        strings = union(*(self.kept(cell.json(self.spelling, self.work)) for cell in shape.strings))
         return union(super().scalars(shape.without_strings(), where), strings)
 
     def member(self, name: str, formula: Formula) -> Expr:
         key = name, id(formula)
-        found = self._members.get(key)
+        found = self._level.members.get(key)
         if found is None:
-            text = concat(self.kept(spelled(name)), self.layout.colon, self.value(formula))
-            found = self._members[key] = text
+            text = concat(self.kept(spelled(name, self.spelling)), self.layout.colon, self.value(formula))
+            found = self._level.members[key] = text
         return found
 
     def _any(self) -> Expr:

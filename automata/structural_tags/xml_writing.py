@@ -36,8 +36,8 @@ from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.layout import Layout, layout
 from tokenfst.automata.json_schema.writing.members import Members
-from tokenfst.automata.json_schema.writing.whitespace import Layout, layout
 from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
@@ -98,17 +98,16 @@ class Elements(Writer):
         gap = json.layout.opened
         super().__init__(
             json.meaning,
-            Layout(gap, gap, gap, gap, EPSILON),
+            Layout(json.layout.spelling, gap, gap, gap, gap, EPSILON),
             fractions=json.fractions,
             any_order=json.any_order,
             distinct=False,
         )
         self.json, self.style, self.gap = json, style, gap
         self._plain = None
-        self._bodies, self._waiting, self._names = json._bodies, json._waiting, json._names
-        self._taken, self._states = json._taken, json._states
+        self.share_rules(json)
         self._stop = style.stop.encode()
-        self._excludes = excludes
+        self.excludes = excludes
         self._text = FreeText([(self._stop,)], excludes, budget).until((self._stop,), closes=True)
 
     def write(self, root: Formula) -> Rules:
@@ -120,15 +119,17 @@ class Elements(Writer):
         """An item: an element without a name, or JSON."""
         if not self.style.nested:
             return self.json.value(formula)
-        found = self._known.get(formula)
+        found = self._level.known.get(formula)
         if found is None:
             assert self.style.unnamed is not None
-            found = self._known[formula] = self._element(literal(self.style.unnamed.encode()), None, formula)
+            found = self._level.known[formula] = self.element(
+                literal(self.style.unnamed.encode()), None, formula
+            )
         return found
 
     def member(self, name: str, formula: Formula) -> Expr:
         key = name, id(formula)
-        found = self._members.get(key)
+        found = self._level.members.get(key)
         if found is None:
             written = self.style.name(name)
             if written is None:
@@ -138,7 +139,7 @@ class Elements(Writer):
                 )
             lead = literal((self.style.before + written).encode())
             barred = self.excluded(name.encode())
-            found = self._members[key] = EMPTY if barred else self._element(lead, written, formula)
+            found = self._level.members[key] = EMPTY if barred else self.element(lead, written, formula)
         return found
 
     def bracketed(
@@ -148,7 +149,7 @@ class Elements(Writer):
 
     # --- elements -------------------------------------------------------------------------------------
 
-    def _element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
+    def element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
         """An element with any of a formula's values. ``lead``: all that comes before the sign behind the name."""
         shape = self.meaning.shape(formula)
         close = self.style.close.format("item" if name is None else name).encode()
@@ -181,7 +182,10 @@ class Elements(Writer):
         if kind in ("array", "object") and self.style.nested:
             key = "element", kind, close, shape
             return self._call(
-                key, lambda: f"{kind} {name_of(formula)}", lambda: concat(self._nested(shape), end)
+                key,
+                lambda: f"{kind} {name_of(formula)}",
+                lambda: concat(self._nested(shape), end),
+                self._level,
             )
         text = self.json.of_shape(shape, formula)
         return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
@@ -208,7 +212,7 @@ class Elements(Writer):
 
     def excluded(self, text: bytes) -> bool:
         """Whether something excluded stands in a text."""
-        return any(each in text for each in self._excludes)
+        return any(each in text for each in self.excludes)
 
 
 class _Parameters(Members):
@@ -218,7 +222,7 @@ class _Parameters(Members):
 
     def _member(self, name: Expr, formula: Formula) -> Expr:
         writer = self.writer
-        return writer._element(concat(literal(writer.style.before.encode()), name), "", formula)
+        return writer.element(concat(literal(writer.style.before.encode()), name), "", formula)
 
     def _free(self, strings: Strings) -> Expr:
         """The names of a class that are listed nowhere."""
@@ -229,8 +233,8 @@ class _Parameters(Members):
                 "them, or forbid others",
             )
         names = intersect(strings.content().expr, regex(_FREE_NAME).expr)
-        if self.writer._excludes:
-            names = intersect(names, complement(held(self.writer._excludes)))
+        if self.writer.excludes:
+            names = intersect(names, complement(held(self.writer.excludes)))
         return with_word(names, self.writer.work)
 
 
@@ -238,7 +242,11 @@ def _by_kind(shape: Shape) -> list[tuple[str, Shape]]:
     """The parts of a shape by the types that styles tell apart."""
     parts = [
         ("string", replace(NOTHING, strings=shape.strings), bool(shape.strings)),
-        ("number", replace(NOTHING, numbers=shape.numbers, whole=shape.whole), shape.has_numbers()),
+        (
+            "number",
+            replace(NOTHING, numbers=shape.numbers, whole=shape.whole, bare=shape.bare),
+            shape.has_numbers(),
+        ),
         ("boolean", replace(NOTHING, true=shape.true, false=shape.false), shape.true or shape.false),
         ("null", replace(NOTHING, null=True), shape.null),
         ("array", replace(NOTHING, arrays=shape.arrays), bool(shape.arrays)),

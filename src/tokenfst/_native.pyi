@@ -49,6 +49,7 @@ def word_room(
     many: int,
     numbers: list[int],
     longest: int,
+    ascii: bool = False,
 ) -> tuple[int, bool, list[int]]: ...
 def live_states(
     table: npt.NDArray[np.uint32], accepting: npt.NDArray[np.bool_], start: int, seconds: float

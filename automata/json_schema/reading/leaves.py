@@ -174,6 +174,7 @@ def typed(value: str | tuple[str, ...], strict: bool) -> Shape:
         EVERY_STRING if "string" in types else NO_STRING,
         EVERY.arrays if "array" in types else (),
         EVERY.objects if "object" in types else (),
+        bare=INTEGERS if "integer" in types and "number" not in types else NO_NUMBER,
     )
 
 

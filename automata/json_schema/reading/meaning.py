@@ -231,16 +231,14 @@ class Meaning:
         closed = closing(place, self._target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
             return self.tried(partial(self._leaves.shape, place, keywords, self))
-        steps: list[tuple[str, Callable[[], Shape] | None]] = []
-        own = ("", partial(self._leaves.shape, place, keywords, self))
+        # Its own keywords first: so its own members are, in the order of texts.
+        steps: list[tuple[str, Callable[[], Shape] | None]] = [
+            ("", partial(self._leaves.shape, place, keywords, self))
+        ]
         for name in keywords:
             step = self._applicator(place, name, keywords, closed)
-            if name == "properties":
-                steps.append(own)
-            elif name == "oneOf" or step is not None:
+            if name == "oneOf" or step is not None:
                 steps.append((name, step))
-        if "properties" not in keywords:
-            steps.append(own)
         shapes = {name: self.tried(step) for name, step in steps if step is not None}
         if "oneOf" in keywords:
             members = self._members(place, "oneOf", keywords["oneOf"], closed)

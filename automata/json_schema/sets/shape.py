@@ -43,7 +43,9 @@ NO_NUMBER = NumberSet.none()
 @dataclass(slots=True, unsafe_hash=True)
 class Shape:
     """A set of JSON values. ``whole``: in draft-04, where 1.0 is a number and no integer, the integers that are written
-    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``."""
+    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``.
+    ``bare``: those integers of which the schema says that they are integers, or lists them as such: of all spellings of
+    such a member, plain ones (``writing.numbers``) take its digits. Other numbers may be among them."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     null: Final[bool] = True
@@ -55,6 +57,7 @@ class Shape:
     objects: Final[ObjectSet] = EVERY_OBJECT
     exact: Final[bool] = True
     whole: Final[NumberSet | None] = None
+    bare: Final[NumberSet] = NO_NUMBER
 
     def written_whole(self) -> NumberSet:
         """The numbers of which those that are integers may be written as such."""
@@ -113,6 +116,11 @@ class Algebra:
         whole = None
         if left.whole is not None or right.whole is not None:
             whole = _whole(numbers, _meet_numbers(left.written_whole(), right.written_whole()))
+        bare = left.bare
+        if bare.is_empty() or numbers.is_empty():
+            bare = NO_NUMBER if numbers.is_empty() else right.bare
+        elif bare is not right.bare and not right.bare.is_empty():
+            bare = bare | right.bare
         return Shape(
             left.null and right.null,
             left.true and right.true,
@@ -123,6 +131,7 @@ class Algebra:
             self._meet_objects(left.objects, right.objects, where),
             left.exact and right.exact,
             whole,
+            bare,
         )
 
     def are_disjoint(self, left: Shape, right: Shape) -> bool:
@@ -171,6 +180,7 @@ class Algebra:
             _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
             all(shape.exact for shape in shapes),
             whole,
+            _all_bare([shape for shape in shapes if not shape.numbers.is_empty()]),
         )
 
     def _join_numbers(self, sets: list[NumberSet]) -> NumberSet:
@@ -290,6 +300,18 @@ def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
     if right is EVERY_NUMBER or left.is_empty():
         return left
     return left & right
+
+
+def _all_bare(shapes: list[Shape]) -> NumberSet:
+    """Of the numbers of several shapes, ``Shape.bare``: what is bare wherever it is a member."""
+    bare = shapes[0].bare if shapes else NO_NUMBER
+    if all(shape.bare is bare for shape in shapes):
+        return bare
+    bare = INTEGERS
+    for shape in shapes:
+        if shape.bare is not INTEGERS:
+            bare = bare & (shape.bare | ~shape.numbers)
+    return bare
 
 
 def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:

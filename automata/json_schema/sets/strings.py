@@ -20,6 +20,7 @@ from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
 from tokenfst.automata.json_schema.sets.recent import Recent
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import (
+    Spelling,
     json_literal,
     json_literals,
     json_string,
@@ -128,27 +129,30 @@ class Strings:
             language = language - Language.union_of(Language.literal(word) for word in sorted(self.excluded))
         return language
 
-    def json(self, work: Work) -> Expr:
+    def json(self, spelling: Spelling, work: Work) -> Expr:
         """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
         expression. BudgetExceeded."""
-        return _texts.get(self, lambda: self._json(work))
+        return _texts.get((spelling, self), lambda: self._json(spelling, work))
 
-    def _json(self, work: Work) -> Expr:
+    def _json(self, spelling: Spelling, work: Work) -> Expr:
         if self.values is not None:
-            return json_literals(sorted(self.values))
+            return json_literals(sorted(self.values), spelling=spelling)
         if not self.parts:
-            text = json_string_of_length(self.low, self.high).expr if self._bounded else any_string()
+            text = any_string(spelling)
+            if self._bounded:
+                text = json_string_of_length(self.low, self.high, spelling=spelling).expr
             if self.excluded:
                 words = sorted(self.excluded)
-                few = len(words) <= _FEW
-                text = intersect(
-                    text, complement(union(*map(spelled, words)) if few else json_literals(words))
-                )
+                if len(words) <= _FEW:
+                    barred = union(*(spelled(word, spelling) for word in words))
+                else:
+                    barred = json_literals(words, spelling=spelling)
+                text = intersect(text, complement(barred))
                 if self.high == 0 and "" in self.excluded:
                     return EMPTY
             has_a_word(text)  # more texts than are excluded
             return text
-        return _json_of(self.content(), work)
+        return _json_of(self.content(), spelling, work)
 
     @property
     def _bounded(self) -> bool:
@@ -163,27 +167,27 @@ EVERY_STRING: StringSet = (_EVERY,)
 NO_STRING: StringSet = ()
 
 
-@lru_cache(maxsize=1)
-def any_string() -> Expr:
+@lru_cache(maxsize=8)
+def any_string(spelling: Spelling) -> Expr:
     """The JSON texts of all strings."""
-    return json_string().expr
+    return json_string(spelling=spelling).expr
 
 
 @lru_cache(maxsize=4096)
-def spelled(text: str) -> Expr:
+def spelled(text: str, spelling: Spelling) -> Expr:
     """The JSON texts of one string: one object for a name wherever it is listed, required or excluded."""
-    return json_literal(text)
+    return json_literal(text, spelling=spelling)
 
 
-_texts: Recent[Strings, Expr] = Recent(512)
+_texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
 
 
-def _json_of(content: Language, work: Work) -> Expr:
+def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
     """All JSON texts of a language of texts; EMPTY if there are none, which is found out before characters are
     spelled: that makes the search longer."""
     if not has_word(content.expr, work.left()):
         return EMPTY
-    made = json_string(content).expr
+    made = json_string(content, spelling=spelling).expr
     has_a_word(made)
     return made
 

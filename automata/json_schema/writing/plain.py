@@ -96,7 +96,7 @@ class PlainSchemas:
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
             return None
         cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()
-        return cells[0].json(writer.work) if cells else None
+        return cells[0].json(writer.spelling, writer.work) if cells else None
 
     def _object(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         properties, names = value.get("properties", {}), value.get("required", [])

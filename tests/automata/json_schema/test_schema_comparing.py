@@ -1,4 +1,4 @@
-"""Schemas compared as sets of values: against the jsonschema library on small worlds, on recursive schemas, and in reports."""
+"""Schemas compared as sets of values: against jsonschema on small worlds, on recursive schemas, and in reports."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from support.parts import in_parts
 
 from reference import json_numbers as slow
 from reference.json_numbers import Pair, both, either, interval, multiples, no, values
-from tokenfst.automata.json_values.numbers import NumberSet, conflict, number_language
+from tokenfst.automata.json_values.numbers import NumberSet, conflict
+from tokenfst.automata.json_values.texts import number_language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
