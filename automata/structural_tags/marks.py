@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Literal, Protocol
 
@@ -52,9 +53,8 @@ class Marks:
 
     def __init__(self, vocabulary: TokenTable | None, reading: Reading) -> None:
         self.vocabulary, self.reading = vocabulary, reading
-        names = [] if vocabulary is None or reading == "text" else sorted(vocabulary.special_tokens, key=len)
-        kept = [re.escape(name) for name in reversed(names) if name]
-        self._names = re.compile("|".join(kept)) if kept else None
+        special = {} if vocabulary is None else vocabulary.special_tokens
+        self._names = None if reading == "text" else _pattern(tuple(special))
 
     def variants(self, text: str, pointer: str) -> list[Spelled]:
         """The ways to read a string. StructuralTagError if it names an end token."""
@@ -149,6 +149,13 @@ class Marks:
                 f"{shown} is an end token of the vocabulary, which ends the whole text: it can be the end of a tag, "
                 "and nothing else. Leave it out",
             )
+
+
+@lru_cache(maxsize=8)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Any of the names, the longest that fits; ``None`` without names."""
+    kept = sorted(filter(None, names), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, kept))) if kept else None
 
 
 def token_expr(token: TokenName | bytes) -> Expr:

@@ -141,6 +141,40 @@ def test_tags_of_models(model: str) -> None:
             assert (b"time" in word) == (choice == "required") or model == "harmony"
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_texts_of_models_are_theirs(model: str) -> None:
+    """Random walks through our tag end in texts that xgrammar takes."""
+    from xgrammar.testing import _is_grammar_accept_string
+
+    properties = {
+        "city": {"type": "string"},
+        "count": {"type": "integer"},
+        "names": {"type": "array", "items": {"type": "string"}},
+        "kind": {"enum": ["a", "b"]},
+        "inner": {"type": "object", "properties": {"on": {"type": "boolean"}}},
+    }
+    parameters = {"type": "object", "properties": properties, "required": ["city"]}
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": parameters}}]
+    given = xgrammar.get_model_structural_tag(
+        model, tools=tools, tool_choice="required", reasoning="disabled"
+    )
+    automaton = structural_tag(given).automaton
+    other = xgrammar.Grammar.from_structural_tag(given)
+    for seed in range(6):
+        rng, text = random.Random(seed), b""
+        for _ in range(rng.randrange(30, 160)):
+            following = [byte for byte in automaton.next_bytes(text)[0] if 32 <= byte < 127 or byte == 10]
+            signs = [byte for byte in following if byte in b'<>"{}[]:,/']
+            if not following:
+                break
+            text += bytes([rng.choice(signs if signs and rng.random() < 0.55 else following)])
+        word = automaton.completed(text)
+        assert word is not None
+        word = word if word.startswith(text) else text + word
+        assert automaton.accepts(word)
+        assert _is_grammar_accept_string(other, word.decode()), word
+
+
 ANY = {"type": "any_text"}
 
 
