@@ -132,7 +132,7 @@ class Writer:
             start = make_start()
             while self._waiting:
                 name, make, writer, level = self._waiting.pop()
-                writer._level, writer.layout = level, level.layout  # noqa: SLF001  # of its class
+                writer._level, writer.layout = level, level.layout  # noqa: SLF001  # another of this class
                 work.place = f"the rule {name!r}"
                 work.tick()
                 if len(self._bodies) >= work.budget.states:

@@ -16,8 +16,10 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from tokenfst._native import Matcher
 from tokenfst.arguments import shown
 from tokenfst.automata.expressions.expression import concat, union
-from tokenfst.automata.grammars.assembly import Assembled, Assembly
+from tokenfst.automata.grammars.assembly import Assembly
+from tokenfst.automata.grammars.grammar import Grammar as Rules
 from tokenfst.automata.json_schema.door import json_schema, json_value
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
@@ -192,7 +194,7 @@ def _spelled(token: str | bytes, kind: VocabType) -> bytes:
 class Grammar:
     """A constraint: a language or grammar of tokenfst."""
 
-    def __init__(self, constraint: Assembled) -> None:
+    def __init__(self, constraint: Language | Rules) -> None:
         self.constraint = constraint
 
     def __str__(self) -> str:
