@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-compat soak sanitize fuzz lint format typecheck bench docs clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-compat test-llama soak sanitize fuzz lint format typecheck bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,12 @@ test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of i
 test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"
 	$(BIN)/python -m pytest -q tests/compat $(ARGS)
+
+test-llama: ## llama.cpp through llama-cpp-python, which is built for it (16 CPU minutes at most), in an environment of its own
+	test -f build/engines/llama/.installed || sh -ec '$(PYTHON) -m venv build/engines/llama; \
+	  build/engines/llama/bin/python -m pip install --quiet llama-cpp-python==0.3.36 gguf pytest hypothesis scikit-build-core nanobind cmake ninja; \
+	  build/engines/llama/bin/python -m pip install --quiet --no-build-isolation ".[grammars,pydantic]"; touch build/engines/llama/.installed'
+	build/engines/llama/bin/python -m pytest -q tests/decoding/engines/test_llama_cpp.py $(ARGS)
 
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)

@@ -9,8 +9,6 @@ Cost: linear in the rules taken over.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from tokenfst.automata.expressions.expression import Expr, Op, call
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint, widest
@@ -18,9 +16,6 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.rules.graph import name_of, outer_nodes
 from tokenfst.automata.rules.inlining import rebuild
 from tokenfst.budget import Budget
-
-Assembled: TypeAlias = Language | Grammar
-"""What comes of parts."""
 
 
 class Assembly:

@@ -68,7 +68,7 @@ class Builder:
     def __init__(self, marks: Marks, schemas: Schemas, token_text: TokenText, budget: Budget | None) -> None:
         self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
         self.parts = Parts(budget)
-        self._leaves: dict[int, Assembled] = {}
+        self._leaves: dict[int, Constraint] = {}
         """By the id of their formats."""
 
     def build(self, format: Format) -> Expr:
@@ -115,7 +115,7 @@ class Builder:
         assert isinstance(format, Token)
         return token_expr(self.marks.token(format.token))
 
-    def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Assembled:
+    def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
         """The constraint of a format that has a language of its own; made once."""
         found = self._leaves.get(id(format))
         if found is None:
@@ -334,7 +334,7 @@ def _looped(format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text
     return union(text, later) if format.stop_after_first else concat(repeat(later), text)
 
 
-def _placed(pointer: str, make: Callable[[], Assembled]) -> Assembled:
+def _placed(pointer: str, make: Callable[[], Constraint]) -> Constraint:
     """What ``make`` gives; its errors say where in the document they are."""
     try:
         return make()

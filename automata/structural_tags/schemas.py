@@ -27,7 +27,7 @@ class Schemas:
     additional_properties: Literal["schema", "forbid"] = "forbid"
     budget: Budget | None = None
 
-    def constraint(self, format: JsonSchema) -> Assembled:
+    def constraint(self, format: JsonSchema) -> Constraint:
         """The texts of one schema."""
         whitespace = self.whitespace
         if format.max_whitespace is not None:

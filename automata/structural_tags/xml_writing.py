@@ -61,7 +61,7 @@ def styled(
     additional_properties: Literal["schema", "forbid"],
     excludes: Sequence[bytes] = (),
     budget: Budget | None = None,
-) -> Assembled:
+) -> Constraint:
     """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
     strings. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
     EmptyLanguageError also for a schema without objects."""
@@ -76,7 +76,7 @@ def styled(
         writer = json if style is None else Elements(json, style, excludes, budget or Budget())
         rules = writer.write(meaning.formula(known.root.closing(closed)))
     source = "json_schema(...) in a style"
-    made: Assembled
+    made: Constraint
     if rules.bodies:
         bodies = {START: rules.start, **rules.bodies}
         # There may be no parameter at all.

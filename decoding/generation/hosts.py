@@ -38,6 +38,10 @@ class Host(Protocol):
 
 def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host:
     """The host of a model, or of a pipeline of one. ModelError for what is none."""
+    if type(model).__module__.partition(".")[0] == "llama_cpp":
+        from tokenfst.decoding.generation.llama_host import LlamaHost
+
+        return LlamaHost(model, vocabulary)
     if tokenizer is None and hasattr(model, "model") and hasattr(model, "tokenizer"):
         model, tokenizer = model.model, model.tokenizer
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -45,7 +49,8 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
 
         return TransformersHost(model, tokenizer, vocabulary)
     raise ModelError(
-        f"Generator: model must be a causal model of transformers, or a pipeline of one, not {shown(model)}"
+        "Generator: model must be a causal model of transformers, a pipeline of one, or a llama_cpp.Llama, not "
+        f"{shown(model)}"
     )
 
 

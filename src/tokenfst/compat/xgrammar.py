@@ -129,7 +129,7 @@ class TokenizerInfo:
         """Of a vocabulary of tokenfst's own."""
         made = cls.__new__(cls)
         made.vocab_type, made.add_prefix_space = VocabType.RAW, False
-        made._vocabulary = vocabulary  # noqa: SLF001  # just made
+        made._vocabulary = vocabulary  # just made
         return made
 
     @classmethod
@@ -506,7 +506,7 @@ class GrammarMatcher:
         """An independent copy."""
         made = GrammarMatcher.__new__(GrammarMatcher)
         made.__dict__.update(self.__dict__)
-        made.matcher, made._steps = self.matcher.fork(), list(self._steps)  # noqa: SLF001  # a copy
+        made.matcher, made._steps = self.matcher.fork(), list(self._steps)  # a copy
         return made
 
 

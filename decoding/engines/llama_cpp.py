@@ -1,0 +1,100 @@
+"""llama.cpp through llama-cpp-python: what its tokens spell, and a logits processor for its loops.
+
+A GGUF file names its tokens in the words of the tokenizer that it was made from; what they spell is what llama.cpp
+writes for them. So the vocabulary is asked of llama.cpp token by token (``llama_token_to_piece``), for all kinds of
+tokenizers alike; tokens that end a generation there are the end tokens here. Checked with llama-cpp-python 0.3.36.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.arguments import shown
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, apply_and_find_empty
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import (
+    LogitsError,
+    MatcherError,
+    MissingDependencyError,
+    ModelError,
+    VocabularyMismatchError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import llama_cpp
+except ImportError as error:
+    raise MissingDependencyError(
+        "llama.cpp is reached through llama-cpp-python: pip install llama-cpp-python"
+    ) from error
+
+_ROOM = 256
+
+
+def llama_vocabulary(model: Any) -> Vocabulary:
+    """The vocabulary of a ``llama_cpp.Llama``. Linear in its tokens. Raises ModelError for another object."""
+    if not isinstance(model, llama_cpp.Llama):
+        raise ModelError(f"llama_vocabulary: model must be a llama_cpp.Llama, not {shown(model)}")
+    vocab = llama_cpp.llama_model_get_vocab(model.model)
+    size = model.n_vocab()
+    tokens = [_piece(vocab, token) for token in range(size)]
+    ends = [token for token in range(size) if llama_cpp.llama_vocab_is_eog(vocab, token)]
+    return Vocabulary(tokens, ends, name=f"llama.cpp: {model.model_path}")
+
+
+def _piece(vocab: Any, token: int) -> bytes:
+    """What a token writes inside of a text; nothing for control tokens."""
+    room = _ROOM
+    while True:
+        buffer = ctypes.create_string_buffer(room)
+        length = llama_cpp.llama_token_to_piece(vocab, token, buffer, room, 0, False)
+        if length >= 0:
+            return buffer.raw[:length]
+        room = -length
+
+
+class LlamaConstraint:
+    """A logits processor for one completion: its text is of the automaton's language, prompt excluded.
+
+    ``max_tokens``: the text is whole within so many tokens; give the same number to the completion. Raises
+    TokenBudgetError where none is so short. The first call's ids are the prompt; each later call brings one token more.
+    """
+
+    def __init__(self, automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None = None) -> None:
+        self._matcher = start_matcher(automaton, max_tokens)
+        self._size = len(automaton.vocabulary)
+        self._mask = allocate_token_bitmask(1, self._size)
+        self._seen = -1
+
+    def __call__(
+        self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]
+    ) -> npt.NDArray[np.single]:
+        """The scores, those of forbidden tokens at -inf."""
+        if len(scores) < self._size:
+            raise VocabularyMismatchError(
+                f"the model scores {len(scores):,} tokens and the constraint's vocabulary has {self._size:,}: use "
+                "llama_vocabulary(model)"
+            )
+        if self._seen >= 0:
+            if len(input_ids) != self._seen + 1:
+                raise MatcherError("a LlamaConstraint serves one completion: make another for the next")
+            token = int(input_ids[-1])
+            if not self._matcher.accept_token(token):
+                raise LogitsError(
+                    f"token {token} was chosen, which the constraint does not allow: look for another logits processor"
+                )
+        self._seen = len(input_ids)
+        self._matcher.fill_next_token_bitmask(self._mask, 0)
+        masked = np.array(scores, np.float32)
+        if apply_and_find_empty(masked, self._mask, vocab_size=self._size) is not None:
+            raise LogitsError(
+                "every token that the constraint allows has the logit -inf: look for another logits processor, or a "
+                "logit_bias, that forbids them"
+            )
+        return masked

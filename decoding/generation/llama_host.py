@@ -1,0 +1,94 @@
+"""Generating by llama.cpp: the loop of ``llama_cpp.Llama.generate`` with a ``LlamaConstraint``, one prompt at a time.
+
+The tokens are taken from that loop as they come, so texts are their exact bytes; the loop ends at an end token, or at
+the last token of the number allowed, after which the text is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import llama_cpp
+
+from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
+from tokenfst.decoding.generation.hosts import Prompt, is_chat
+from tokenfst.decoding.generation.targets import Compiled
+from tokenfst.errors import DecodingError, ModelError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_OURS = ("tokens", "stopping_criteria", "grammar", "logits_processor", "reset")
+
+
+class LlamaHost:
+    """A ``llama_cpp.Llama``."""
+
+    def __init__(self, model: Any, vocabulary: Vocabulary | None) -> None:
+        self._model = model
+        self.vocabulary = llama_vocabulary(model) if vocabulary is None else vocabulary
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        automata: Sequence[Compiled],
+        max_new_tokens: int,
+        options: Mapping[str, Any],
+    ) -> list[bytes]:
+        jobs = [self._begun(*each, max_new_tokens, options) for each in zip(prompts, automata, strict=True)]
+        return [b"".join(self._pieces(*job, max_new_tokens)) for job in jobs]
+
+    def stream(
+        self, prompt: Prompt, automaton: Compiled, max_new_tokens: int, options: Mapping[str, Any]
+    ) -> Iterator[bytes]:
+        return self._pieces(*self._begun(prompt, automaton, max_new_tokens, options), max_new_tokens)
+
+    def _begun(
+        self, prompt: Prompt, automaton: Compiled, most: int, options: Mapping[str, Any]
+    ) -> tuple[list[int], dict[str, Any]]:
+        """The prompt's tokens, and the arguments of ``generate``; refused before the model is called."""
+        for name in _OURS:
+            if name in options:
+                raise DecodingError(f"{name} cannot be given to a Generator of llama.cpp: it is made here")
+        tokens = self._ids(prompt)
+        room = self._model.n_ctx()
+        if not tokens or len(tokens) + most > room:
+            raise ModelError(
+                f"a prompt of {len(tokens):,} tokens and max_new_tokens={most:,}: llama.cpp has room for {room:,}, and "
+                "wants at least one token"
+            )
+        processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most)])
+        return tokens, {**options, "logits_processor": processors}
+
+    def _pieces(self, prompt: list[int], options: dict[str, Any], most: int) -> Iterator[bytes]:
+        tokens: list[int] = []
+        written = b""
+        for token in self._model.generate(prompt, **options):
+            if token in self.vocabulary.eos_token_ids:
+                break
+            tokens.append(token)
+            whole = self.vocabulary.decode(tokens)
+            if len(whole) > len(written):
+                yield whole[len(written) :]
+                written = whole
+            if len(tokens) == most:
+                break
+
+    def _ids(self, prompt: Prompt) -> list[int]:
+        chat = is_chat(prompt)
+        if not chat:
+            found: list[int] = self._model.tokenize(str(prompt).encode(), add_bos=True, special=False)
+            return found
+        template = self._model.metadata.get("tokenizer.chat_template")
+        if template is None:
+            raise ModelError("the prompt is a chat, and the GGUF file has no chat template: give a text")
+        from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+        end, begin = (
+            self._model.detokenize([token], special=True).decode()
+            for token in (self._model.token_eos(), self._model.token_bos())
+        )
+        written = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)(
+            messages=prompt
+        ).prompt
+        ids: list[int] = self._model.tokenize(written.encode(), add_bos=False, special=True)
+        return ids
