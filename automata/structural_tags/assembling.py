@@ -5,9 +5,11 @@ its rules. A tag adds one expression that calls them: free text and marks, none 
 from __future__ import annotations
 
 from tokenfst.automata.expressions.expression import Expr
-from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 
 _START = "start"
@@ -31,7 +33,7 @@ class Parts(Assembly):
             self._written = False
         return found
 
-    def finish(self, expr: Expr, source: str) -> Constraint:
+    def finish(self, expr: Expr, source: str) -> Language | Grammar:
         if not self.rules or not self._written:
             return super().finish(expr, source)
         rules = {_START: expr, **self.rules}

@@ -24,7 +24,9 @@ from tokenfst.automata.expressions.expression import (
     repeat,
     union,
 )
-from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.regex.ecma import ecma_pattern
@@ -73,7 +75,7 @@ class Builder:
         """The words of the whole tag."""
         return union(self.expr(format, OPEN), stopping(self, format))
 
-    def finish(self, expr: Expr, source: str) -> Constraint:
+    def finish(self, expr: Expr, source: str) -> Language | Grammar:
         """The constraint whose words are ``expr``."""
         return self.parts.finish(expr, source)
 

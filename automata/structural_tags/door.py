@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from tokenfst.arguments import checked
-from tokenfst.automata.grammars.assembly import Constraint
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.marks import Marks, Reading, TokenTable
 from tokenfst.automata.structural_tags.reading import read_document
@@ -28,7 +29,7 @@ def structural_tag(
     additional_properties: Literal["schema", "forbid"] = "forbid",
     source: str = "",
     budget: Budget | None = None,
-) -> Constraint:
+) -> Language | Grammar:
     """The texts of a structural tag, as xgrammar, vLLM and SGLang define them: free text with calls of functions in it.
 
     ``spec``: a dict, JSON text, or an object with ``model_dump`` such as ``xgrammar.StructuralTag``; the legacy form

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.formats import JsonSchema
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.structural_tags.xml_writing import styled

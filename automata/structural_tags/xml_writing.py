@@ -25,7 +25,6 @@ from tokenfst.automata.expressions.expression import (
     literal,
     union,
 )
-from tokenfst.automata.grammars.assembly import Constraint
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
@@ -40,6 +39,7 @@ from tokenfst.automata.json_schema.writing.layout import Layout, layout
 from tokenfst.automata.json_schema.writing.members import Members
 from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word

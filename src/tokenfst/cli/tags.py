@@ -18,7 +18,8 @@ from tokenfst.cli.terminal import UsageError
 from tokenfst.errors import ConstraintError, EmptyLanguageError, SchemaError, StructuralTagError
 
 if TYPE_CHECKING:
-    from tokenfst.automata.grammars.assembly import Constraint
+    from tokenfst.automata.grammars.grammar import Grammar
+    from tokenfst.automata.languages.language import Language
 
 _PANEL = "Structural tags"
 
@@ -60,7 +61,7 @@ class TagOptions:
         ),
     ] = None
 
-    def read_tag(self, budget: Budget) -> Constraint | None:
+    def read_tag(self, budget: Budget) -> Language | Grammar | None:
         """The tag's texts, if one is given."""
         if self.structural_tag is None:
             if self.tag_vocabulary is not None or self.special_tokens is not None:

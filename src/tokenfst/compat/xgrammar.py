@@ -16,8 +16,9 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from tokenfst._native import Matcher
 from tokenfst.arguments import shown
 from tokenfst.automata.expressions.expression import concat, union
-from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.json_schema.door import json_schema, json_value
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
