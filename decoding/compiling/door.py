@@ -8,6 +8,7 @@ from typing import Literal, overload
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.budget import Budget
@@ -26,7 +27,7 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 @overload
 def compile(
-    constraint: Language | Grammar | SymbolAutomaton,
+    constraint: Constraint | SymbolAutomaton,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -38,7 +39,7 @@ def compile(
 
 @overload
 def compile(
-    constraint: Language | Grammar | SymbolAutomaton,
+    constraint: Constraint | SymbolAutomaton,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -50,7 +51,7 @@ def compile(
 
 @checked
 def compile(
-    constraint: Language | Grammar | SymbolAutomaton,
+    constraint: Constraint | SymbolAutomaton,
     vocabulary: Vocabulary,
     budget: Budget | None = None,
     *,
@@ -69,7 +70,7 @@ def compile(
     for (``Grammar.conflict``). Warns with ``UnspellableWarning``, and a string as witness, where the vocabulary cannot
     spell all of the constraint.
     """
-    if not isinstance(constraint, Language | Grammar | SymbolAutomaton):
+    if not isinstance(constraint, Constraint | SymbolAutomaton):
         raise TypeError(
             "compile() takes a Language, such as regex(...) returns, a Grammar or a SymbolAutomaton, not "
             f"{type(constraint).__name__}"
@@ -101,7 +102,7 @@ def compile(
 
 
 def _compile_tokens(
-    constraint: Language | Grammar,
+    constraint: Constraint,
     program: Program,
     vocabulary: Vocabulary,
     budget: Budget,

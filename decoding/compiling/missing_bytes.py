@@ -7,6 +7,7 @@ import warnings
 import tokenfst._native as _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnspellableWarning
@@ -42,9 +43,7 @@ def _holding(bits: int) -> Language:
     return Language(ex.concat(ex.UNIVERSE, ex.byte_set(bits), ex.UNIVERSE))
 
 
-def warn_unspellable(
-    constraint: Language | Grammar, vocabulary: Vocabulary, native: _native.TokenAutomaton
-) -> None:
+def warn_unspellable(constraint: Constraint, vocabulary: Vocabulary, native: _native.TokenAutomaton) -> None:
     """Strings that no token sequence spells vanish from the token language: say so, with a witness. Whether there are
     any beside spelled ones is looked for within ``_GLANCE`` only: a courtesy must not cost more than the work."""
     if not native.spellable:

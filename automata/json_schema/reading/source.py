@@ -245,8 +245,11 @@ class Source:
         if uri not in self._resources:
             for resource in list(self._resources.values()):
                 self._anchors(resource)
-        self._anchors(self._resources[uri])
-        return self._resources[uri].dynamic
+        found = self._resources.get(uri)
+        if found is None:  # inside of a part whose name a part of another document has (``comparing``)
+            return set()
+        self._anchors(found)
+        return found.dynamic
 
     def _add(self, uri: str, value: Any, document: str, dialect: Dialect) -> Place:
         if self._check is not None:

@@ -196,6 +196,13 @@ def test_each_document_has_its_own_draft_and_references() -> None:
     looser = changed(called, "$defs", "part", to={"type": ["string", "null"]})
     answer = json_schema(called).includes(json_schema(looser))  # one name, and one text around the difference
     assert not answer and answer.value == {"": None}
+    nested = {
+        "$id": "/x",
+        "properties": {"a": {"$id": "/x/a", "items": {"$id": "/x/a/items", "type": "integer"}}},
+    }
+    without = changed(nested, "properties", "a", to={"$id": "/x/a"})
+    assert json_schema(without).includes(json_schema(nested))
+    assert json_schema(nested).includes(json_schema(without)).value == {"a": [""]}
     inner = {"$id": "https://example.org/a", "$defs": {"b": {"$id": "b", "type": "integer"}}, "$ref": "b"}
     with pytest.raises(UnsupportedSchemaError, match=r"a reference could mean either: leave \$id out"):
         json_schema(inner).includes(json_schema(changed(inner, "$defs", "b", "type", to="string")))
