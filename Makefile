@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
 
-.PHONY: help install demo test soak sanitize fuzz lint format typecheck bench docs clean test-vllm test-compat test-llama
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-compat test-llama soak sanitize fuzz lint format typecheck bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,15 @@ $(STAMP): pyproject.toml constraints-dev.txt $(NATIVE) | $(BIN)/python
 
 demo: $(STAMP) ## the main job, end to end, on a real vocabulary
 	$(BIN)/python examples/demo.py
+
+check: lint typecheck ## what is right about the code without running it: lint, types, architecture
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+test-fast: $(STAMP) ## the first case of each test that is not slow: before each commit
+	$(BIN)/python -m pytest -q -n 2 --fast $(ARGS)
+
+test-wheel: $(STAMP) ## build the source archive and the wheel, install it elsewhere, and use it
+	$(BIN)/python -m pytest -q -m wheel tests/test_wheel.py
 
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)

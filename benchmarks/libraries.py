@@ -109,6 +109,9 @@ class Xgrammar:
     def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
         return self._compiler.compile_json_schema(json.dumps(schema), any_whitespace=True, strict_mode=False)
 
+    def compile_structural_tag(self, spec: dict[str, Any]) -> Any:
+        return self._compiler.compile_structural_tag(json.dumps(spec))
+
     def walk(self, compiled: Any) -> Walk:
         matcher = self._xgrammar.GrammarMatcher(compiled)
         bitmask = self._xgrammar.allocate_token_bitmask(1, self._size)

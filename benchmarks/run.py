@@ -27,6 +27,7 @@ import particles
 import schemas
 import steps
 import substrings
+import tags
 from libraries import PEERS, World, version
 from measure import Figure, pin_to_one_cpu, shown
 
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-depth": grammars.grammar_depth,
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
+    "tags": tags.tags,
     "decoding": decoding_loop.decoding,
     "beams": beams.beams,
     "particles": particles.particles,

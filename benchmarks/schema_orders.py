@@ -15,9 +15,9 @@ from schemas import RECORDS
 
 HEAD = """# Valid documents in another order of members
 
-With `property_order="schema"` names that `properties` lists come first, in its order. Of the 2,500 schemas of
-[the benchmark](benchmarks.md#json-schema) these have valid documents in another order, which are therefore rejected:
-each document by its number, and the first place where an order that is accepted differs from it. Made by
+With `property_order="schema"` names that the schema's own `properties` lists come first, in its order. Of the 2,500
+schemas of [the benchmark](benchmarks.md#json-schema) these have valid documents in another order, which are therefore
+rejected: each document by its number, and the first place where an order that is accepted differs from it. Made by
 `python benchmarks/run.py --only schemas --schemas all` and then
 `python benchmarks/schema_orders.py > docs/schema-orders.md`.
 

@@ -249,7 +249,7 @@ def _led(walk: Walk, tokens: list[int], steps: list[float], overhead: float) -> 
     return True
 
 
-def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | None:
+def accepted_order(walk: Walk, value: Any, encode: Encode, end: int) -> str | None:  # noqa: C901  # three functions that call each other
     """The document with the members of its objects in an order that is accepted, if one is found.
 
     A search with backtracking: members are tried one after the other behind what was accepted so far. It gives up

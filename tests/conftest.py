@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from support import fast, shards
 from support.shards import (
-    pytest_addoption,
     pytest_collection_modifyitems,
     pytest_runtest_setup,
     pytest_terminal_summary,
@@ -16,12 +16,21 @@ from support.shards import (
 from tokenfst import Vocabulary, load_vocabulary
 
 __all__ = [
-    "pytest_addoption",
     "pytest_collection_modifyitems",
     "pytest_runtest_setup",
     "pytest_terminal_summary",
     "pytest_testnodedown",
 ]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    shards.pytest_addoption(parser)
+    fast.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--fast"):
+        config.pluginmanager.register(fast.Fast(config))
 
 
 @pytest.fixture(scope="session")

@@ -112,6 +112,7 @@ def test_an_experiment_runs_and_what_must_be_whole_is(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One command, a table and a figure; 100 per cent for every decoder that promises it."""
+    pytest.importorskip("matplotlib", reason="needs the extra `experiments`")
     experiment = pytest.importorskip(name, reason="needs the extra `experiments`")
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick", "--folder", str(tmp_path)])
     experiment.main()

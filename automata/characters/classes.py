@@ -39,7 +39,7 @@ from tokenfst.automata.expressions.expression import EMPTY, Expr, byte_set, lite
 
 _sre: Any = import_module("_sre")
 _constants: Any = import_module("re._constants")
-_EXTRA_CASES: dict[int, tuple[int, ...]] = import_module("re._casefix")._EXTRA_CASES
+_EXTRA_CASES: dict[int, tuple[int, ...]] = import_module("re._casefix")._EXTRA_CASES  # noqa: SLF001  # re keeps them nowhere else
 
 LITERAL = _constants.LITERAL
 NOT_LITERAL = _constants.NOT_LITERAL

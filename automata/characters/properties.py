@@ -1,8 +1,9 @@
-"""Unicode properties by name, as sets of code points, out of what the running Python knows.
+"""Unicode properties by name, as sets of code points: all that ECMA-262 names, but for one.
 
 ``unicodedata`` has the general category of every character; ``str`` tells upper and lower case and the characters of
-identifiers; some properties are fixed for ever. Scripts, emoji and the other properties are in no table that comes
-with Python: they are not guessed at.
+identifiers; some properties are fixed for ever. Scripts, emoji and the others are data, ``unicode_properties.json``, of
+Unicode 17.0 (``tests/support/unicode_data.py`` makes it), which is read when one of them is first asked for. Missing is
+Changes_When_NFKC_Casefolded.
 
 Cost: about 0.2 s for all general categories, once, when the first is asked for; 0.1 s for each of the properties that
 ``str`` tells.
@@ -10,6 +11,9 @@ Cost: about 0.2 s for all general categories, once, when the first is asked for;
 
 from __future__ import annotations
 
+import importlib.resources
+import json
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
@@ -94,6 +98,9 @@ _TOLD: dict[str, Callable[[str], bool]] = {
     "XID_Continue XIDC": lambda character: ("a" + character).isidentifier(),
     "XID_Start XIDS": lambda character: character.isidentifier() and character != "_",
 }
+_FILE = importlib.resources.files("tokenfst.automata.characters").joinpath("unicode_properties.json")
+_RANGE = re.compile(r"([0-9a-f]+)(?:\.| ([0-9a-f]+) ?)")
+_SCRIPT = re.compile(r"[A-Z][A-Za-z]*(?:_[A-Z][A-Za-z]*)*")
 _NAMED = {name: names for names in (*_FIXED, *_TOLD) for name in names.split()}
 
 
@@ -121,14 +128,47 @@ def general_category(name: str) -> Ranges | None:
 
 @lru_cache(maxsize=64)
 def binary_property(name: str) -> Ranges | None:
-    """The characters of a binary property; None if Python does not know it."""
+    """The characters of a binary property; None if it is not known."""
     if name == "Assigned":
         unassigned = general_category("Cn")
         return without_surrogates(negate(unassigned or ()))
     names = _NAMED.get(name)
     if names is None:
-        return None
+        coded = _tables()["binary"].get(name)
+        return None if coded is None else _ranges(coded)
     if names in _FIXED:
         return without_surrogates(_FIXED[names])
     has = _TOLD[names]
     return without_surrogates(normalize((code, code) for code in range(MAX_CODE_POINT + 1) if has(chr(code))))
+
+
+@lru_cache(maxsize=64)
+def script(name: str, *, extensions: bool = False) -> Ranges | None:
+    """The characters of a script, by its long or short name; with ``extensions``, those that are used in it, too. None
+    if there is none of this name. Underscores count for nothing."""
+    if _SCRIPT.fullmatch(name) is None:
+        return None
+    name = name.replace("_", "").upper()
+    coded = _tables()["extensions"].get(name) if extensions else None
+    coded = coded or _tables()["scripts"].get(name)
+    return None if coded is None else _ranges(coded)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, dict[str, str]]:
+    """The file's tables, by each of the names."""
+    tables = json.loads(_FILE.read_text("utf-8"))
+    return {
+        kind: {name: coded for names, coded in tables[kind].items() for name in names.split()}
+        for kind in ("binary", "scripts", "extensions")
+    }
+
+
+def _ranges(coded: str) -> Ranges:
+    """The ranges that the file writes as differences."""
+    at, found = 0, []
+    for low, length in _RANGE.findall(coded):
+        begin = at + int(low, 16)
+        at = begin + int(length or "0", 16)
+        found.append((begin, at))
+    return without_surrogates(tuple(found))

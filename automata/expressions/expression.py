@@ -41,7 +41,7 @@ hold whatever tokens their text is cut into.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,7 @@ class Dfa:
 
     @property
     def num_states(self) -> int:
+        """How many states there are."""
         return int(self.table.shape[0])
 
     def native_tables(self) -> NativeMachine:
@@ -137,12 +138,22 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class TokenName:
-    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it."""
+    """What a TOKENS node names: a special token of the vocabulary, or a class of tokens that is given beside it; or,
+    with ``but``, all special tokens but these and the end tokens."""
 
     name: str
     special: bool
+    but: tuple[str, ...] | None = None
+
+    @classmethod
+    def others(cls, names: Iterable[str]) -> TokenName:
+        """All special tokens but those with these names, and but the end tokens."""
+        but = tuple(sorted(set(names)))
+        return cls(f"but {', '.join(map(repr, but))}" if but else "any", True, but)
 
     def __str__(self) -> str:
+        if self.but is not None:
+            return "the special tokens" + (f" but {', '.join(map(repr, self.but))}" if self.but else "")
         return f"the special token {self.name!r}" if self.special else f"the token class {self.name!r}"
 
 

@@ -7,7 +7,8 @@ its length: two counters, whose product is walked lazily.
 A-labels: a label that begins with ``xn--`` is valid when the rest decodes (Punycode, RFC 3492) to a valid label of
 characters. Punycode inserts code points in ascending order at places counted from the left, so an automaton that
 reads it would have to hold the label decoded so far; there is no automaton of usable size. ``hostname`` is
-therefore *every host name without A-labels*: it holds no invalid word, and misses those. Rejected: letting any
+therefore *every host name without A-labels*: it holds no invalid word, and misses those. What is said not to be one is
+not even a name with any label behind ``xn--``: no valid word is in that complement. Rejected: letting any
 LDH label through that begins with ``xn--``, which would accept host names that do not exist.
 """
 
@@ -62,5 +63,16 @@ def label() -> Language:
 @cache
 def hostname() -> Language:
     """RFC 1123 host names of at most 253 characters, without A-labels and without a trailing dot."""
-    names = label() + (Language.literal(".") + label()).star()
+    return _names(label())
+
+
+@cache
+def hostname_or_a_labels() -> Language:
+    """The same with labels that begin with ``xn--``, whether they decode or not: what surely is no host name is not in
+    it."""
+    return _names(regex(_LABEL))
+
+
+def _names(one: Language) -> Language:
+    names = one + (Language.literal(".") + one).star()
     return names & regex(f"[0-9A-Za-z.-]{{1,{_MAX_NAME}}}")

@@ -9,14 +9,18 @@ Cost: linear in the rules taken over.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tokenfst.automata.expressions.expression import Expr, Op, call
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.languages.language import Language, widest
+from tokenfst.automata.languages.constraint import Constraint, widest
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.rules.graph import name_of, outer_nodes
 from tokenfst.automata.rules.inlining import rebuild
 from tokenfst.budget import Budget
 
-Constraint = Language | Grammar
+Assembled: TypeAlias = Language | Grammar
+"""What comes of parts."""
 
 
 class Assembly:
@@ -32,6 +36,7 @@ class Assembly:
         self.budget = widest(self.budget, part.given_budget)
         if isinstance(part, Language):
             return part.expr
+        assert isinstance(part, Grammar)
         known = self._starts.get(id(part))
         if known is None:
             prefix = f"{len(self._starts) + 1}:"
@@ -45,7 +50,7 @@ class Assembly:
         """The rules taken over so far, for whoever makes the grammar itself."""
         return self._rules
 
-    def finish(self, expr: Expr, source: str) -> Constraint:
+    def finish(self, expr: Expr, source: str) -> Language | Grammar:
         """The constraint whose words are those of ``expr``."""
         if not self._rules:
             return Language(expr, source, self.budget)

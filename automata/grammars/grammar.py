@@ -1,4 +1,4 @@
-"""Context-free grammars over bytes as immutable values.
+"""Context-free grammars over bytes as immutable values: the constraints that nest.
 
 The idea: a grammar is a table of rules, and a rule's body is an expression whose leaves may be calls of rules
 (``expression.call``). Whatever a ``Language`` can be is a terminal; nothing tells terminals from other rules,
@@ -18,35 +18,36 @@ import os
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Self
 
-import tokenfst._native as _native
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
 from tokenfst.automata.expressions.program import Program, linearize
 from tokenfst.automata.grammars.conflict import Conflict, make_conflict
 from tokenfst.automata.grammars.network import draw_rules
+from tokenfst.automata.grammars.operators import Operators
 from tokenfst.automata.languages.drawing import Drawing
 from tokenfst.automata.languages.engine import run_program
-from tokenfst.automata.languages.language import Language, encode, widest
-from tokenfst.automata.languages.pickled import state_without
-from tokenfst.automata.languages.readable import shorten
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.languages.walk import Walk
+from tokenfst.automata.rules.finiteness import is_finite
 from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, reachable, shortest_cycle
 from tokenfst.automata.rules.inlining import rebuild
 from tokenfst.automata.rules.left_recursion import Rewritten, rewrite_left_recursion
 from tokenfst.automata.rules.lint import Finding, lint, nullable, productive
-from tokenfst.automata.rules.product import intersect
 from tokenfst.automata.rules.pushdown import pushdown_rules
 from tokenfst.automata.rules.shortest_word import shortest_words
 from tokenfst.automata.rules.truncation import hard_cycle, inline
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, caret, line_and_column
+from tokenfst.errors import (
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    caret,
+    line_and_column,
+)
 
-_SOURCE_LENGTH = 110
-"""Characters of each operand's description in that of a combination."""
 
-
-class Grammar:
+class Grammar(Operators):
     """A context-free set of byte strings. Make one with ``lark_grammar``, ``gbnf``, ``ebnf``,
     ``bundled_grammar``, or ``from_rules``.
 
@@ -54,7 +55,8 @@ class Grammar:
     words is undecidable.
     """
 
-    __slots__ = ("_automaton", "_budget", "_positions", "_rules", "_source", "_start", "_text", "_usable")
+    __slots__ = ("_text", "_usable")
+    _made_again = (*Operators._made_again, "_usable")  # noqa: SLF001  # its own base class
 
     @checked
     def __init__(
@@ -73,12 +75,11 @@ class Grammar:
         Raises ConstraintError if a rule is called and not there, or called where no context-free grammar can
         call it; BudgetExceeded("positions").
         """
+        super().__init__(source or f"Grammar(start={start!r})", budget)
         self._rules = Rules.of(rules)
-        self._start, self._source, self._text = start, source or f"Grammar(start={start!r})", text
+        self._start, self._text = start, text
         self._positions = dict(positions or {})
-        self._budget = budget
         self._usable: Rules | None = None
-        self._automaton: _native.ByteAutomaton | None = None
         if start not in self._rules:
             raise ConstraintError(f"there is no rule {start!r} to start with; there are {_some(self._rules)}")
         for name, body in self._rules.items():
@@ -104,11 +105,6 @@ class Grammar:
         return self._start
 
     @property
-    def source(self) -> str:
-        """What the grammar was made from, for people."""
-        return self._source
-
-    @property
     def text(self) -> str:
         """The text the rules were read from; empty where there was none."""
         return self._text
@@ -118,36 +114,22 @@ class Grammar:
         """Where in ``text`` each rule is defined (an index of characters), or imported."""
         return MappingProxyType(self._positions)
 
-    @property
-    def budget(self) -> Budget:
-        """What bounds every question; languages made from this grammar inherit it."""
-        return self._budget or Budget()
-
-    @property
-    def given_budget(self) -> Budget | None:
-        """The budget that was given; ``None``: none was, and ``budget`` is the default."""
-        return self._budget
-
     @checked
     def with_budget(self, budget: Budget) -> Grammar:
         """The same grammar, bounded by ``budget``."""
-        return Grammar(
-            self._rules,
-            self._start,
-            source=self._source,
-            text=self._text,
-            positions=self._positions,
-            budget=budget,
-        )
+        return self._like(self._rules, self._source, budget)
 
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        return state_without(self, "_automaton", "_usable")
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
+    def _like(
+        self,
+        rules: Mapping[str, Expr],
+        source: str,
+        budget: Budget | None,
+        positions: Mapping[str, int] | None = None,
+    ) -> Grammar:
+        """Other rules that were made of these, and begin with the same one."""
+        if positions is None:
+            positions = self._positions
+        return Grammar(rules, self._start, source=source, text=self._text, positions=positions, budget=budget)
 
     def __repr__(self) -> str:
         return f"<Grammar {self._source}: {len(self._rules)} rules>"
@@ -163,29 +145,34 @@ class Grammar:
         """Whether the grammar has no word at all."""
         return self._start not in self._productive()
 
-    def accepts(self, word: str | bytes) -> bool:
-        """Whether ``word`` (text in UTF-8) is a word of the grammar. Text with a lone surrogate never is.
-
-        Linear in the word where the grammar is deterministic; at worst cubic, on a graph-structured stack.
-        """
-        data = encode(word)
-        return data is not None and self.automaton.accepts(data)
-
-    def viable_prefix(self, data: bytes) -> int:
-        """How many bytes of ``data`` some word of the grammar begins with; -1 if there is no word."""
-        return self.automaton.viable_prefix(data)
-
-    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
-        """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a
-        word."""
-        return self.automaton.next_bytes(prefix)
-
     def witness(self) -> bytes | None:
         """A shortest word, the least of them in byte order; ``None`` if there is none. Where strings must differ
         (``distinct.fresh``), a short one."""
-        if any(node.op is Op.FRESH for name in self._rules for node in self._rules.nodes(name)):
+        if self._differs:
             return self.automaton.shortest()
         return shortest_words(self._rules, self._budget).get(self._start)
+
+    def shortest(self) -> bytes | None:
+        """The same: the shortest word, of several the least in byte order."""
+        return self.witness()
+
+    def is_finite(self) -> bool:
+        """Whether there are finitely many words: no rule that has a word comes back to itself with something beside
+        it. AlgebraError where it depends on strings that must differ."""
+        return is_finite(self._productive(), self._start, self.budget, self._source)
+
+    def completion(self, prefix: bytes) -> bytes | None:
+        """A shortest way on: the fewest bytes that make a word of ``prefix``; ``None`` if no word begins so. Where
+        strings must differ, a short one."""
+        if self.automaton.has_marks:
+            word = self._ask(lambda automaton: automaton.completed(prefix))
+            return None if word is None else word[len(prefix) :]
+
+        def question(walk: Walk) -> bytes | None:
+            at = walk.run(prefix)
+            return None if at is None else walk.completion(at)
+
+        return self._walking(question)
 
     @checked
     def rule_stack(self, prefix: bytes) -> tuple[str, ...]:
@@ -262,40 +249,6 @@ class Grammar:
             return Language(EMPTY, source, self._budget)
         return Language(inline(self._productive(), self._start, depth, self.budget), source, self._budget)
 
-    # --- algebra --------------------------------------------------------------------------------------
-
-    def __and__(self, other: Language) -> Grammar:
-        """Words of this grammar that are also in a language, as a grammar again.
-
-        Its rules are named after rules of this one and states of ``other.determinize()``: ``value[2→5]`` has
-        the words of ``value`` that lead from state 2 to state 5, and ``value#1[2→5]`` is a part of it. Only
-        what has a word and is used is made: at worst rules × states² of them, of states alternatives each. (So
-        a bound on the length, a state for each byte, costs much; a token budget is cheaper.)
-
-        Raises ConstraintError for two grammars, BudgetExceeded naming the rule that grew.
-        """
-        if isinstance(other, Grammar):
-            raise ConstraintError(
-                "the words that two grammars share need not be context-free, and whether there are any is "
-                "undecidable: intersect one grammar with the other's truncate(depth)"
-            )
-        if not isinstance(other, Language):
-            return NotImplemented
-        source = f"({shorten(self._source, _SOURCE_LENGTH)}) & ({shorten(other.source, _SOURCE_LENGTH)})"
-        budget = widest(self._budget, other._budget)
-        bounded = other if budget in (None, other.budget) else other.with_budget(budget)
-        made = intersect(self._productive(), self._start, bounded.determinize(), budget or Budget())
-        positions = {
-            name: self._positions[rule] for name, rule in made.origins.items() if rule in self._positions
-        }
-        return Grammar(
-            made.rules, self._start, source=source, text=self._text, positions=positions, budget=budget
-        )
-
-    def __rand__(self, other: Language) -> Grammar:
-        """The same: ``language & grammar``."""
-        return self & other
-
     # --- out ------------------------------------------------------------------------------------------
 
     @checked
@@ -313,15 +266,6 @@ class Grammar:
 
     # --- the push-down automaton ----------------------------------------------------------------------
 
-    @property
-    def automaton(self) -> _native.ByteAutomaton:
-        """The push-down automaton in the native core, whose states are made when they are first met; made
-        once, shared by threads. Without recursion that needs a stack it is finite."""
-        automaton = self._automaton
-        if automaton is None:
-            automaton = self._automaton = run_program(self.program(), self.budget)
-        return automaton
-
     def program(self) -> Program:
         """The rules as the native core reads them; without any that need a stack, the expression they are."""
         if self.is_empty():
@@ -333,6 +277,13 @@ class Grammar:
         return linearize(rules[self._start])
 
     # --- details --------------------------------------------------------------------------------------
+
+    def _is_surely_endless(self) -> bool:
+        return not self.automaton.has_marks and not self.is_finite()
+
+    def open_rules(self, prefix: bytes) -> tuple[str, ...]:
+        """``lark_grammar`` adds rules for what is ignored, and around a start that is called: these are not told."""
+        return tuple(name for name in self.rule_stack(prefix) if not name.startswith("%"))
 
     def _rule_stacks(self, prefix: bytes) -> list[tuple[str, ...]]:
         """The rules around the end of ``prefix``, outermost first: for each of some ways to read it."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tokenfst.arguments import checked
-from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.assembly import Assembly
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.readable import shorten
 from tokenfst.automata.pieces import text as text_groups
@@ -73,7 +75,7 @@ def text_until(stop: str | Language, *, budget: Budget | None = None) -> Languag
 @checked
 def delimited_list(
     item: str | Constraint, separator: str | Constraint, low: int = 1, high: int | None = None
-) -> Constraint:
+) -> Language | Grammar:
     """``low`` to ``high`` words of ``item`` (``None``: any number), with ``separator`` between each two.
 
     A Grammar if ``item`` or ``separator`` is one, else a Language. O(1).
@@ -89,7 +91,9 @@ def delimited_list(
 
 
 @checked
-def delimited_subsequence_of(items: Iterable[str | Constraint], separator: str | Constraint) -> Constraint:
+def delimited_subsequence_of(
+    items: Iterable[str | Constraint], separator: str | Constraint
+) -> Language | Grammar:
     """Some of ``items``, at least one, each at most once and in their order, with ``separator`` between each two.
 
     A Grammar if any part is one, else a Language. Linear in the items; a state looks at all items that may come next.

@@ -19,9 +19,10 @@ from typing import NamedTuple, TypeVar
 from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.expression import Expr, concat
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.grammars.assembly import Assembly, Constraint
+from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.languages.language import Language, encode
+from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.readable import shorten
 from tokenfst.automata.regex.translate import regex
 from tokenfst.budget import Budget

@@ -353,7 +353,13 @@ class _Marks:
                 if place not in found:
                     found.add(place)
                     stack.append(place)
-        # Those without a passable one behind them are taken away until none is left, or a circle.
+        self._check_no_circle(found, following, before)
+        return found
+
+    def _check_no_circle(
+        self, found: set[_Place], following: dict[_Place, set[_Place]], before: dict[_Place, list[_Place]]
+    ) -> None:
+        """Places without one of ``found`` behind them are taken away until none is left, or a circle, which raises."""
         count: dict[_Place, int] = {}
         for place in found:
             self.deadline.tick(1 + len(following[place]) // 8)
@@ -373,7 +379,6 @@ class _Marks:
                 "marks of different combining classes repeat without a bound, in an order that matters: the equivalent "
                 "texts may be no regular language. Bound the repetition, or allow the marks in any order"
             )
-        return found
 
     def _commute(self, place: _Place) -> bool:
         """Whether every two marks of different classes lead to the same places in both orders."""

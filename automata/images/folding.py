@@ -7,27 +7,22 @@ under it commutes with union, concatenation and repetition, and the expression s
 commute with intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``): those, and
 look-around, are made automata first.
 
-Where the mapping comes from: ``str.casefold`` is full folding (Unicode Standard, section 3.13, D145). Where it gives
-one character it is the simple folding too (status C of CaseFolding.txt); where it gives several, the simple folding
-(status S) is the lower case if that is one character, and otherwise the character itself. (Unicode 15.1 adds three
-pairs to status S that this rule does not have: U+FB05, U+1FD3 and U+1FE3 are folded to themselves here.)
-
 Cost: linear in the expression; an automaton for each determinized part.
 """
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 
 import numpy as np
 
 from tokenfst.arguments import checked_but
-from tokenfst.automata.characters.utf8 import ASCII, MULTIBYTE, Characters, Ranges, normalize
+from tokenfst.automata.characters.case import cased_characters, with_other_case
+from tokenfst.automata.characters.utf8 import ASCII, MULTIBYTE, Characters, Ranges
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.equivalence import equivalent_texts, full_case_folding
-from tokenfst.automata.images.letters import Ints, by_characters, crawl, require_language, write_letters
+from tokenfst.automata.images.letters import by_characters, crawl, require_language, write_letters
 from tokenfst.automata.images.spellings import Code, inverse_image
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
@@ -55,42 +50,16 @@ def case_insensitive(language: Language, *, full: bool = False, budget: Budget |
     return Language(expr, f"case_insensitive({source.source})", limits)
 
 
-def simple_fold(character: str) -> str:
-    """The simple case folding of one character."""
-    for folded in (character.casefold(), character.lower()):
-        if len(folded) == 1:
-            return folded
-    return character
-
-
-@lru_cache(maxsize=1)
-def _cased() -> tuple[Ints, Ints]:
-    """The characters that are not alone in their class, ascending, and what they are folded to."""
-    folded = {
-        code: ord(simple_fold(chr(code)))
-        for code in range(sys.maxunicode + 1)
-        if (text := chr(code)).casefold() != text
-    }
-    changed = {code: to for code, to in folded.items() if code != to}
-    pairs = sorted((changed | {to: to for to in changed.values()}).items())
-    return np.array([code for code, _ in pairs]), np.array([to for _, to in pairs])
-
-
 class _FoldingCode(Code):
     """UTF-8, where each character stands for its class."""
 
     functional = False
 
     def character(self, ranges: Ranges) -> Expr:
-        cased, folded = _cased()
-        low, high = np.array(ranges, np.int64).reshape(-1, 2).T
-        bounds = np.stack([np.searchsorted(cased, low), np.searchsorted(cased, high, side="right")]).T
-        inside = [place for begin, end in bounds.tolist() for place in range(begin, end)]
-        equal = cased[np.isin(folded, folded[inside])].tolist()
-        return super().character(normalize((*ranges, *((code, code) for code in equal))))
+        return super().character(with_other_case(ranges))
 
     def automaton(self, read: Characters, deadline: Deadline, source: str | None = None) -> Expr:
-        cased, folded = _cased()
+        cased, folded = cased_characters()
         letters = by_characters(read, cased.tolist(), deadline)
         # Of each interval, the columns that its characters stand for; intervals with the same are one class.
         columns = {place: {group} for place, group in enumerate(letters.group.tolist())}

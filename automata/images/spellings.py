@@ -20,7 +20,7 @@ Cost: linear in the expression, plus one small automaton for each set of charact
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -81,8 +81,10 @@ class Code:
     functional = True
     """Whether a spelling is that of one text only. If not, images do not commute with intersection and complement."""
 
-    def __init__(self, forms: Sequence[Form]) -> None:
+    def __init__(self, forms: Sequence[Form], write: Callable[[str], bytes] | None = None) -> None:
+        """``write``, where every character has one spelling: it spells a text."""
         self.forms = tuple(forms)
+        self._write = write
         self._letters: dict[str, Expr] = {}
         """Of characters that stood in words; those beyond ``_MOST_LETTERS`` are not kept."""
         self._spelled_once = False
@@ -104,6 +106,8 @@ class Code:
 
     def word(self, text: str) -> Expr:
         """All spellings of ``text``."""
+        if self._write is not None:
+            return literal(self._write(text)) if text else EPSILON
         known = self._letters.get
         letters = [known(each) or self._letter(each) for each in text]
         if not self._spelled_once:
@@ -271,7 +275,7 @@ class _Mapper:
                 return _BROKEN if None in map(_text, value.words()) else _LETTER
         raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
 
-    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:
+    def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:  # noqa: C901  # one case a kind
         free = _NONE
         exact, every, some, empty, any_empty = True, True, False, True, False
         for each in operands:

@@ -5,8 +5,8 @@ under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has
 (``schema_text``). Nothing is approximated: what no automaton of sensible size says exactly is refused, with the JSON
 pointer of the keyword.
 
-Members come in the order of ``properties`` (where several schemas list names, in the order in which the schema names
-them), then those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
+Members come in the order of the schema's own ``properties``, then in that of the schemas that it applies in place, then
+those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
 No name comes twice: listed ones by the rules, others and unique strings since a sequence remembers them
 (``schema_fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
 towards ``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
@@ -21,27 +21,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenfst.arguments import checked, checked_but
+from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.expressions.expression import EMPTY, Expr
-from tokenfst.automata.expressions.program import Program
-from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.comparing import ComparedSchema, Document
 from tokenfst.automata.json_schema.contradiction import contradiction
+from tokenfst.automata.json_schema.providers import Provider, provider_findings
 from tokenfst.automata.json_schema.python_types import read_type
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning, Relaxed
-from tokenfst.automata.json_schema.reading.source import Resolver, Source
+from tokenfst.automata.json_schema.reading.source import Resolver, Source, read
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
-from tokenfst.automata.json_schema.writing.program import schema_program
-from tokenfst.automata.json_schema.writing.whitespace import layout
+from tokenfst.automata.json_schema.writing.layout import Layout, Surrounding, layout
 from tokenfst.automata.json_schema.writing.writer import ANY_RULE, START, Rules, Writer
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
     EmptyLanguageError,
+    ProviderSchemaError,
     SchemaError,
     UnsupportedSchemaError,
 )
@@ -57,10 +59,6 @@ __all__ = [
 ]
 
 
-_LAZY = Budget(positions=1 << 20_000)
-"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
-
-
 _TRIAL = Budget(states=20_000, bytes=64 << 20, positions=1_000_000)
 """What one part of the question may cost which keywords leave no value."""
 
@@ -70,18 +68,19 @@ class About:
     """What a schema's constraint knows beyond its texts."""
 
     source: str
+    document: Document
     relaxed: tuple[Relaxed, ...] = ()
     reader: Callable[[str | bytes], Any] = json.loads
 
 
-class SchemaLanguage(Language):
+class SchemaLanguage(ComparedSchema, Language):
     """A schema whose values have no parts; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_reader", "relaxed")
+    __slots__ = ("_reader", "document", "relaxed")
 
     def __init__(self, expr: Expr, about: About, budget: Budget | None) -> None:
         super().__init__(expr, about.source, budget)
-        self.relaxed, self._reader = about.relaxed, about.reader
+        self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
 
     def parse(self, text: str | bytes) -> Any:
         """The value of a generated text: an instance of the Python type that the schema was made from, the bound
@@ -89,43 +88,52 @@ class SchemaLanguage(Language):
         return self._reader(text)
 
 
-class SchemaGrammar(Grammar):
+class SchemaGrammar(ComparedSchema, WrittenGrammar):
     """A schema as rules, named by JSON pointers; ``relaxed`` lists the keywords that were left out."""
 
-    __slots__ = ("_made", "_reader", "relaxed")
+    __slots__ = ("_reader", "document", "relaxed")
 
     def __init__(self, rules: Rules, about: About, budget: Budget | None) -> None:
-        super().__init__({START: rules.start, **rules.bodies}, START, source=about.source, budget=budget)
-        self.relaxed, self._reader = about.relaxed, about.reader
-        self._made = schema_program(self._rules, START, ANY_RULE, rules.states, budget or _LAZY)
-
-    def is_empty(self) -> bool:
-        """Whether no value is allowed."""
-        return super().is_empty() if self._made is None else self._made is False
-
-    def program(self) -> Program:
-        """The rules as the native core reads them, made once."""
-        return self._made if isinstance(self._made, Program) else super().program()
+        super().__init__(
+            {START: rules.start, **rules.bodies},
+            START,
+            rules.states,
+            shared=ANY_RULE,
+            source=about.source,
+            budget=budget,
+        )
+        self.relaxed, self._reader, self.document = about.relaxed, about.reader, about.document
 
     def parse(self, text: str | bytes) -> Any:
         """As ``SchemaLanguage.parse``."""
         return self._reader(text)
 
-    def _check(self, name: str, body: Expr) -> None:
-        """Nothing: ``schema_text`` calls its own rules only, and ``schema_program`` looks at their sizes."""
 
-
-@checked_but("property_order", "additional_properties", "repeated_names", "formats", "on_unsupported")
-def json_schema(
+@checked_but(
+    "spelling",
+    "surrounding",
+    "property_order",
+    "additional_properties",
+    "repeated_names",
+    "formats",
+    "on_unsupported",
+    "strict",
+)
+def json_schema(  # one option after the other
     schema: Any,
     *,
     draft: str | None = None,
+    spelling: Spelling = "plain",
     whitespace: str = "flexible",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
     property_order: Literal["schema", "any"] = "schema",
     additional_properties: Literal["schema", "forbid"] = "schema",
     repeated_names: Literal["forbid", "allow"] = "forbid",
     formats: Literal["assert", "annotate"] = "assert",
     on_unsupported: Literal["raise", "relax"] = "raise",
+    strict: Provider | None = None,
     resolver: Resolver | None = None,
     source: str = "",
     budget: Budget | None = None,
@@ -135,33 +143,33 @@ def json_schema(
     ``schema``: a dict, a boolean or JSON text (whose numbers stay exact); or a pydantic model, a dataclass, a
     TypedDict, an enum, any other annotation (``list[int] | None``), or a function, for its parameters: then ``parse``
     of the result makes instances, and integers have no fraction (needs pydantic). ``draft``: one of ``DRAFTS``;
-    without, ``$schema`` says it, or it is 2020-12. ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a
-    pattern (``schema_layout``). ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs
-    memory for those sets of names only that texts use. ``additional_properties="forbid"``: objects have no members but
+    without, ``$schema`` says it, or it is 2020-12. ``spelling``: ``"plain"``, strings, names and numbers as
+    ``json.dumps(value, ensure_ascii=False)`` writes them (numbers also as JavaScript does, and with zeros at the end of
+    fractions); ``"ascii"``, the same with ``ensure_ascii=True``; or ``"any"``, every spelling of JSON
+    (docs/json-spelling.md). ``whitespace``: ``"flexible"``, ``"compact"``, ``"pretty"`` or a pattern; or instead of it
+    ``separators`` and ``indent``, as ``json.dumps`` has them. ``surrounding="flexible"``: white space before and after
+    the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory for those sets
+    of names only that texts use. ``additional_properties="forbid"``: objects have no members but
     those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names="allow"``:
     a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
     name comes twice. ``formats``: whether ``format``
     constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``
     names and that are not part of the schema; nothing is ever fetched. ``on_unsupported="relax"`` leaves out what would
-    be refused, and lists it as ``relaxed`` of the result. ``source``: what the constraint is called in messages.
+    be refused, and lists it as ``relaxed`` of the result. ``strict``: a provider whose structured outputs are to take
+    the schema, too (``provider_findings``). ``source``: what the constraint is called in messages.
 
     Raises SchemaError for what is no schema and for references that lead nowhere, UnsupportedSchemaError for what has
-    no exact automaton, both with the ``pointer`` of the keyword; EmptyLanguageError if no value is allowed, with the
-    ``pointers`` of keywords that contradict each other; BudgetExceeded. Linear in the schema, apart from combinations
-    of arrays and objects under ``allOf``, ``oneOf`` and ``not``, whose cases multiply.
+    no exact automaton, ProviderSchemaError for what the provider does not take, all with the keyword's ``pointer``;
+    EmptyLanguageError if no value is allowed, with the ``pointers`` of keywords that contradict each other;
+    BudgetExceeded. Linear in the schema, apart from combinations of arrays and objects under ``allOf``, ``oneOf`` and
+    ``not``, whose cases multiply.
     """
-    if additional_properties not in ("schema", "forbid"):
-        raise ConstraintError(
-            f"additional_properties={additional_properties!r} is neither 'schema' nor 'forbid'"
-        )
-    if repeated_names not in ("forbid", "allow"):
-        raise ConstraintError(f"repeated_names={repeated_names!r} is neither 'forbid' nor 'allow'")
-    if formats not in ("assert", "annotate"):
-        raise ConstraintError(f"formats={formats!r} is neither 'assert' nor 'annotate'")
-    if property_order not in ("schema", "any"):
-        raise ConstraintError(f"property_order={property_order!r} is neither 'schema' nor 'any'")
-    if on_unsupported not in ("raise", "relax"):
-        raise ConstraintError(f"on_unsupported={on_unsupported!r} is neither 'raise' nor 'relax'")
+    _check_choice("additional_properties", additional_properties, "schema", "forbid")
+    _check_choice("repeated_names", repeated_names, "forbid", "allow")
+    _check_choice("formats", formats, "assert", "annotate")
+    _check_choice("property_order", property_order, "schema", "any")
+    _check_choice("on_unsupported", on_unsupported, "raise", "relax")
+    written = _layout(spelling, whitespace, separators, indent, surrounding)
     relax, typed = on_unsupported == "relax", None
     if schema is None:
         raise SchemaError("#", "a schema is an object or a boolean, not null; the type of None is type(None)")
@@ -170,6 +178,8 @@ def json_schema(
         if typed.refused and not relax:
             raise UnsupportedSchemaError(*typed.refused[0])
         schema = typed.schema
+    if strict is not None:
+        _check_provider(schema, strict, budget)
 
     def make(schema: Any, work: Work) -> tuple[SchemaLanguage | SchemaGrammar, Any]:
         known = Source(schema, draft, resolver, work, Forms(work).check)
@@ -177,7 +187,7 @@ def json_schema(
         any_order = property_order == "any"
         writer = Writer(
             meaning,
-            layout(whitespace),
+            written,
             fractions=typed is None,
             any_order=any_order,
             distinct=repeated_names == "forbid",
@@ -186,10 +196,10 @@ def json_schema(
         with work.placed_errors():
             rules = writer.write(meaning.formula(known.root.closing(closed)))
         if typed is None:
-            about = About(source or "json_schema(...)", tuple(meaning.relaxed))
+            about = About(source or "json_schema(...)", document, tuple(meaning.relaxed))
         else:
             relaxed = (*(Relaxed(*each) for each in typed.refused), *meaning.relaxed)
-            about = About(source or f"json_schema({typed.name})", relaxed, typed.parse)
+            about = About(source or f"json_schema({typed.name})", document, relaxed, typed.parse)
         return _constraint(rules, about, budget), known.root.value
 
     def is_empty(schema: Any) -> bool:
@@ -202,6 +212,7 @@ def json_schema(
                 raise work.exceeded("seconds") from None
             return False
 
+    document = Document(schema, draft, formats, resolver, budget, additional_properties == "forbid")
     work = Work(budget)
     made, value = make(schema, work)
     if _is_empty(made):
@@ -209,24 +220,82 @@ def json_schema(
     return made
 
 
-@checked_but("max_depth")
+def _check_provider(schema: Any, strict: Provider, budget: Budget | None) -> None:
+    """Whether a provider takes a schema."""
+    for finding in provider_findings(read(schema, "#", Work(budget)), strict):
+        raise ProviderSchemaError(finding.pointer, finding.message)
+
+
+def _check_choice(name: str, value: object, one: str, other: str) -> None:
+    """Whether an option has one of its two values."""
+    if value not in (one, other):
+        raise ConstraintError(f"{name}={value!r} is neither {one!r} nor {other!r}")
+
+
+@checked_but("max_depth", "spelling", "surrounding")
 def json_value(
-    max_depth: int | None = None, *, whitespace: str = "flexible"
+    max_depth: int | None = None,
+    *,
+    spelling: Spelling = "plain",
+    whitespace: str = "flexible",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
-    """Any JSON value; with ``max_depth``, arrays and objects at most so deep inside of each other (0: none)."""
-    return json_schema(True if max_depth is None else _nested(max_depth), whitespace=whitespace)
+    """Any JSON value; with ``max_depth``, arrays and objects at most so deep inside of each other (0: none). The other
+    parameters as of ``json_schema``."""
+    return json_schema(
+        True if max_depth is None else _nested(max_depth),
+        spelling=spelling,
+        whitespace=whitespace,
+        separators=separators,
+        indent=indent,
+        surrounding=surrounding,
+    )
 
 
-@checked
+@checked_but("spelling", "surrounding")
 def json_object(
-    max_depth: int | None = None, *, whitespace: str = "flexible"
+    max_depth: int | None = None,
+    *,
+    spelling: Spelling = "plain",
+    whitespace: str = "flexible",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
 ) -> SchemaLanguage | SchemaGrammar:
     """Any JSON object; ``max_depth`` (at least 1) as in ``json_value``, the object itself counted."""
-    if max_depth is None:
-        return json_schema({"type": "object"}, whitespace=whitespace)
-    if max_depth < 1:
+    if max_depth is not None and max_depth < 1:
         raise ConstraintError(f"max_depth={max_depth} leaves no room for the object itself")
-    return json_schema({**_nested(max_depth), "type": "object"}, whitespace=whitespace)
+    return json_schema(
+        {**({} if max_depth is None else _nested(max_depth)), "type": "object"},
+        spelling=spelling,
+        whitespace=whitespace,
+        separators=separators,
+        indent=indent,
+        surrounding=surrounding,
+    )
+
+
+def _layout(
+    spelling: Spelling,
+    whitespace: str,
+    separators: tuple[str, str] | None,
+    indent: int | None,
+    surrounding: Surrounding,
+) -> Layout:
+    """How texts are written; ConstraintError for what is no setting."""
+    if spelling not in SPELLINGS:
+        raise ConstraintError(f"spelling={spelling!r} is none of 'plain', 'ascii', 'any'")
+    if surrounding not in ("none", "flexible"):
+        raise ConstraintError(f"surrounding={surrounding!r} is neither 'none' nor 'flexible'")
+    if separators is not None and not (
+        len(separators) == 2 and all(isinstance(each, str) for each in separators)
+    ):
+        refuse("json_schema", "separators", separators, "two texts")
+    return layout(
+        whitespace, spelling=spelling, separators=separators, indent=indent, surrounding=surrounding
+    )
 
 
 _LEVEL = 64

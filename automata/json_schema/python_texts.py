@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from tokenfst.automata.json_schema.sets.strings import TextPattern
-from tokenfst.automata.json_values.numbers import NumberSet, number_language
+from tokenfst.automata.json_values.numbers import NumberSet
+from tokenfst.automata.json_values.texts import number_language
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 

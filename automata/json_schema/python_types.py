@@ -79,6 +79,7 @@ class Parse:
         self._kind, self._parse = kind, parse
 
     def __call__(self, text: str | bytes) -> Any:
+        """The value that a text stands for."""
         return self._parse(text)
 
     def __reduce__(self) -> tuple[Callable[[Any], Callable[[str | bytes], Any]], tuple[Any]]:

@@ -2,6 +2,6 @@
 
 Numbers are compared as exact decimal values, digit by digit; no float takes part.
 
-Read in this order: ``strings``, ``numbers`` (sets of numbers and their algebra), ``bounds`` (intervals),
-``multiples`` (``multipleOf``).
+Read in this order: ``strings`` (with what a ``Spelling`` is), ``bounds`` (intervals), ``multiples`` (``multipleOf``),
+``numbers`` (sets of numbers and their algebra), ``texts`` (how their members are written).
 """

@@ -14,7 +14,8 @@ the language, so an automaton would have to remember k. Where the end is another
 zeros show it. Nor are "all spellings of integers" (the same texts show it), or of other multiples. What is regular
 is the spelling with one digit, not 0, before the point, which is what printf and JSON writers make (``1.25e-3``):
 the exponents of number and bound decide, and the digits only where these are equal. Even so, ``1.d..d e n`` is an
-integer exactly if there are at most n decimals, again a number to remember: see ``scientific`` for the limit.
+integer exactly if there are at most n decimals, again a number to remember: see ``scientific`` for the limit. The plain
+spelling (``plain_scientific``) takes of these the exponents and mantissas that JSON writers make.
 
 Rejected: an intersection of two one-sided automata (twice the states, each of which then needs a search that it
 is alive), and regular expressions that list the ranges (quadratic in the digits).
@@ -36,11 +37,13 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     byte_range,
     concat,
+    intersect,
     literal,
     optional,
     repeat,
     union,
 )
+from tokenfst.automata.languages.emptiness import has_a_word
 from tokenfst.errors import ConstraintError
 
 Number = int | float | Decimal | Fraction
@@ -50,6 +53,9 @@ MAX_DIGITS = 500
 bound nests an expression once more, and the native core has a limit for that."""
 SCIENTIFIC_PLACES = 16
 """Decimals of a mantissa in ``scientific`` where they are limited: 17 digits, as many as a 64-bit float needs."""
+_LARGE, _SMALL = 16, -5
+"""Powers of ten from which on, and down from which, ``json.dumps`` writes an exponent. ``JSON.stringify`` does from 21
+on, and down from -7."""
 
 
 def is_finite(value: float | Decimal | Fraction) -> bool:
@@ -66,6 +72,9 @@ class End(NamedTuple):
 
     value: Fraction
     closed: bool
+
+
+_ONE, _TEN = End(Fraction(1), True), End(Fraction(10), False)
 
 
 # --- numbers ------------------------------------------------------------------------------------------
@@ -292,27 +301,61 @@ def spellings(values: Sequence[Fraction], *, fraction: bool = True) -> Expr:
 # --- with an exponent ---------------------------------------------------------------------------------
 
 
-def scientific(low: End, high: End | None, places: int | None) -> Expr:
+def scientific(low: End, high: End | None, places: int | None, *, plain: bool = False) -> Expr:
     """The spellings of positive numbers between two ends >= 0 with an exponent after one digit, not 0, before the
-    point.
+    point; ``plain``: as JSON writers make them.
 
     ``places``: only multiples of 10^-places (it may be negative). The mantissa then ends after as many decimals as
     the exponent allows, and in any case after ``SCIENTIFIC_PLACES`` (zeros not counted): "no more decimals than the
     exponent moves" for any number of them would not be regular.
     """
     if places is None:
-        return _powers(low, high, None, None, None)
+        return _powers(low, high, None, None, None, plain)
     shift = SCIENTIFIC_PLACES - places
     few = [
-        _powers(low, high, shift - k, shift - k, SCIENTIFIC_PLACES - k)
+        _powers(low, high, shift - k, shift - k, SCIENTIFIC_PLACES - k, plain)
         for k in range(1, SCIENTIFIC_PLACES + 1)
     ]
-    return union(*few, _powers(low, high, shift, None, SCIENTIFIC_PLACES))
+    return union(*few, _powers(low, high, shift, None, SCIENTIFIC_PLACES, plain))
 
 
-def _powers(low: End, high: End | None, least: int | None, most: int | None, places: int | None) -> Expr:
+def plain_scientific(low: End, high: End | None, places: int | None) -> Expr:
+    """``scientific`` for the numbers, and in the form, in which ``json.dumps`` or ``JSON.stringify`` write an
+    exponent."""
+    large = End(max(low.value, Fraction(10**_LARGE)), low.closed or low.value < 10**_LARGE)
+    small = End(Fraction(1, 10 ** (-_SMALL - 1)), False)
+    if high is not None and high.value < small.value:
+        small = high
+    found = [
+        scientific(bottom, top, places, plain=True)
+        for bottom, top in ((low, small), (large, high))
+        if top is None or bottom.value < top.value or (bottom == top and top.closed)
+    ]
+    return union(*found)
+
+
+def plain_texts(value: Fraction) -> tuple[str, ...]:
+    """A number >= 0 as ``json.dumps`` writes it as a float, and as ``JSON.stringify`` does; if these differ, both.
+
+    Of numbers with more digits than a 64-bit float has, all are written."""
+    whole, decimals = written(value)
+    power = _exponent(value) if value else 0
+    digits = f"{whole}{decimals}".strip("0")
+    mantissa = digits[:1] + ("." + digits[1:] if digits[1:] else "")
+    sign = "+" if power > 0 else "-"
+    python = f"{mantissa}e{sign}{abs(power):02d}"
+    script = f"{mantissa}e{sign}{abs(power)}"
+    if _SMALL < power < _LARGE:
+        python = f"{whole}.{decimals or 0}"
+    if -7 < power < 21:
+        script = f"{whole}.{decimals}" if decimals else whole
+    return (python,) if python == script else (python, script)
+
+
+def _powers(
+    low: End, high: End | None, least: int | None, most: int | None, places: int | None, plain: bool
+) -> Expr:
     """``scientific`` for exponents from ``least`` to ``most`` and mantissas of so many decimals."""
-    one, ten = End(Fraction(1), True), End(Fraction(10), False)
     bottom = _exponent(low.value) if low.value else None
     top = _exponent(high.value) if high else None
     parts: list[Expr] = []
@@ -321,18 +364,20 @@ def _powers(low: End, high: End | None, least: int | None, most: int | None, pla
         begin = least if begin is None else begin if least is None else max(begin, least)
         end = most if end is None else end if most is None else min(end, most)
         if begin is None or end is None or begin <= end:
-            parts.append(concat(_mantissas(*mantissa, places), _exponents(begin, end)))
+            parts.append(concat(_mantissas(*mantissa, places, plain), _exponents(begin, end, plain)))
 
-    first = one if bottom is None else End(low.value / Fraction(10) ** bottom, low.closed)
-    last = ten if top is None or high is None else End(high.value / Fraction(10) ** top, high.closed)
+    first = _ONE if bottom is None else End(low.value / Fraction(10) ** bottom, low.closed)
+    last = _TEN if top is None or high is None else End(high.value / Fraction(10) ** top, high.closed)
     if bottom is not None and bottom == top:
         add(bottom, top, (first, last))
         return union(*parts)
-    if bottom is not None:
-        add(bottom, bottom, (first, ten))
+    if bottom is not None and first == _ONE:
+        bottom -= 1
+    elif bottom is not None:
+        add(bottom, bottom, (first, _TEN))
     if top is not None:
-        add(top, top, (one, last))
-    add(None if bottom is None else bottom + 1, None if top is None else top - 1, (one, ten))
+        add(top, top, (_ONE, last))
+    add(None if bottom is None else bottom + 1, None if top is None else top - 1, (_ONE, _TEN))
     return union(*parts)
 
 
@@ -343,12 +388,26 @@ def scientific_spellings(values: Sequence[Fraction]) -> Expr:
         if value:
             power = _exponent(value)
             mantissas.setdefault(power, []).append(value / Fraction(10) ** power)
-    return union(*(concat(spellings(group), _exponents(power, power)) for power, group in mantissas.items()))
+    return union(
+        *(concat(spellings(group), _exponents(power, power, False)) for power, group in mantissas.items())
+    )
 
 
 @lru_cache(maxsize=64)
-def _mantissas(low: End, high: End, places: int | None) -> Expr:
-    return magnitudes(low, high, places=places)
+def _mantissas(low: End, high: End, places: int | None, plain: bool) -> Expr:
+    """Numbers from 1 to below 10 with a digit before the point; ``plain``: without zeros at the end."""
+    if not plain:
+        return magnitudes(low, high, places=places)
+    decimals = EMPTY if places == 0 else concat(repeat(_DIGIT, 0, places and places - 1), _NOT_ZERO)
+    every = concat(_NOT_ZERO, optional(concat(_POINT, decimals)))
+    if (low, high) == (_ONE, _TEN):
+        return every
+    within = magnitudes(low, high, places=places)
+    if within is EMPTY:
+        return EMPTY
+    made = intersect(within, every)
+    has_a_word(made)
+    return made
 
 
 def _exponent(value: Fraction) -> int:
@@ -358,20 +417,28 @@ def _exponent(value: Fraction) -> int:
 
 
 @lru_cache(maxsize=128)
-def _exponents(low: int | None, high: int | None) -> Expr:
-    """``e`` and a whole number between two, with a sign or without, after any number of zeros."""
+def _exponents(low: int | None, high: int | None, plain: bool) -> Expr:
+    """``e`` and a whole number between two, with a sign or without, after any number of zeros; ``plain``: as JSON
+    writers write it."""
 
     def amounts(least: int, most: int | None) -> Expr:
         end = None if most is None else End(Fraction(most), True)
-        return concat(_ZEROS, magnitudes(End(Fraction(least), True), end, places=0, fraction=False))
+        return magnitudes(End(Fraction(least), True), end, places=0, fraction=False)
 
+    if plain:
+        last = None if low is None else -low
+        least = -_SMALL if high is None else max(-_SMALL, -high)
+        padded = range(least, 10 if last is None else min(10, last + 1))
+        small = [*(f"0{number}" for number in padded), *(str(number) for number in padded if number >= 7)]
+        minus = union(*(literal(text.encode()) for text in small), amounts(max(least, 10), last))
+        plus = amounts(_LARGE if low is None else max(_LARGE, low), high)
+        return concat(literal(b"e"), union(concat(literal(b"-"), minus), concat(literal(b"+"), plus)))
     parts = []
     if high is None or high >= 0:
-        parts.append(concat(optional(literal(b"+")), amounts(max(low or 0, 0), high)))
+        parts.append(concat(optional(literal(b"+")), _ZEROS, amounts(max(low or 0, 0), high)))
     if low is None or low <= 0:
-        parts.append(
-            concat(literal(b"-"), amounts(max(-(high or 0), 0) if high is not None else 0, low and -low))
-        )
+        least = max(-(high or 0), 0) if high is not None else 0
+        parts.append(concat(literal(b"-"), _ZEROS, amounts(least, low and -low)))
     return concat(union(literal(b"e"), literal(b"E")), union(*parts))
 
 
@@ -379,5 +446,5 @@ NUMBERS = magnitudes(End(Fraction(0), True))
 """Every number without sign and exponent."""
 WHOLE = magnitudes(End(Fraction(0), True), places=0, fraction=False)
 """Every whole number without sign, point and exponent."""
-EXPONENT = _exponents(None, None)
+EXPONENT = _exponents(None, None, False)
 """Any exponent."""

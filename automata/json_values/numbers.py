@@ -1,4 +1,4 @@
-"""Sets of numbers as values with exact algebra, and the languages of their JSON spellings.
+"""Sets of numbers as values with exact algebra.
 
 The idea: numeric keywords cut the line into points and the open intervals between them, and say for each interval
 which numbers in it are meant: all, none, multiples of something, or not (``json_multiples.Multiples``, a normal
@@ -9,19 +9,7 @@ members can be counted), so a set is empty exactly if its normal form is the emp
 Values are compared, never texts: 1, 1.0 and 1e0 are one number, an integer, and -0 is 0 (JSON Schema 2020-12,
 validation, sections 6.1 and 6.2; core, section 4.2.2). Floats stand for their shortest decimal form.
 
-``number_language`` spells the members. Without exponents every spelling is there. With exponents the set of all
-spellings is not regular as soon as a bound other than 0, or divisibility, takes part (``json_number_bounds`` shows
-why), so ``exponents=True`` follows a rule, for the negative and for the other members separately:
-
-1. where all numbers, or none, or 0 alone are members: every JSON spelling;
-2. where an interval of numbers, an interval of the multiples of a power of ten (integers, hundredths), or a single
-   number belongs to the set: its spellings without an exponent, and those with one digit, not 0, before the
-   point, and an exponent (0 with any exponent). Among multiples, mantissas with more than 16 decimals, zeros at
-   the end not counted, are left out; no 64-bit float needs more;
-3. where an interval of other multiples, or of numbers that are not multiples, belongs to it: without an exponent.
-   (An interval with few multiples is a number of single ones.)
-
-Whatever the rule, every text in the language means a member, and every member has a text.
+Which texts spell the members is ``texts``'s.
 """
 
 from __future__ import annotations
@@ -30,36 +18,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil, floor
 
-from tokenfst.automata.expressions.expression import Expr, concat, intersect, literal, optional, union
-from tokenfst.automata.json_values.bounds import (
-    EXPONENT,
-    End,
-    Number,
-    exact,
-    magnitudes,
-    scientific,
-    scientific_spellings,
-    show,
-    spellings,
-)
-from tokenfst.automata.json_values.multiples import (
-    EVERY,
-    INTEGERS,
-    NONE,
-    Multiples,
-    decimal_power,
-    spellings_of_multiples,
-)
-from tokenfst.automata.languages.language import Language, widest
+from tokenfst.automata.json_values.bounds import End, Number, exact, show
+from tokenfst.automata.json_values.multiples import EVERY, INTEGERS, NONE, Multiples
+from tokenfst.automata.languages.constraint import widest
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
-_ZERO = End(Fraction(0), True)
 _SHOWN = 6
-_FEW = 64
-"""So many multiples in an interval are written out one by one rather than by remainders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +161,7 @@ class NumberSet:
         return _normal(self.cuts, at, inside, self.budget)
 
     def __str__(self) -> str:
-        intervals, points = self._intervals(), self._points()
+        intervals, points = self.intervals(), self.points()
         shown = []
         for low, high, part in intervals[:_SHOWN]:
             left = "(-∞" if low is None else f"{'[' if low.closed else '('}{show(low.value)}"
@@ -204,6 +170,34 @@ class NumberSet:
         shown += map(show, points[:_SHOWN])
         rest = len(intervals) + len(points) - len(shown)
         return " | ".join([*shown, f"{rest} more"] if rest else shown) or "no number"
+
+    # --- parts ----------------------------------------------------------------------------------------
+
+    def intervals(self) -> list[tuple[End | None, End | None, Multiples]]:
+        """The intervals with members; ``None`` where one does not end. An end that fits in belongs to them."""
+
+        def end(place: int, part: Multiples) -> End | None:
+            if not 0 <= place < len(self.cuts):
+                return None
+            return End(self.cuts[place], self.at[place] and self.cuts[place] in part)
+
+        return [(end(k - 1, part), end(k, part), part) for k, part in enumerate(self.inside) if part != NONE]
+
+    def points(self) -> list[Fraction]:
+        """The members that belong to no interval."""
+        around = zip(self.cuts, self.at, self.inside, self.inside[1:], strict=False)
+        return [cut for cut, there, low, high in around if there and cut not in low and cut not in high]
+
+    def magnitudes(self) -> NumberSet:
+        """The members that are not negative."""
+        above = bisect_right(self.cuts, 0)
+        cuts, at = (Fraction(0), *self.cuts[above:]), (self.contains(0), *self.at[above:])
+        return _normal(cuts, at, (NONE, *self.inside[above:]), self.budget)
+
+    def mirrored(self) -> NumberSet:
+        """The numbers whose negatives are members."""
+        cuts = tuple(-cut for cut in reversed(self.cuts))
+        return NumberSet(cuts, self.at[::-1], self.inside[::-1], self.budget)
 
     # --- details --------------------------------------------------------------------------------------
 
@@ -238,32 +232,6 @@ class NumberSet:
             place += own
             inside.append(self.inside[place])
         return at, inside
-
-    def _intervals(self) -> list[tuple[End | None, End | None, Multiples]]:
-        """The intervals with members; ``None`` where one does not end. An end that fits in belongs to them."""
-
-        def end(place: int, part: Multiples) -> End | None:
-            if not 0 <= place < len(self.cuts):
-                return None
-            return End(self.cuts[place], self.at[place] and self.cuts[place] in part)
-
-        return [(end(k - 1, part), end(k, part), part) for k, part in enumerate(self.inside) if part != NONE]
-
-    def _points(self) -> list[Fraction]:
-        """The members that belong to no interval."""
-        around = zip(self.cuts, self.at, self.inside, self.inside[1:], strict=False)
-        return [cut for cut, there, low, high in around if there and cut not in low and cut not in high]
-
-    def _magnitudes(self) -> NumberSet:
-        """The members that are not negative."""
-        above = bisect_right(self.cuts, 0)
-        cuts, at = (Fraction(0), *self.cuts[above:]), (self.contains(0), *self.at[above:])
-        return _normal(cuts, at, (NONE, *self.inside[above:]), self.budget)
-
-    def _mirrored(self) -> NumberSet:
-        """The numbers whose negatives are members."""
-        cuts = tuple(-cut for cut in reversed(self.cuts))
-        return NumberSet(cuts, self.at[::-1], self.inside[::-1], self.budget)
 
 
 def _normal(
@@ -305,90 +273,3 @@ def _all_of(named: Sequence[tuple[str, NumberSet]]) -> NumberSet:
     for _, numbers in named:
         result = result & numbers
     return result
-
-
-# --- spelling -----------------------------------------------------------------------------------------
-
-
-def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bool = True) -> Language:
-    """The JSON texts (RFC 8259, section 6) that spell members of a set.
-
-    ``exponents``: texts with an exponent too, by the rule in the module's docstring; without, every member has all
-    its texts that have none. ``integer_fraction=False``: if all members are integers, the texts without an exponent
-    have no fraction either (no ``1.0``); otherwise this changes nothing.
-
-    O(digits of the bounds) to build where no moduli but powers of ten take part; otherwise with automata of about
-    as many states as the moduli have remainders. Raises ``BudgetExceeded`` naming a multipleOf that is too large.
-    """
-    fraction = integer_fraction or not (numbers - NumberSet.integers()).is_empty()
-    spelling = _Spelling(exponents, fraction, numbers.budget or Budget())
-    positive, negative = numbers._magnitudes(), numbers._mirrored()._magnitudes()
-    minus = literal(b"-")
-    if positive == negative:
-        expr = concat(optional(minus), spelling.texts(positive))
-    else:
-        expr = union(spelling.texts(positive), concat(minus, spelling.texts(negative)))
-    return Language(expr, str(numbers), numbers.budget)
-
-
-@dataclass(frozen=True, slots=True)
-class _Spelling:
-    """How members >= 0 are spelled."""
-
-    exponents: bool
-    fraction: bool
-    budget: Budget
-
-    def texts(self, numbers: NumberSet) -> Expr:
-        """All the texts of a set without negative members."""
-        single = numbers._points()
-        parts: list[Expr] = []
-        free = numbers.cuts in ((), (0,)) and all(part in (NONE, EVERY) for part in numbers.inside)
-        if self.exponents and self.fraction and free:
-            return concat(_Spelling(False, True, self.budget).texts(numbers), optional(EXPONENT))
-        for low, high, members in numbers._intervals():
-            assert low is not None, "0 bounds the set from below"
-            few = _few_members(low, high, members)
-            if few is None:
-                parts += self.interval(low, high, members)
-            else:
-                single += few
-        if self.exponents and numbers.contains(0):
-            parts.append(concat(magnitudes(_ZERO, _ZERO), EXPONENT))
-        return union(*parts, *self.points(single))
-
-    def interval(self, low: End, high: End | None, members: Multiples) -> list[Expr]:
-        """The texts of the members in an interval that begins at 0 or later."""
-        places = None if members.modulus is None else decimal_power(members.modulus)
-        if members == EVERY or (places is not None and places >= 0):
-            plain = magnitudes(low, high, places=places, fraction=self.fraction)
-        else:
-            plain = spellings_of_multiples(members, fraction=self.fraction, budget=self.budget)
-            if low != _ZERO or high is not None:
-                within = magnitudes(low, high, places=None if self.fraction else 0, fraction=self.fraction)
-                plain = intersect(within, plain)
-        if self.exponents and (members == EVERY or places is not None):
-            return [plain, scientific(low, high, places)]
-        return [plain]
-
-    def points(self, values: Iterable[Fraction]) -> list[Expr]:
-        """The texts of single numbers."""
-        found = sorted(set(values))
-        return [
-            spellings(found, fraction=self.fraction),
-            *([scientific_spellings(found)] if self.exponents else []),
-        ]
-
-
-def _few_members(low: End, high: End | None, members: Multiples) -> list[Fraction] | None:
-    """All members of an interval, if they are few and no interval of the multiples of a power of ten."""
-    if high is None or members.is_dense or (members.modulus and decimal_power(members.modulus) is not None):
-        return None
-    values: set[Fraction] = set()
-    for m, _ in members.terms:
-        first, last = ceil(low.value / m), floor(high.value / m)
-        if last - first >= _FEW:
-            return None
-        values |= {k * m for k in range(first, last + 1)}
-    inner = (value for value in values if low.value < value < high.value and value in members)
-    return [*inner, *(end.value for end in (low, high) if end.closed)]

@@ -1,13 +1,12 @@
-"""Languages over bytes as immutable values with exact boolean algebra (convention 1).
+"""Languages over bytes as immutable values with exact boolean algebra (convention 1): the regular constraints.
 
 The idea: a ``Language`` is an expression, and an operator makes a larger one: it costs nothing. Questions run
-on the native core, which determinizes the expression state by state and only as far as the answer needs.
-OpenFst does what needs a whole machine in hand: ``minimize``, ``to_fst``, ``from_fst``, and the reversal of
-automata.
+on the native core, which determinizes the expression state by state and only as far as the answer needs
+(``constraint``). OpenFst does what needs a whole machine in hand: ``minimize``, ``to_fst``, ``from_fst``, and the
+reversal of automata.
 
-Invariants: a language never changes; its automaton is made when first needed, only ever grows by states that
-were looked at, and may be shared by threads. ``==`` and ``hash`` are identity: whether two languages hold the
-same words is a computation, ``a.equivalent(b)``, with an answer that can be shown.
+Invariant: ``==`` and ``hash`` are identity: whether two languages hold the same words is a computation,
+``a.equivalent(b)``, with an answer that can be shown.
 
 Cost: operators O(1); ``accepts`` O(length) once its states are made; emptiness, witnesses and equivalence a
 search over the states of the expression in question, exponential at worst, within the budget (convention 8).
@@ -19,37 +18,33 @@ those whose result is never walked.
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from tokenfst.arguments import checked, checked_but, refuse
+from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.automata.expressions import expression, tables
 from tokenfst.automata.expressions.expression import Dfa, Expr
 from tokenfst.automata.expressions.program import Program, linearize
-from tokenfst.automata.languages import drawing, reversal, sampling
-from tokenfst.automata.languages.answer import Answer, Side
+from tokenfst.automata.languages import drawing, reversal
+from tokenfst.automata.languages.constraint import Constraint, bounds, byte_table, encode, widest
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
-from tokenfst.automata.languages.pickled import state_without
+from tokenfst.automata.languages.finiteness import is_finite
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
+from tokenfst.errors import ConstraintError
 
 if TYPE_CHECKING:
     import pynini
     from pywrapfst import SymbolTable
 
-    import tokenfst._native as _native
     from tokenfst.automata.openfst.label_kinds import TokenType
 
-_T = TypeVar("_T")
 _SOURCE_LENGTH = 240
 
 
@@ -63,23 +58,22 @@ class Size(NamedTuple):
     """Classes of bytes that the automaton tells apart."""
 
 
-class Language:
-    """A set of byte strings. Make one with ``regex`` or a front end, or from the constructors below; combine
-    with ``& | - ~ +``, ``star``, ``repeat``, ``optional``, ``reverse``.
+class Language(Constraint):
+    """A regular set of byte strings. Make one with ``regex`` or a front end, or from the constructors below; combine
+    with ``& | - ~ +``, ``star``, ``repeat``, ``optional``, ``reverse``, ``map_bytes``.
 
     Questions raise ``BudgetExceeded`` when they outgrow the budget (see ``with_budget``); they never guess.
     """
 
-    __slots__ = ("__weakref__", "_automaton", "_budget", "_dfa", "_expr", "_source")
+    __slots__ = ("_dfa", "_expr")
+    _made_again = (*Constraint._made_again, "_dfa")  # noqa: SLF001  # its own base class
 
     @checked
     def __init__(self, expr: Expr, source: str = "", budget: Budget | None = None) -> None:
         """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
         questions."""
+        super().__init__(_shorten(source, _SOURCE_LENGTH), budget)
         self._expr = expr
-        self._source = _shorten(source, _SOURCE_LENGTH)
-        self._budget = budget
-        self._automaton: _native.ByteAutomaton | None = None
         self._dfa: Dfa | None = None
 
     # --- constructors ---------------------------------------------------------------------------------
@@ -127,7 +121,7 @@ class Language:
         """The union of any number of languages; of none, the empty language."""
         parts = list(languages)
         source = _shorten(" | ".join(f"({part.source})" for part in parts), _SOURCE_LENGTH)
-        budget = widest(*(part._budget for part in parts))
+        budget = widest(*(part._budget for part in parts))  # noqa: SLF001  # another of this class
         return cls(expression.union(*(part.expr for part in parts)), source or "empty()", budget)
 
     @classmethod
@@ -173,29 +167,6 @@ class Language:
         """The expression that this language is."""
         return self._expr
 
-    @property
-    def source(self) -> str:
-        """What the language was made from, for people; long descriptions are shortened in the middle."""
-        return self._source
-
-    @property
-    def budget(self) -> Budget:
-        """The bounds of every question."""
-        return self._budget or Budget()
-
-    @property
-    def given_budget(self) -> Budget | None:
-        """The budget that was given; ``None``: none was, and ``budget`` is the default."""
-        return self._budget
-
-    @property
-    def automaton(self) -> _native.ByteAutomaton:
-        """The lazily determinized automaton in the native core; made once, shared by threads."""
-        automaton = self._automaton
-        if automaton is None:
-            automaton = self._automaton = make_automaton(self._expr, self.budget)
-        return automaton
-
     def program(self) -> Program:
         """The expression as the native core reads it."""
         return linearize(self._expr)
@@ -215,31 +186,46 @@ class Language:
     def __repr__(self) -> str:
         return f"<Language {self._source or 'of an expression'}>"
 
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        return state_without(self, "_automaton", "_dfa")
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
     # --- algebra --------------------------------------------------------------------------------------
 
-    def __and__(self, other: Language) -> Language:
+    @overload
+    def __and__(self, other: Language) -> Language: ...
+    @overload
+    def __and__(self, other: Constraint) -> Constraint: ...
+    def __and__(self, other: Constraint) -> Constraint:
         """Words in both languages."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("&", other, expression.intersect)
 
-    def __or__(self, other: Language) -> Language:
+    @overload
+    def __or__(self, other: Language) -> Language: ...
+    @overload
+    def __or__(self, other: Constraint) -> Constraint: ...
+    def __or__(self, other: Constraint) -> Constraint:
         """Words in at least one of the languages."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("|", other, expression.union)
 
-    def __sub__(self, other: Language) -> Language:
+    @overload
+    def __sub__(self, other: Language) -> Language: ...
+    @overload
+    def __sub__(self, other: Constraint) -> Constraint: ...
+    def __sub__(self, other: Constraint) -> Constraint:
         """Words in this language and not in the other."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("-", other, _difference)
 
-    def __add__(self, other: Language) -> Language:
+    @overload
+    def __add__(self, other: Language) -> Language: ...
+    @overload
+    def __add__(self, other: Constraint) -> Constraint: ...
+    def __add__(self, other: Constraint) -> Constraint:
         """Concatenation: a word of this language, then a word of the other."""
+        if not isinstance(other, Language):  # which is asked then
+            return NotImplemented
         return self._combined("+", other, expression.concat)
 
     def __invert__(self) -> Language:
@@ -250,11 +236,14 @@ class Language:
         """Any number of words one after the other."""
         return self._derived(expression.repeat(self._expr), "({}).star()")
 
+    def plus(self) -> Language:
+        """One word or more, one after the other."""
+        return self._derived(expression.repeat(self._expr, 1), "({}).plus()")
+
     @checked
     def repeat(self, low: int, high: int | None = None) -> Language:
         """``low`` to ``high`` words one after the other; without ``high``, ``low`` or more."""
-        if low < 0 or (high is not None and high < low):
-            raise ConstraintError(f"cannot repeat {low} to {high} times")
+        bounds(low, high)
         source = f"({self._source}).repeat({low}, {high})"
         return Language(expression.repeat(self._expr, low, high, source), source, self._budget)
 
@@ -266,10 +255,21 @@ class Language:
         """The words read backwards, byte by byte (so characters beyond ASCII are no UTF-8 any more).
 
         Keeps the expression's form; automata, recursions and look-behind inside of it are determinized and
-        reversed by OpenFst, which needs pynini (``MissingDependencyError``).
+        reversed by OpenFst, which needs pynini (``MissingDependencyError``). AlgebraError for languages that speak of
+        tokens, or of strings that must differ.
         """
-        turned = reversal.reverse(self._expr, lambda part: make_tables(make_automaton(part, self.budget)))
-        return self._derived(turned, "({}).reverse()")
+        return self._derived(reversal.reverse(self._expr, self._tables), "({}).reverse()")
+
+    def map_bytes(self, table: bytes) -> Language:
+        """The words with each byte b replaced by ``table[b]``, as by ``bytes.translate``; ``bytes.maketrans`` makes
+        tables.
+
+        Keeps the expression's form. Where several bytes become one, automata, intersections, complements and
+        look-around inside of it are determinized, which needs pynini (``MissingDependencyError``). AlgebraError as
+        ``reverse``.
+        """
+        mapped = reversal.map_bytes(self._expr, byte_table(table), self._tables)
+        return self._derived(mapped, "({}).map_bytes(...)")
 
     def minimize(self) -> Language:
         """The same language with a least automaton. Makes all states; needs pynini
@@ -277,20 +277,6 @@ class Language:
         return Language(_leaf(fst.minimize_dfa(self.determinize())), self._source, self._budget)
 
     # --- questions ------------------------------------------------------------------------------------
-
-    def accepts(self, word: str | bytes) -> bool:
-        """Whether ``word`` (text in UTF-8) is in the language. Text with a lone surrogate never is."""
-        data = encode(word)
-        return data is not None and self._ask(lambda automaton: automaton.accepts(data))
-
-    def viable_prefix(self, data: bytes) -> int:
-        """How many bytes of ``data`` some word of the language begins with; -1 if the language is empty."""
-        return self._ask(lambda automaton: automaton.viable_prefix(data))
-
-    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
-        """The bytes that can follow ``prefix`` on the way to a word, ascending, and whether it is itself a
-        word."""
-        return self._ask(lambda automaton: automaton.next_bytes(prefix))
 
     def is_empty(self) -> bool:
         """Whether there is no word at all. Stops at the first word that it finds."""
@@ -303,43 +289,23 @@ class Language:
         """
         return self._ask(lambda automaton: find_witness(self._expr, automaton))
 
-    @checked
-    def equivalent(self, other: Language) -> Answer:
-        """Whether both languages hold the same words. If not, the answer's witness is a shortest word in only
-        one."""
-        return self._compare(other, (self - other) | (other - self))
+    def shortest(self) -> bytes | None:
+        """The shortest word, of several the least in byte order; ``None`` if the language is empty."""
+        return self._ask(lambda automaton: automaton.shortest())
 
-    @checked
-    def includes(self, other: Language) -> Answer:
-        """Whether every word of ``other`` is in this language. If not, the witness is a shortest that is
-        missing."""
-        return self._compare(other, other - self)
+    def is_finite(self) -> bool:
+        """Whether there are finitely many words. By the form of the expression; intersections, complements and
+        look-around are searched. AlgebraError where it depends on strings that must differ."""
+        return is_finite(self._expr, self.budget, self._source)
 
-    @checked
-    def sample(
-        self, rng: random.Random | np.random.Generator | None = None, max_length: int | None = None
-    ) -> bytes:
-        """A random word, of readable characters where the language allows (so not every word has a chance).
-
-        ``rng``: a ``random.Random`` or numpy ``Generator`` (without: a fresh one). The same state of ``rng``
-        gives the same word. ``max_length``: at most so many bytes; without, the walk heads for the end after
-        up to 48 bytes. Raises ``EmptyLanguageError``, and ``ConstraintError`` if all words are longer than
-        ``max_length``.
-        """
-        if self.is_empty():
-            raise EmptyLanguageError(f"there is no word to draw: {self!r} is empty")
-
-        def complete(prefix: bytes) -> bytes:
+    def completion(self, prefix: bytes) -> bytes | None:
+        """A shortest way on: the fewest bytes that make a word of ``prefix``; ``None`` if no word begins so."""
+        if self.automaton.has_marks:
+            word = self.automaton.completed(prefix)
+        else:
             onward = expression.concat(expression.literal(prefix), expression.UNIVERSE)
             word = make_automaton(expression.intersect(self._expr, onward), self.budget).shortest()
-            assert word is not None, "the walk left the language"
-            return word[len(prefix) :]
-
-        if max_length is not None and (shortest := len(complete(b""))) > max_length:
-            raise ConstraintError(
-                f"the shortest word of {self!r} has {shortest} bytes, more than {max_length}"
-            )
-        return sampling.sample(self, complete, rng or random.Random(), max_length)
+        return None if word is None else word[len(prefix) :]
 
     # --- out ------------------------------------------------------------------------------------------
 
@@ -371,32 +337,19 @@ class Language:
 
     # --- details --------------------------------------------------------------------------------------
 
-    def _ask(self, question: Callable[[_native.ByteAutomaton], _T]) -> _T:
-        """The automaton's answer. One that earlier questions have filled up gives way to a fresh one."""
-        used = self._automaton
-        try:
-            return question(self.automaton)
-        except BudgetExceeded as error:
-            self._automaton = None
-            if used is None or error.resource == "seconds":
-                raise
-        return self._ask(question)
+    def _is_surely_endless(self) -> bool:
+        return self._expr.size > 0 and not self.automaton.has_marks and not self.is_finite()
+
+    def _tables(self, part: Expr) -> Dfa:
+        return make_tables(make_automaton(part, self.budget))
 
     def _combined(self, sign: str, other: Language, operation: Callable[[Expr, Expr], Expr]) -> Language:
-        if not isinstance(other, Language):
-            return NotImplemented
         half = (_SOURCE_LENGTH - 7) // 2
         source = f"({_shorten(self._source, half)}) {sign} ({_shorten(other._source, half)})"
         return Language(operation(self._expr, other._expr), source, widest(self._budget, other._budget))
 
     def _derived(self, expr: Expr, source: str) -> Language:
         return Language(expr, source.format(self._source), self._budget)
-
-    def _compare(self, other: Language, difference: Language) -> Answer:
-        word = difference.witness()
-        if word is None:
-            return Answer(True)
-        return Answer(False, word, Side.LEFT if self.accepts(word) else Side.RIGHT)
 
 
 def _leaf(dfa: Dfa) -> Expr:
@@ -412,32 +365,7 @@ def _any_text() -> Expr:
     return expression.repeat(expression.machine(utf8_dfa(((0, MAX_CODE_POINT),))))
 
 
-def encode(word: str | bytes) -> bytes | None:
-    """Text as UTF-8; ``None`` if it has no encoding."""
-    if isinstance(word, str):
-        try:
-            return word.encode()
-        except UnicodeEncodeError:
-            return None
-    return word if isinstance(word, bytes) else as_bytes("word", word)
-
-
-def as_bytes(name: str, value: object) -> bytes:
-    """A bytes-like argument as bytes; TypeError for anything else (``bytes(5)`` would be five NULs)."""
-    if not isinstance(value, bytes | bytearray | memoryview):
-        refuse("a question about a language", name, value, "text or bytes" if name == "word" else "bytes")
-    return bytes(value)
-
-
 def _shorten(text: str, length: int) -> str:
     """``text`` in at most ``length`` characters, cut in the middle."""
     half = (length - 1) // 2
     return text if len(text) <= length else f"{text[:half]}…{text[-half:]}"
-
-
-def widest(*budgets: Budget | None) -> Budget | None:
-    """The field-wise maximum of those given: what something combined of several may cost."""
-    given = [budget for budget in budgets if budget is not None]
-    if not given:
-        return None
-    return Budget(*(max(getattr(b, field.name) for b in given) for field in fields(Budget)))

@@ -1,11 +1,15 @@
-"""Reversal of expressions: the words of a language, read backwards.
+"""Reversal of expressions, and replacement of bytes: rewritings that keep an expression's form.
 
 The idea: reversal passes through union, intersection, complement and repetition, and turns concatenations
 round, so most of an expression is reversed as it stands, at no cost and without determinizing anything. What
 is left are leaves that have a direction of their own: automata, recursions and scopes of look-behind. Each of
-those alone is made a deterministic automaton and reversed by OpenFst. Rejected: determinizing the whole
-language and reversing that, which fails on ``&`` and ``~`` of languages that are small as expressions and
-large as automata.
+those alone is made a deterministic automaton and reversed by OpenFst. Replacing bytes by others is the same: a
+permutation of bytes passes through everything, and what makes one byte of several passes through all but
+intersections, complements and what is told apart by being different; these are determinized, and so are automata.
+Rejected: determinizing the whole language, which fails on ``&`` and ``~`` of languages that are small as
+expressions and large as automata.
+
+Calls of rules stay as they are, so that the bodies of a grammar are rewritten one by one.
 
 Cost: linear in the expression; exponential at worst in the states of such a leaf.
 """
@@ -14,34 +18,108 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tokenfst.automata.expressions.expression import Dfa, Expr, Op, literal, machine
-from tokenfst.automata.openfst.fst import reverse_dfa
+import numpy as np
 
-_WHOLE = (Op.MACHINE, Op.VARIABLE, Op.SCOPE, Op.WORDS, Op.SELECTION)
+from tokenfst._native import Lexicon
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, byte_set, literal, machine, words
+from tokenfst.automata.expressions.tables import frozen_dfa
+from tokenfst.automata.openfst.fst import map_dfa, reverse_dfa
+from tokenfst.errors import AlgebraError
+
+Determinize = Callable[[Expr], Dfa]
+"""Makes the automaton of an expression without calls."""
+
+_DIRECTED = (Op.MACHINE, Op.VARIABLE, Op.SCOPE, Op.WORDS, Op.SELECTION)
+_MERGED = (Op.MACHINE, Op.VARIABLE, Op.SCOPE, Op.SELECTION, Op.INTERSECT, Op.COMPLEMENT)
+_OF_TOKENS = (Op.ONE_TOKEN, Op.TOKENS)
+_DIFFERING = (Op.OPENED, Op.FRESH)
 
 
-def reverse(root: Expr, determinize: Callable[[Expr], Dfa]) -> Expr:
-    """The expression of the reversed words. ``determinize`` makes the automaton of an expression."""
-    done: dict[int, Expr] = {}
+def reverse(root: Expr, determinize: Determinize) -> Expr:
+    """The expression of the reversed words. AlgebraError for what has no reverse here."""
+
+    def leaf(node: Expr) -> Expr | None:
+        _refuse("reverse", node)
+        if node.op in _DIRECTED:
+            return machine(reverse_dfa(_dfa(node, determinize)), node.source)
+        if node.op is Op.LITERAL:
+            assert isinstance(node.value, bytes)
+            return literal(node.value[::-1])
+        return None
+
+    return _rewritten(root, leaf, turned=True)
+
+
+def map_bytes(root: Expr, table: bytes, determinize: Determinize) -> Expr:
+    """The expression of the words with each byte replaced as ``table`` says. AlgebraError as ``reverse``."""
+    permutes = len(set(table)) == 256
+    whole = (Op.VARIABLE,) if permutes else _MERGED
+
+    def leaf(node: Expr) -> Expr | None:
+        _refuse("map_bytes", node)
+        if node.op is Op.MACHINE or node.op in whole:
+            dfa = _dfa(node, determinize)
+            return machine(_permuted(dfa, table) if permutes else map_dfa(dfa, table), node.source)
+        if node.op is Op.LITERAL:
+            assert isinstance(node.value, bytes)
+            return literal(node.value.translate(table))
+        if node.op is Op.BYTES:
+            assert isinstance(node.value, int)
+            return byte_set(sum(1 << each for each in {table[byte] for byte in _bytes_of(node.value)}))
+        if isinstance(node.value, Lexicon):
+            return words(Lexicon(sorted({word.translate(table) for word in node.value.words()})))
+        return None
+
+    return _rewritten(root, leaf, turned=False)
+
+
+def _rewritten(root: Expr, leaf: Callable[[Expr], Expr | None], *, turned: bool) -> Expr:
+    """The expression with the nodes that ``leaf`` replaces replaced, and the others of the same kind; if ``turned``,
+    concatenations the other way round."""
+    done: dict[Expr, Expr] = {}
     stack: list[tuple[Expr, bool]] = [(root, False)]
     while stack:
         node, ready = stack.pop()
-        if id(node) in done:
+        if node in done:
             continue
-        if node.op in _WHOLE:
-            dfa = node.value if isinstance(node.value, Dfa) else determinize(node)
-            done[id(node)] = machine(reverse_dfa(dfa), node.source)
-        elif node.op is Op.LITERAL:
-            assert isinstance(node.value, bytes)
-            done[id(node)] = literal(node.value[::-1])
+        if ready:
+            args = tuple(done[arg] for arg in node.args)
+            if turned and node.op is Op.CONCAT:
+                args = args[::-1]
+            done[node] = Expr(node.op, args, node.value, node.source, node.size, node.nullable)
+        elif (made := leaf(node)) is not None:
+            done[node] = made
         elif not node.args:
-            done[id(node)] = node
-        elif ready:
-            args = tuple(done[id(arg)] for arg in node.args)
-            done[id(node)] = Expr(
-                node.op, args[::-1] if node.op is Op.CONCAT else args, node.value, node.source
-            )
+            done[node] = node
         else:
             stack.append((node, True))
             stack.extend((arg, False) for arg in node.args)
-    return done[id(root)]
+    return done[root]
+
+
+def _refuse(operation: str, node: Expr) -> None:
+    if node.op in _OF_TOKENS:
+        raise AlgebraError(
+            f"{operation}: this constraint speaks of tokens, which are no bytes: {operation} the parts that are text, "
+            "and put them together again"
+        )
+    if node.op in _DIFFERING:
+        raise AlgebraError(
+            f"{operation}: strings of this constraint must differ from each other (names of a JSON object, unique "
+            "items), which a sequence remembers while it reads JSON from left to right: make the schema with "
+            'repeated_names="allow" or additional_properties="forbid"'
+        )
+
+
+def _dfa(node: Expr, determinize: Determinize) -> Dfa:
+    return node.value if isinstance(node.value, Dfa) else determinize(node)
+
+
+def _permuted(dfa: Dfa, table: bytes) -> Dfa:
+    classes = np.empty_like(dfa.classes)
+    classes[np.frombuffer(table, np.uint8)] = dfa.classes
+    return frozen_dfa(classes, dfa.table, dfa.accepting, dfa.start)
+
+
+def _bytes_of(bits: int) -> list[int]:
+    return [byte for byte in range(256) if bits >> byte & 1]

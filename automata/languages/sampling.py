@@ -29,14 +29,18 @@ _UNPRINTABLE, _NO_TEXT = 3, 4
 class Random(Protocol):
     """What is needed of ``random.Random`` and ``numpy.random.Generator``: numbers in [0, 1)."""
 
-    def random(self) -> float: ...
+    def random(self) -> float:
+        """The next number."""
 
 
 class Walkable(Protocol):
     """What is needed of a language."""
 
-    def accepts(self, word: bytes) -> bool: ...
-    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]: ...
+    def accepts(self, word: bytes) -> bool:
+        """Whether a word is in it."""
+
+    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
+        """The bytes that lead on, and whether the prefix is a word."""
 
 
 def sample(language: Walkable, complete: Callable[[bytes], bytes], rng: Random, limit: int | None) -> bytes:

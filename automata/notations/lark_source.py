@@ -145,6 +145,7 @@ class File:
     given: dict[str, str] = field(default_factory=dict)
 
     def position(self, token: Token) -> int:
+        """Where a token stands in the text that was given: in an imported file, where it was imported."""
         return token.start_pos if self.at is None else self.at
 
 
@@ -212,6 +213,7 @@ class Source:
         return "".join([*pieces, file.text[copied:]])
 
     def define(self, statement: Any, file: File, library: str) -> None:
+        """Take a definition of a rule or a terminal."""
         token, params, body = _unpack(statement)
         if token in file.scope:
             line = self.text.count("\n", 0, file.scope[token].position) + 1
@@ -223,6 +225,7 @@ class Source:
         file.scope[str(token)] = Definition(name, [(body, file)], names, file.position(token), not library)
 
     def redefine(self, kind: str, statement: Any, file: File) -> None:
+        """Take an ``%extend`` or ``%override``."""
         token, params, body = _unpack(statement)
         definition = self.look_up(token, file)
         names = [str(name) for name in params]
@@ -235,6 +238,7 @@ class Source:
         definition.bodies.append((body, file))
 
     def load_import(self, statement: Any, file: File, importing: str) -> None:
+        """Take an ``%import``."""
         token, path, *rest = statement.children
         position = file.position(token)
         names = [str(name) for name in path.children if not hasattr(name, "children")]
@@ -275,6 +279,7 @@ class Source:
             file.scope[alias] = definition
 
     def ships(self, library: str) -> bool:
+        """Whether lark brings a library of this name."""
         return (
             re.fullmatch(r"[a-z_]+", library) is not None
             and importlib.resources.files("lark").joinpath("grammars", f"{library}.lark").is_file()

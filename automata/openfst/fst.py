@@ -17,7 +17,7 @@ change what the author meant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -277,6 +277,16 @@ def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
     states."""
     deadline = Deadline(budget or Budget(), "the reversal of an automaton")
     return arcs_to_dfa(to_arcs(require_pynini().reverse(dfa_to_fst(dfa))), deadline)
+
+
+def map_dfa(dfa: Dfa, table: bytes, budget: Budget | None = None) -> Dfa:
+    """The automaton of the words with each byte b replaced by ``table[b]``. Exponential at worst, where bytes become
+    the same."""
+    deadline = Deadline(budget or Budget(), "the replacement of bytes in an automaton")
+    arcs = to_arcs(dfa_to_fst(dfa))
+    labels = np.concatenate(([0], np.frombuffer(table, np.uint8).astype(np.int32) + BYTE_ZERO_LABEL))
+    mapped = labels[arcs.ilabel].astype(np.int32)
+    return arcs_to_dfa(replace(arcs, ilabel=mapped, olabel=mapped), deadline)
 
 
 def compose(detokenizer: pynini.Fst, acceptor: pynini.Fst) -> pynini.Fst:

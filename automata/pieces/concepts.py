@@ -55,13 +55,20 @@ class SymbolTables(Protocol):
     state 0 is DEAD."""
 
     @property
-    def symbols(self) -> Sequence[str]: ...
+    def symbols(self) -> Sequence[str]:
+        """The names, in the order of the columns."""
+
     @property
-    def table(self) -> npt.NDArray[Any]: ...
+    def table(self) -> npt.NDArray[Any]:
+        """Where each symbol leads from each state."""
+
     @property
-    def accepting(self) -> npt.NDArray[np.bool_]: ...
+    def accepting(self) -> npt.NDArray[np.bool_]:
+        """Which states accept."""
+
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """The first state."""
 
 
 class Concepts:
@@ -102,9 +109,10 @@ class Concepts:
         Concepts that it does not name are *anything else* to it; text that is no concept writes nothing. Raises
         ``BudgetExceeded`` where the product of both has more states or bytes than ``budget``.
         """
-        return self._language(automaton, Deadline(budget or Budget(), _PRODUCT))
+        return self.product(automaton, Deadline(budget or Budget(), _PRODUCT))
 
-    def _language(self, automaton: SymbolTables, deadline: Deadline) -> Language:
+    def product(self, automaton: SymbolTables, deadline: Deadline) -> Language:
+        """``language``, on a clock that runs already."""
         others = len(automaton.symbols)
         columns = {name: number for number, name in enumerate(automaton.symbols)}
         steps = np.asarray(automaton.table, np.int64)
@@ -127,14 +135,14 @@ class Concepts:
 
     # --- the transducer -----------------------------------------------------------------------------------
 
-    def _build(self, deadline: Deadline) -> None:
-        """Fills ``_next`` and ``_written`` (states, classes), ``_at_end`` (states,): the latter two number outputs.
-
-        States 0 and 1 have read no part of a form: 0 where no word character comes before, 1 behind one.
-        """
-        read, is_word = self._classes.read, self._classes.is_word.tolist()
+    def _trie(
+        self, deadline: Deadline
+    ) -> tuple[list[dict[int, int]], list[tuple[int, int, int]], dict[int, int]]:
+        """The forms as a trie: each node's children by class, all arcs (parent, class, node), and which concept's form
+        ends at a node."""
+        read = self._classes.read
         children: list[dict[int, int]] = [{}, {}]
-        arcs: list[tuple[int, int, int]] = []  # parent, class, node
+        arcs: list[tuple[int, int, int]] = []
         ends: dict[int, int] = {}
         for number, forms in enumerate(self.forms.values()):
             for form in forms:
@@ -152,6 +160,15 @@ class Concepts:
                     raise LabelError(
                         form, f"the form {form!r} belongs to two concepts, {both}: give it to one"
                     )
+        return children, arcs, ends
+
+    def _build(self, deadline: Deadline) -> None:
+        """Fills ``_next`` and ``_written`` (states, classes), ``_at_end`` (states,): the latter two number outputs.
+
+        States 0 and 1 have read no part of a form: 0 where no word character comes before, 1 behind one.
+        """
+        is_word = self._classes.is_word.tolist()
+        children, arcs, ends = self._trie(deadline)
         width = len(is_word)
         if 16 * len(children) * width > deadline.budget.bytes:
             raise BudgetExceeded("bytes", deadline.budget.bytes, deadline.where)
@@ -397,7 +414,7 @@ def contains_in_order(forms: Forms, *, budget: Budget | None = None, **options: 
     """
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)
-    language = found._language(_Chain(found.names, found.names), deadline)
+    language = found.product(_Chain(found.names, found.names), deadline)
     return Language(language.expr, f"contains_in_order({', '.join(found.names)})", budget)
 
 
@@ -411,7 +428,7 @@ def contains_all(forms: Forms, *, budget: Budget | None = None, **options: Any) 
     deadline = Deadline(budget or Budget(), _PRODUCT)
     found = _concepts(forms, deadline, **options)
     each = [
-        Concepts({name: found.forms[name]}, found.boundaries, found.ignore_case, deadline)._language(
+        Concepts({name: found.forms[name]}, found.boundaries, found.ignore_case, deadline).product(
             _Chain((name,), (name,)), deadline
         )
         for name in found.names
@@ -427,5 +444,5 @@ def avoids(forms: Forms, *, budget: Budget | None = None, **options: Any) -> Lan
     found = _concepts(forms, deadline, **options)
     none = _Chain(found.names, ())
     none.table[1, :-1] = 0
-    language = found._language(none, deadline)
+    language = found.product(none, deadline)
     return Language(language.expr, f"avoids({', '.join(found.names)})", budget)

@@ -22,7 +22,8 @@ import numpy.typing as npt
 import tokenfst._native as _native
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.expression import Dfa, NativeMachine, machine
-from tokenfst.automata.languages.language import Language, encode
+from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
@@ -55,6 +56,7 @@ class SparseDfa(Dfa):
 
     @property
     def num_states(self) -> int:
+        """How many states there are."""
         return len(self.accepting)
 
     @property
@@ -73,6 +75,7 @@ class SparseDfa(Dfa):
         return dense
 
     def native_tables(self) -> NativeMachine:
+        """What the native core takes: the edges of each state."""
         return self.classes, self.edges, self.accepting, self.start, self.offsets
 
 

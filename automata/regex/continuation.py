@@ -35,18 +35,24 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
+    """Parts one after the other, one of which asks for what follows."""
+
     parts: tuple[Part, ...]
     weight: int
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """One of several parts, one of which asks for what follows."""
+
     parts: tuple[Part, ...]
     weight: int
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
+    """A part that asks for what follows, ``low`` to ``high`` times."""
+
     body: Part
     low: int
     high: int | None
@@ -61,6 +67,7 @@ def _weight(part: Part) -> int:
 
 
 def sequence(parts: Parts[Part]) -> Part:
+    """Parts one after the other: a plain expression where all are."""
     if any(part is EMPTY for part in parts):
         return EMPTY
     kept = [part for part in parts if part is not EPSILON]
@@ -71,6 +78,7 @@ def sequence(parts: Parts[Part]) -> Part:
 
 
 def choice(parts: Parts[Part]) -> Part:
+    """One of several parts: a plain expression where all are."""
     kept = [part for part in parts if part is not EMPTY]
     plain = [part for part in kept if isinstance(part, Expr)]
     if len(plain) == len(kept):

@@ -5,28 +5,41 @@ Every character set is computed here and written out as ranges, so nothing of ``
 ``\w``, ``\s``, ``\b`` or ``$`` gets in: ``\d`` and ``\w`` are ASCII, ``.`` stops at four line ends, ``$`` is only the
 very end. Each piece of the result remembers where it came from, so errors show the pattern that was given.
 
-A pattern *searches*: it may match anywhere. "Any text" is added at both ends, and pushed inward through groups and
-alternatives to the places where a ``^`` or ``$`` cancels it, so that ``^(a|b)$`` is as plain as ``(a|b)``.
-
 Accepted beyond the ``u`` flag is what Annex B.1.2 of the standard adds and is a syntax error otherwise, so that it can
 mean one thing only: a backslash before any character that is neither letter nor digit (``\-``, ``\@``), a brace or
 closing bracket that belongs to nothing, and a hyphen beside a class in a class (``[\w-.]``).
 
-Refused: back-references (not regular), modifiers (``(?i:...)``), and ``\p{...}`` of properties that Python does not
-know (``unicode_properties``), such as scripts. A surrogate on its own matches nothing: no UTF-8 text holds one.
+Modifiers are those of ECMA-262 2025, ``(?i:...)``, ``(?s-m:...)``. ``(?i)`` without a colon is none of its groups; in
+.NET, Java and Perl it holds to the end of the group around it, and so it is read here, with a PatternWarning.
+
+Refused: back-references to groups that match many texts (not regular, if these are infinitely many; ``ecma_tree``),
+and ``\p{...}`` of a property that is not known (``characters.properties``). A surrogate on its own matches nothing: no
+UTF-8 text holds one.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NoReturn
 
-from tokenfst.automata.characters.properties import binary_property, general_category
+from tokenfst.automata.characters.case import with_other_case
+from tokenfst.automata.characters.properties import binary_property, general_category, script
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.ecma_tree import (
+    BEGIN,
+    END,
+    PLAIN,
+    Group,
+    Piece,
+    Reference,
+    References,
+    few_words,
+)
 from tokenfst.automata.regex.parse import deepest_group, shorten
 from tokenfst.automata.regex.translate import expression
 from tokenfst.budget import Budget
@@ -35,6 +48,7 @@ from tokenfst.errors import (
     ConstraintError,
     PatternError,
     PatternSyntaxError,
+    PatternWarning,
     UnsupportedPatternError,
 )
 
@@ -47,7 +61,6 @@ _SPACE: Ranges = (
 _LINE_ENDS: Ranges = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
 _CLASSES = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _CONTROLS = {"f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
-_ANCHORS = {"^": r"\A", "$": r"\Z"}
 _NOT_ECMA = {"A": "^", "Z": "$", "z": "$", "a": r"\x07", "e": r"\x1b", "h": r"[ \t]", "Q": "a backslash each"}
 
 _LONGEST_QUANTIFIER = 40
@@ -55,49 +68,23 @@ _QUANTIFIER = re.compile(r"(?:[*+?]|\{([0-9]+)(?:,([0-9]*))?\})\??")
 _OPENING = re.compile(r"\((?:\?(?::|<?[=!]|<([^>]*)>))?")
 _HEX = re.compile(r"u\{([0-9a-fA-F]+)\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})")
 _LOW_SURROGATE = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_REFERENCE = re.compile(r"\\(?:([1-9][0-9]*)|k<([^>]*)>)")
 _PROPERTY = re.compile(r"[pP]\{(?:(\w+)=)?(\w+)\}", re.ASCII)
 
-_PLAIN = "(?:"
-_Piece = tuple[str, int]
-"""Text for Python, and where in the given pattern it comes from."""
+_MODIFIERS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
+_LINE_BEGIN, _LINE_END = (
+    f"(?:{edge}|(?{look}{'[' + chr(10) + chr(13) + chr(0x2028) + chr(0x2029) + ']'}))"
+    for edge, look in ((BEGIN, "<="), (END, "="))
+)
 
 
-@dataclass(slots=True)
-class _Group:
-    """What stands between parentheses, or the whole pattern."""
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """What modifiers change: case does not matter, ``^`` and ``$`` are those of lines, ``.`` is any character."""
 
-    position: int
-    opening: str = _PLAIN
-    alternatives: list[list[list[_Piece] | _Group]] = field(default_factory=lambda: [[]])
-    repeated: list[_Piece] = field(default_factory=list)
-
-    def write(self, out: list[_Piece], left: str, right: str) -> None:
-        """Writes the group for Python, with the text ``left`` and ``right`` of it, pushed inward where that can be."""
-        if self.repeated or self.opening != _PLAIN:
-            out.append((left, self.position))
-            self._write_inside(out, "", "")
-            out += (*self.repeated, (right, self.position))
-        else:
-            self._write_inside(out, left, right)
-
-    def _write_inside(self, out: list[_Piece], left: str, right: str) -> None:
-        out.append((self.opening, self.position))
-        for number, alternative in enumerate(self.alternatives):
-            if number:
-                out.append(("|", self.position))
-            if not alternative:
-                out.append((left or right, self.position))
-            last = len(alternative) - 1
-            for k, item in enumerate(alternative):
-                before, after = left if k == 0 else "", right if k == last else ""
-                if isinstance(item, _Group):
-                    item.write(out, before, after)
-                    continue
-                anchor, place = item[0]
-                out.append(("" if anchor == _ANCHORS["^"] else before, place))
-                out += item
-                out.append(("" if anchor == _ANCHORS["$"] else after, place))
-        out.append((")", self.position))
+    i: bool = False
+    m: bool = False
+    s: bool = False
 
 
 def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
@@ -109,10 +96,13 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
     """
     if not isinstance(pattern, str):
         raise ConstraintError(f"an ECMA-262 pattern is a str, not {type(pattern).__name__}")
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     nested = False
-    whole = _Reader(pattern).read()
+    reader = _Reader(pattern)
+    whole = reader.read()
     try:
+        if reader.refers:
+            reader.resolve(whole, budget)
         whole.write(pieces, _ANY_TEXT, _ANY_TEXT)
     except RecursionError:
         nested = True
@@ -129,7 +119,7 @@ def ecma_pattern(pattern: str, budget: Budget | None = None) -> Language:
     return Language(expr, f"ecma_pattern({pattern!r})", budget)
 
 
-def _origin(pieces: list[_Piece], position: int) -> int:
+def _origin(pieces: list[Piece], position: int) -> int:
     """Where in the given pattern the place ``position`` of the rewritten one comes from."""
     begins = [0]
     for text, _ in pieces:
@@ -143,28 +133,41 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.flags = _Flags()
+        self.groups: list[Group] = []
+        """Those that capture."""
+        self.refers = False
+        """Whether there is a back-reference."""
 
     def refuse(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
         raise kind(message, self.text, position)
 
-    def read(self) -> _Group:
-        groups = [_Group(0)]
+    def read(self) -> Group:
+        groups, flags = [Group(0)], [self.flags]
         while self.at < len(self.text):
             begin, character = self.at, self.text[self.at]
             if character == "(":
-                groups.append(self.opened())
+                outside = self.flags
+                group = self.opened()
+                if group is not None:
+                    groups.append(group)
+                    flags.append(outside)
             elif character == ")":
                 if len(groups) == 1:
                     self.refuse("this parenthesis closes nothing; escape it as \\)", begin)
                 self.at += 1
+                self.flags = flags.pop()
                 groups[-2].alternatives[-1].append(self.closed(groups.pop()))
             elif character == "|":
                 self.at += 1
                 groups[-1].alternatives.append([])
             elif _QUANTIFIER.match(self.text, begin):
                 self.refuse("there is nothing to repeat before this quantifier", begin)
-            elif character in _ANCHORS or self.text[begin : begin + 2] in (r"\b", r"\B"):
+            elif character in "^$" or self.text[begin : begin + 2] in (r"\b", r"\B"):
                 groups[-1].alternatives[-1].append([(self.condition(), begin)])
+            elif (reference := self.reference()) is not None:
+                reference.repeated = self.quantifier()
+                groups[-1].alternatives[-1].append(reference)
             else:
                 atom = self.atom()
                 groups[-1].alternatives[-1].append([(atom, begin), *self.quantifier()])
@@ -172,36 +175,106 @@ class _Reader:
             self.refuse("this group is never closed", groups[-1].position)
         return groups[0]
 
+    # --- back-references ------------------------------------------------------------------------------
+
+    def reference(self) -> Reference | None:
+        """A back-reference, if one stands here."""
+        begin = self.at
+        found = _REFERENCE.match(self.text, begin)
+        if found is None:
+            return None
+        self.at, self.refers = found.end(), True
+        group = found[2] if found[1] is None else int(found[1])
+        folded = self.flags.i
+        return Reference(begin, group, lambda character: _letter(character, folded=folded))
+
+    def resolve(self, whole: Group, budget: Budget | None) -> None:
+        """Writes out what back-references match. UnsupportedPatternError where that is not finite."""
+        known = {each.number for each in self.groups} | {each.name for each in self.groups}
+        for each in whole.parts():
+            if isinstance(each, Reference) and each.group not in known:
+                self.refuse("this back-reference names a group that is not there", each.position)
+
+        def words(group: Group) -> list[str] | None:
+            pieces: list[Piece] = []
+            for part in group.parts():
+                conditional = isinstance(part, list) and part[0][0] in _CONDITIONS
+                if (
+                    conditional
+                    or isinstance(part, Reference)
+                    or (isinstance(part, Group) and part.opening != PLAIN)
+                ):
+                    return None
+            Group(group.position, PLAIN, group.alternatives).write(pieces, "", "")
+            try:
+                expr = expression("".join(text for text, _ in pieces), 0, budget, any_width=True)
+                return few_words(Language(expr, "", _FEW_STATES).determinize())
+            except (PatternError, BudgetExceeded):
+                return None
+
+        left = References(words, lambda letter: _character(ord(letter))).resolve(whole)
+        if left is not None:
+            message = (
+                "a back-reference makes the language irregular where its group matches many texts, or may not have "
+                "matched; write out what the group may match"
+            )
+            self.refuse(message, left.position, UnsupportedPatternError)
+
     # --- parts ----------------------------------------------------------------------------------------
 
-    def opened(self) -> _Group:
+    def opened(self) -> Group | None:
+        """What a parenthesis opens; ``None`` for modifiers to the end of the group around them."""
         begin = self.at
         match = _OPENING.match(self.text, begin)
         assert match is not None
+        if match[0] == "(" and self.text.startswith("?", match.end()):
+            return self.modified(begin)
         self.at = match.end()
         name = match[1]
         if name is not None and not name.replace("$", "_").isidentifier():
             self.refuse(f"{name!r} is no name for a group", begin)
-        if match[0] == "(" and self.text.startswith("?", self.at):
-            self.refuse_group(begin)
-        look = match[0] if match[0][-1] in "=!" else _PLAIN
-        return _Group(begin, look)
+        if match[0][-1] in "=!":
+            return Group(begin, match[0])
+        group = Group(begin, name=name)
+        if match[0] == "(" or name is not None:
+            self.groups.append(group)
+            group.number = len(self.groups)
+        return group
 
-    def refuse_group(self, begin: int) -> NoReturn:
-        if self.text.startswith("(?P<", begin):
-            self.refuse("(?P<name>...) is Python's; ECMA-262 writes (?<name>...)", begin)
-        if re.compile(r"\(\?[a-zA-Z]*(?:-[a-zA-Z]+)?[:)]").match(self.text, begin):
-            message = "modifiers are not supported; write both cases out, as [aA]"
+    def modified(self, begin: int) -> Group | None:
+        """A group of modifiers."""
+        found = _MODIFIERS.match(self.text, begin)
+        if found is None:
+            if self.text.startswith("(?P<", begin):
+                self.refuse("(?P<name>...) is Python's; ECMA-262 writes (?<name>...)", begin)
+            self.refuse("this is no group of ECMA-262", begin)
+        on, off = found[1], found[2] or ""
+        letters = on + off
+        others = [each for each in letters if each not in "ims"]
+        if others:
+            message = f"the modifier {others[0]!r} is not supported; ECMA-262 has i, m and s"
             self.refuse(message, begin, UnsupportedPatternError)
-        self.refuse("this is no group of ECMA-262", begin)
+        if len(set(letters)) < len(letters) or not letters:
+            self.refuse("modifiers are i, m and s, each once", begin)
+        self.at = found.end()
+        self.flags = replace(self.flags, **dict.fromkeys(on, True), **dict.fromkeys(off, False))
+        if found[3] == ":":
+            return Group(begin)
+        warnings.warn(
+            f"{found[0]} is no group of ECMA-262; it is read as in .NET and Java, to the end of the group around it: "
+            f"{shorten(self.text)}",
+            PatternWarning,
+            stacklevel=2,
+        )
+        return None
 
-    def closed(self, group: _Group) -> _Group:
+    def closed(self, group: Group) -> Group:
         group.repeated = self.quantifier()
-        if group.repeated and group.opening != _PLAIN:
+        if group.repeated and group.opening != PLAIN:
             self.refuse("a look-around cannot be repeated", group.repeated[0][1])
         return group
 
-    def quantifier(self) -> list[_Piece]:
+    def quantifier(self) -> list[Piece]:
         match = _QUANTIFIER.match(self.text, self.at)
         if match is None:
             if re.compile(r"\{,[0-9]+\}").match(self.text, self.at):
@@ -216,23 +289,30 @@ class _Reader:
 
     def condition(self) -> str:
         character = self.text[self.at]
-        if character in _ANCHORS:
+        if character in "^$":
             self.at += 1
-            return _ANCHORS[character]
+            if self.flags.m:
+                return _LINE_BEGIN if character == "^" else _LINE_END
+            return BEGIN if character == "^" else END
         self.at += 2
+        border = _FOLDED_BORDER if self.flags.i else r"(?a:\b)"
         # Not Python's \B, which until 3.14 did not hold in an empty text.
-        return r"(?a:\b)" if self.text[self.at - 1] == "b" else r"(?!(?a:\b))"
+        return border if self.text[self.at - 1] == "b" else f"(?!{border})"
 
     def atom(self) -> str:
         character = self.text[self.at]
         if character == "[":
             return _spelled(self.character_class())
         if character == "\\":
-            return _spelled(self.escape(in_class=False))
+            return _spelled(self.cased(self.escape(in_class=False)))
         self.at += 1
         if character == ".":
-            return _spelled(negate(_LINE_ENDS))
-        return _spelled(((ord(character), ord(character)),))
+            return _spelled(_EVERY if self.flags.s else negate(_LINE_ENDS))
+        return _letter(character, folded=self.flags.i)
+
+    def cased(self, ranges: Ranges) -> Ranges:
+        """A set of characters, and those that are equal but for case where that does not matter."""
+        return with_other_case(ranges) if self.flags.i else ranges
 
     # --- sets of characters ---------------------------------------------------------------------------
 
@@ -260,7 +340,7 @@ class _Reader:
             else:
                 pairs.append((first[0][0], last[0][0]))
         self.at += 1
-        ranges = normalize(pairs)
+        ranges = self.cased(normalize(pairs))
         return negate(ranges) if negated else ranges
 
     def member(self, begin: int) -> Ranges:
@@ -281,6 +361,7 @@ class _Reader:
             self.refuse("there is nothing to escape at the end", begin)
         if letter.lower() in _CLASSES:
             ranges = _CLASSES[letter.lower()]
+            ranges = self.cased(ranges) if letter in "wW" else ranges
             return ranges if letter.islower() else negate(ranges)
         if letter in "pP":
             return self.property(begin)
@@ -302,8 +383,7 @@ class _Reader:
         if letter in "ux":
             return self.hexadecimal(begin)
         if letter == "k" or letter in "123456789":
-            message = "a back-reference makes the language irregular; write out what the group may match"
-            self.refuse(message, begin, UnsupportedPatternError)
+            self.refuse(f"\\{letter} names no group here", begin)
         if letter == "0" and not self.text[self.at : self.at + 1].isdecimal():
             return 0x00
         if letter.isascii() and letter.isalnum():
@@ -337,9 +417,11 @@ class _Reader:
             ranges = binary_property(value) if ranges is None else ranges
         elif name in ("General_Category", "gc"):
             ranges = general_category(value)
+        elif name in ("Script", "sc", "Script_Extensions", "scx"):
+            ranges = script(value, extensions=name in ("Script_Extensions", "scx"))
         if ranges is None:
             shown = value if name is None else f"{name}={value}"
-            message = f"Python's Unicode data has no property {shown!r}; write its characters out as ranges"
+            message = f"the Unicode data has no property {shown!r}; write its characters out as ranges"
             self.refuse(message, begin, UnsupportedPatternError)
         return negate(ranges) if self.text[begin + 1] == "P" else ranges
 
@@ -373,4 +455,19 @@ def _character(code: int) -> str:
     )
 
 
+def _letter(character: str, *, folded: bool) -> str:
+    """One character; ``folded``: or one that is equal but for case."""
+    code = ord(character)
+    ranges = ((code, code),)
+    return _spelled(with_other_case(ranges) if folded else ranges)
+
+
+_EVERY: Ranges = ((0, MAX_CODE_POINT),)
+_FOLDED_WORD = _spelled((*_WORD, (0x17F, 0x17F), (0x212A, 0x212A)))
+_FOLDED_BORDER = rf"(?:(?<={_FOLDED_WORD})(?!{_FOLDED_WORD})|(?<!{_FOLDED_WORD})(?={_FOLDED_WORD}))"
+_BORDERS = (r"(?a:\b)", _FOLDED_BORDER)
+_CONDITIONS = frozenset(
+    (BEGIN, END, _LINE_BEGIN, _LINE_END, *_BORDERS, *(f"(?!{each})" for each in _BORDERS))
+)
+_FEW_STATES = Budget(states=5_000, bytes=64 << 20)
 _ANY_TEXT = f"{_spelled(((0, MAX_CODE_POINT),))}*"

@@ -89,6 +89,7 @@ class Lookaround:
         self.edges: dict[tuple[int, int], tuple[int, int, bool]] = {}
 
     def translate(self) -> Expr:
+        """The pattern as an expression."""
         part = self.sequence(self.pattern.tree, self.pattern.flags, EDGE, EDGE)
         result = before(part, EPSILON)
         return scope(result) if self.looks_behind else result
@@ -109,6 +110,7 @@ class Lookaround:
         return self.edges[key]
 
     def item_edge(self, op: Any, argument: Any, flags: int) -> tuple[int, int, bool]:
+        """The same of one item of a tree."""
         if op is AT or op is ASSERT or op is ASSERT_NOT:
             return 0, 0, True
         if op is FAILURE:
@@ -130,6 +132,7 @@ class Lookaround:
     # --- in a context: ``left`` and ``right`` are the kinds that may stand there ---
 
     def sequence(self, tree: Tree, flags: int, left: int, right: int) -> Part:
+        """Items one after the other, each between those beside it."""
         if not self.pattern.asserting.get(id(tree), True):
             return self.plain(tree.data, flags)
         edges = [self.item_edge(op, argument, flags) for op, argument in tree.data]
@@ -159,6 +162,7 @@ class Lookaround:
         return op is AT or op is ASSERT or op is ASSERT_NOT
 
     def item(self, item: _Item, flags: int, left: int, right: int) -> Part:
+        """One item of a tree."""
         op, argument = item
         if op is AT:
             return self.condition(relation_of(argument, flags), left, right)
@@ -180,6 +184,7 @@ class Lookaround:
         return looked(op is ASSERT_NOT, body, flags, left, right)
 
     def loop(self, low: int, high: int, body: Tree, flags: int, left: int, right: int) -> Part:
+        """A repetition, whose rounds may stand beside each other."""
         if high == 0:
             return EPSILON
         if body.getwidth()[1] == 0:
@@ -210,6 +215,7 @@ class Lookaround:
         return choice(parts)
 
     def behind(self, past: Expr) -> Expr:
+        """The empty word, where the text before is in ``past``."""
         if past is UNIVERSE:
             return EPSILON
         if past is EMPTY:
@@ -218,6 +224,7 @@ class Lookaround:
         return behind(past)
 
     def look_ahead(self, negated: bool, body: Tree, flags: int, left: int, right: int) -> Part:
+        """An assertion about the text behind."""
         first, _, empty = self.edge(body, flags)
         part = EMPTY if not empty and not first & right else self.sequence(body, flags, left, RIGHT)
         if part is EMPTY or part is EPSILON:
@@ -226,6 +233,7 @@ class Lookaround:
         return Ahead(complement(seen) if negated else seen)
 
     def look_behind(self, negated: bool, body: Tree, flags: int, left: int, right: int) -> Part:
+        """An assertion about the text before."""
         _, last, empty = self.edge(body, flags)
         if not empty and not last & left:
             return EPSILON if negated else EMPTY
@@ -304,6 +312,7 @@ class Lookaround:
         return ways
 
     def product(self, whole: Tree, xs: list[_Way], ys: list[_Way]) -> list[_Way]:
+        """Every way of ``xs`` and then of ``ys``."""
         if len(xs) * len(ys) > _MAX_ALTERNATIVES or len(xs[0]) > _MAX_ALTERNATIVES:
             self.pattern.refuse_assertion(whole, "too many conditions inside this look-behind; write fewer")
         return [x + y for x in xs for y in ys]

@@ -330,7 +330,7 @@ _OPENING = ("conditional", "atomic", "assertion", "flags", "group")
 class _Scan:
     """What stands where in the text of a pattern that the parser has accepted (or has refused further on)."""
 
-    def __init__(self, text: str, verbose: bool) -> None:
+    def __init__(self, text: str, verbose: bool) -> None:  # noqa: C901  # one case a kind of token
         self.quantified: list[tuple[int, int]] = []
         """Begin of the repeated part, end of the quantifier; in the order of the quantifiers."""
         self.assertions: list[int] = []

@@ -50,8 +50,8 @@ class Rules(dict[str, Expr]):
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
         super().__init__(bodies)
-        self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes
-        self._sizes: dict[int, int] = {} if like is None else like._sizes
+        self._nodes: dict[int, list[Expr]] = {} if like is None else like._nodes  # noqa: SLF001  # another of this class
+        self._sizes: dict[int, int] = {} if like is None else like._sizes  # noqa: SLF001  # another of this class
         self.productive: frozenset[int] | None = None
         self.nullable: frozenset[int] | None = None
 
@@ -270,7 +270,7 @@ def shortest_cycle(graph: Graph, start: str, inside: Iterable[str]) -> list[str]
     raise ValueError(f"{start!r} lies on no cycle")
 
 
-def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:
+def least_true(rules: Rules, leaf: Callable[[Expr], bool]) -> frozenset[int]:  # noqa: C901  # one pass, and it is hot
     """The ids of the nodes of which a property is true, where it holds of a concatenation if of all parts,
     of a union if of one, of a repetition if of its body or if it may be left out, of members in any order if of as
     many as there must be, of a call if of the rule, and of any other node, plain ones among them, as ``leaf`` says:

@@ -133,6 +133,8 @@ class _Writer:
             found = [self._sequences(option, before, after) for option in node.options]
             return _Definition([option for options in found for option in options])
         assert isinstance(node, Loop)
+        if node.high == 0:
+            return _Definition([()])
         back = self._triple(node.body, before, before)
         away = [end for end in self._found(node.body, before) if end != before]
         if after == before and not any(self.ends.walks.leads(end, before) for end in away):

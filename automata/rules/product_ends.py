@@ -33,11 +33,15 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
+    """A plain expression."""
+
     expr: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class RuleNode:
+    """A call of a rule."""
+
     name: str
 
 
@@ -75,7 +79,7 @@ class Shape:
     def following(self, number: int) -> int:
         """What follows one copy of a repetition: the repetition with bounds less one."""
         loop = self.nodes[number]
-        assert isinstance(loop, Loop)
+        assert isinstance(loop, Loop) and loop.high != 0
         low, high = max(loop.low - 1, 0), loop.high if loop.high < 0 else loop.high - 1
         return self._loop(Loop(loop.body, low, high, loop.source), self.owner[number])
 

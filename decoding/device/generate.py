@@ -75,10 +75,10 @@ class DeviceGenerate:
         over = torch.zeros(rows, dtype=torch.bool, device=input_ids.device)
         needed = torch.zeros((), dtype=torch.int64, device=input_ids.device)
         forward = model.__call__
-        if model._valid_auto_compile_criteria(model_kwargs, generation_config):
+        if model._valid_auto_compile_criteria(model_kwargs, generation_config):  # noqa: SLF001  # transformers' own loop, step by step
             forward = model.get_compiled_call(generation_config.compile_config)
 
-        outputs = model._prefill(input_ids, generation_config, model_kwargs)
+        outputs = model._prefill(input_ids, generation_config, model_kwargs)  # noqa: SLF001  # transformers' own loop, step by step
         for step in range(steps):
             width = prompt + step
             if step:
@@ -86,7 +86,7 @@ class DeviceGenerate:
                     sequences[:, :width], next_sequence_length=1, **model_kwargs
                 )
                 outputs = forward(**inputs, return_dict=True)
-            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)
+            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # noqa: SLF001  # transformers' own loop, step by step
             budget = steps - step if self.automaton.budgets else None
             scores = outputs.logits[:, -1].float()
             if logits_processor:

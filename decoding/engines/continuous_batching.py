@@ -213,6 +213,6 @@ class _MaskRows(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]
 
 def _generated(state: Any) -> list[int]:
     """All tokens generated for a request, also those from before it was begun anew."""
-    begun = state._true_initial_tokens
+    begun = state._true_initial_tokens  # noqa: SLF001  # vllm-like engines of transformers say it nowhere else
     earlier: list[int] = state.initial_tokens[begun:] if begun else []
     return earlier + list(state.generated_tokens)

@@ -168,7 +168,8 @@ def _apply(
 class MaskSource(Protocol):
     """A matcher that is written in Python."""
 
-    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool: ...
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0) -> bool:
+        """Write the tokens that may come next into a row; whether any is forbidden."""
 
 
 def fill_bitmasks(
@@ -308,6 +309,7 @@ def _wrong_shape(what: str, last: str, shape: Sequence[int]) -> MaskBufferError:
 
 
 def checked_vocab_size(vocab_size: int | None, width: int) -> int:
+    """How many tokens of a row are masked: ``vocab_size``, or all."""
     if vocab_size is None:
         return width
     if type(vocab_size) is not int:

@@ -27,11 +27,17 @@ class Walk(Protocol[N]):
     """What can be walked: nodes, each with the tokens that lead on."""
 
     @property
-    def vocabulary(self) -> Vocabulary: ...
+    def vocabulary(self) -> Vocabulary:
+        """What tokens stand for."""
+
     @property
-    def start(self) -> N: ...
+    def start(self) -> N:
+        """The node that walks begin at."""
+
     @property
-    def end_tokens(self) -> Bits: ...
+    def end_tokens(self) -> Bits:
+        """The mask of the end tokens."""
+
     def distance(self, node: N) -> int:
         """Tokens to acceptance, the end token not counted."""
 
@@ -241,8 +247,8 @@ class NodeMatcher(Generic[N]):
     def fork(self) -> Self:
         """Another matcher at the same place."""
         other = type(self)(self.automaton)
-        other._nodes, other._tokens = list(self._nodes), list(self._tokens)
-        other._terminated, other._limit = self._terminated, self._limit
+        other._nodes, other._tokens = list(self._nodes), list(self._tokens)  # noqa: SLF001  # another of this class
+        other._terminated, other._limit = self._terminated, self._limit  # noqa: SLF001  # another of this class
         return other
 
     def _mask(self) -> Bits:

@@ -240,7 +240,7 @@ class TransformersSession:
         """Whether ``extend_tree`` is exact: attention takes a mask of any shape, and every layer keeps every key."""
         from transformers.cache_utils import DynamicLayer
 
-        any_mask = self._model.config._attn_implementation in ("eager", "sdpa")
+        any_mask = self._model.config._attn_implementation in ("eager", "sdpa")  # noqa: SLF001  # transformers says it nowhere else
         return any_mask and all(type(layer) is DynamicLayer for layer in self._cache.layers)
 
     def _run(self, ids: torch.Tensor, keep: int) -> torch.Tensor:

@@ -148,18 +148,22 @@ class Hmm:
 
     @property
     def hidden_size(self) -> int:
+        """How many hidden states there are."""
         return int(self.initial.shape[0])
 
     @property
     def vocab_size(self) -> int:
+        """How many tokens there are."""
         return int(self._emitted.shape[0])
 
     @property
     def device(self) -> torch.device:
+        """Where the tables lie."""
         return self.initial.device
 
     @property
     def dtype(self) -> torch.dtype:
+        """The type of the tables' numbers."""
         return self.initial.dtype
 
     @checked

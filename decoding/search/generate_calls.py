@@ -35,7 +35,7 @@ except ImportError as error:
     ) from error
 
 _GENERATE = inspect.unwrap(GenerationMixin.generate).__code__
-_ASSISTED = inspect.unwrap(GenerationMixin._assisted_decoding).__code__
+_ASSISTED = inspect.unwrap(GenerationMixin._assisted_decoding).__code__  # noqa: SLF001  # a frame is known by its code
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def states_of_call(states: PrefixStates, ids: Ids) -> RowStates | None:
 
     Raises what ``RowStates.follow`` does.
     """
-    frame = _outward(sys._getframe(1), _GENERATE)
+    frame = _outward(sys._getframe(1), _GENERATE)  # noqa: SLF001  # the documented way to a frame
     if frame is None:
         return None
     found = states.of_call(id(frame))

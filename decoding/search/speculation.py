@@ -125,12 +125,7 @@ def speculative_generate(
             tree.propose(draft.propose([*asked, *matcher.tokens]))
         large.score(tree.tree)
         places, token = _walk(tree, large, sampling, generator)
-        for depth, place in enumerate(places):
-            if depth >= len(tried):
-                tried.append(0)
-                accepted.append(0)
-            tried[depth] += place in tree.draws
-            accepted[depth] += depth + 1 < len(places)
+        _count(places, tree, tried, accepted)
         path = tree.tree.path_nodes(places[-1])
         matcher.accept_tokens([tree.tree.tokens[node] for node in path])
         more = []
@@ -150,6 +145,16 @@ def speculative_generate(
         accepted=accepted,
         forced=forced,
     )
+
+
+def _count(places: Sequence[int], tree: DraftTree, tried: list[int], accepted: list[int]) -> None:
+    """Add to the counts of each depth: whether the draft had a token there, and whether one of them was taken."""
+    for depth, place in enumerate(places):
+        if depth >= len(tried):
+            tried.append(0)
+            accepted.append(0)
+        tried[depth] += place in tree.draws
+        accepted[depth] += depth + 1 < len(places)
 
 
 def _walk(

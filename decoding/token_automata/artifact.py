@@ -87,7 +87,7 @@ def serialize(
     }
     parts: list[bytes] = []
     end = 0
-    for name, dtype, _ in rules.tensors(arrays):
+    for name, dtype, *_ in rules.tensors(arrays):
         array = np.asarray(arrays[name])
         if array.dtype != rules.DTYPES[dtype]:
             raise ArtifactError(f"cannot write {name!r} of type {array.dtype}: an artifact has it as {dtype}")
@@ -186,7 +186,7 @@ def read(path: str | PathLike[str]) -> Artifact:
 
     metadata = header["__metadata__"]
     arrays: dict[str, Any] = {key: int(metadata[key]) for key in ("start", "inner_start")}
-    for name, dtype, _ in rules.tensors(header):
+    for name, dtype, *_ in rules.tensors(header):
         shape, begin = header[name]["shape"], header[name]["data_offsets"][0]
         arrays[name] = np.frombuffer(data, rules.DTYPES[dtype], prod(shape), begin).reshape(shape)
     return Artifact(

@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Container, Iterable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.decoding.token_automata.tensors import MARKS, STACK_TENSORS, TENSORS, TOKEN_COLUMNS, Tensor
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
 
 FORMAT = "tokenfst.token_automaton"
@@ -37,47 +38,6 @@ MAX_HEADER = 16 << 20
 
 MAX_VOCABULARY = (1 << 32) - 1
 """The most tokens, and the largest value of any index."""
-
-
-class Tensor(NamedTuple):
-    """One tensor of the format. Sizes of the same name are equal in all tensors."""
-
-    name: str
-    dtype: str
-    shape: tuple[str | int, ...]
-
-
-TENSORS = (
-    Tensor("distance", "U32", ("states",)),
-    Tensor("flip_offsets", "U32", ("masks + 1",)),
-    Tensor("flips", "U32", ("flips",)),
-    Tensor("mask", "U32", ("states",)),
-    Tensor("mask_row", "U32", ("masks",)),
-    Tensor("rows", "U32", ("rows", "words")),
-    Tensor("table", "U32", ("states", "classes")),
-    Tensor("worst", "U32", ("states",)),
-    Tensor("accepting", "U8", ("states",)),
-    Tensor("classes", "U8", (256,)),
-)
-"""In the order of the file: wide types first, so that all are aligned, and then by name."""
-
-MARKS = Tensor("marks", "U32", ("marked", 4))
-"""What automata with strings that must differ have beside. It stands before ``mask``."""
-
-STACK_TENSORS = (
-    Tensor("stack_asks", "U32", ("asks", 3)),
-    Tensor("stack_chains", "U32", ("chains", 3)),
-    Tensor("stack_effects", "U32", ("effects", 3)),
-    Tensor("stack_frames", "U32", ("frames", 2)),
-    Tensor("stack_pushes", "U32", ("pushes",)),
-    Tensor("stack_reveals", "U32", ("reveals", 3)),
-    Tensor("stack_states", "U32", ("states", 4)),
-)
-"""What push-down automata have beside: all of them, or none. They stand before ``table``."""
-
-
-TOKEN_COLUMNS = Tensor("token_columns", "U32", ("columns", 2))
-"""What version 2 has beside, before ``worst``; it has no stack."""
 
 
 def version_of(names: Container[str], *, canonical: bool = False) -> int:
@@ -170,6 +130,20 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
             path, f"it says version {metadata['version']}, and its tensors are those of version {found}"
         )
     _check_keys(path, "its header", header, ["__metadata__", *(tensor.name for tensor in expected)])
+    _check_metadata(path, metadata)
+    sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
+    place = 0
+    for tensor in expected:
+        place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
+    if place != data_size:
+        raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
+    for key in ("start", "inner_start"):
+        if int(metadata[key]) >= sizes["states"]:
+            raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
+
+
+def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
+    """Check the values of the metadata, each by itself."""
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise corrupt(path, f"the metadata {key!r} is not a string but {shown(value)}")
@@ -187,22 +161,12 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
         except UnicodeEncodeError as error:
             raise corrupt(path, f"its {key} holds half a character at {error.start}") from None
 
-    sizes = {"words": (int(metadata["vocabulary_size"]) + 31) // 32}
-    place = 0
-    for tensor in expected:
-        place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
-    if place != data_size:
-        raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
-    for key in ("start", "inner_start"):
-        if int(metadata[key]) >= sizes["states"]:
-            raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
-
 
 def _check_tensor(
     path: object, tensor: Tensor, entry: Any, sizes: dict[str, int], place: int, data_size: int
 ) -> int:
     """Check one entry against the sizes known so far, which it adds to; returns where the tensor ends."""
-    name, dtype, shape = tensor
+    name, dtype, shape = tensor[:3]
     if not isinstance(entry, dict):
         raise corrupt(path, f"the entry of {name!r} is not an object but {shown(entry)}")
     _check_keys(path, f"the entry of {name!r}", entry, ["dtype", "shape", "data_offsets"])

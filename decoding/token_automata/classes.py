@@ -59,6 +59,8 @@ def find_classes(
 
 def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterable[int]]) -> frozenset[int]:
     """The ids that a name stands for."""
+    if name.but is not None:
+        return _others(name.but, vocabulary)
     if name.special:
         if name.name not in vocabulary.special_tokens:
             raise VocabularyMismatchError(
@@ -82,6 +84,18 @@ def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterab
                 "stand inside of one"
             )
     return ids
+
+
+def _others(names: Iterable[str], vocabulary: Vocabulary) -> frozenset[int]:
+    """All special tokens but those of these names, and but the end tokens; perhaps none."""
+    for name in names:
+        if name not in vocabulary.special_tokens:
+            raise VocabularyMismatchError(
+                f"the vocabulary has no special token {name!r} to leave out; it knows "
+                f"{_some(vocabulary.special_tokens)}"
+            )
+    left_out = (vocabulary.special_tokens[name] for name in names)
+    return vocabulary.special_token_ids.difference(vocabulary.eos_token_ids, left_out)
 
 
 def _words(name: TokenName, ids: frozenset[int], vocabulary: Vocabulary) -> Lexicon | None:

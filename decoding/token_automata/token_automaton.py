@@ -168,8 +168,8 @@ class TokenAutomaton:
     def arrays(self) -> dict[str, Any]:
         """The tables of the expanded automaton by name, as docs/format.md describes them. Read only."""
         expanded = self.expand()
-        assert expanded._arrays is not None
-        return expanded._arrays
+        assert expanded._arrays is not None  # noqa: SLF001  # another of this class
+        return expanded._arrays  # noqa: SLF001  # another of this class
 
     @checked_but("path")
     def save(self, path: str | PathLike[str]) -> None:
@@ -273,7 +273,7 @@ class TokenAutomaton:
         """All token arcs as arrays: source, token, target; then the number of states, the start and the final
         states. States that token sequences do not reach are left out and the others renumbered from 0."""
         expanded = self.expand()
-        native, arrays = expanded._native, expanded.arrays()
+        native, arrays = expanded._native, expanded.arrays()  # noqa: SLF001  # another of this class
         live = np.flatnonzero((arrays["distance"] != UNREACHABLE) & (arrays["mask"] != 0))
         if arrays["start"] not in live:
             none = np.empty(0, np.int64)

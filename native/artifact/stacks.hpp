@@ -3,6 +3,12 @@
 // Only deterministic automata are expanded: one stack, one edge a node. All states that bytes reach are found by levels;
 // then each mask is made on as much of the stack as it needs, going down the callers of a level one by one until no
 // token looks further. See docs/format.md for the arrays.
+//
+// Invariant: an artifact has the chain of each two frames that a walk may put on each other. An effect is written as frames that
+// are pushed one by one, as they were when the levels were gone through: each push of each step was made there, on all that may lie
+// below, so its chain is known. Where a chain would be too long, a stack shows two frames for a while, which an artifact
+// cannot say: such effects are apart (StepLog), and what the whole step came to is written instead (Levels::outcomes). Where
+// that depends on more than the top (Levels::deeper), the grammar is refused.
 #pragma once
 
 #include "walks/levels.hpp"
@@ -100,8 +106,8 @@ class StackExpansion {
   Pile chained(const Pile& pile) {
     Pile out{pile.base, {}};
     for (uint32_t frame : pile.frames) {
-      const bool known = out.base == kNothing || out.frames.size() > 1 || (!out.frames.empty() && !bytes_.frame(out.frames[0]).nullable);
-      const uint32_t both = known && !out.frames.empty() && bytes_.frame(frame).nullable ? bytes_.chain(frame, out.frames.back()) : kNone;
+      const bool known = !out.frames.empty() && (out.base == kNothing || !bytes_.frame(out.frames.back()).nullable);
+      const uint32_t both = known && bytes_.frame(frame).nullable ? bytes_.chain(frame, out.frames.back()) : kNone;
       if (both == kNone) out.frames.push_back(frame);
       else out.frames.back() = both;
     }
@@ -114,14 +120,17 @@ class StackExpansion {
                       std::equal(out.frames.begin(), out.frames.end() - 1, other.frames.begin());
     if (!like) return std::nullopt;
     const auto [less, more] = std::minmax(out.frames.back(), other.frames.back());
-    if (less != more) out.frames.back() = bytes_.unite(less, more);
+    if (less == more) return out;
+    const uint32_t both = out.frames.back() = bytes_.unite(less, more);
+    const bool on_nothing = out.base == kNothing && out.frames.size() == 1;
+    if (bytes_.frame(both).nullable && !on_nothing) return std::nullopt;  // no walk ever put it there: its chains are not known
     return out;
   }
 
   // The number of an effect; none where only the stack below can tell. `reg` is the register that stands for the old stack: 0;
   // or 1 where its top was looked into, which was `top`.
   std::optional<uint32_t> keep(const Effect& effect, uint32_t reg, uint32_t top = kNone) {
-    if (effect.holes.size() > 1) return std::nullopt;
+    if (effect.holes.size() > 1 || levels_.log().is_apart(effect)) return std::nullopt;
     std::vector<Pile> made;
     auto value = [&](uint32_t from) -> Pile {
       if (from != kNothing && from >= kFirstOp) return made[from - kFirstOp];
@@ -158,24 +167,25 @@ class StackExpansion {
     return it->second;
   }
   // The same; where only the stack below can tell, what was found for what it showed on top.
-  uint32_t keep_as_found(State state, const Effect& effect, uint32_t reg, uint32_t top = kNone) {
-    if (std::optional<uint32_t> told = keep(effect, reg, top)) return *told;
+  std::optional<uint32_t> keep_as_found(State state, const Effect& effect, uint32_t reg, uint32_t top = kNone) {
+    if (std::optional<uint32_t> told = keep(effect, reg, top)) return told;
     const auto found = levels_.outcomes().find({state, top});
-    if (found == levels_.outcomes().end() || levels_.looks_deeper(state)) {
-      throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
-    }
+    if (found == levels_.outcomes().end()) return std::nullopt;
     return keep(found->second);
   }
+  [[noreturn]] static void refuse() { throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself"); }
   // What a step to `raw` does. Where only the stack below can tell, it rests in `raw` itself, which looks into the stack: an
   // answer for each top that was found there.
   uint32_t effect_of(State raw, const Effect& effect) {
-    if (keep(effect, 0) || levels_.outcomes().contains({raw, kNone}) || answers_of(raw).empty()) return keep_as_found(raw, effect, 0);
+    if (std::optional<uint32_t> kept = keep_as_found(raw, effect, 0)) return *kept;
+    if (answers_of(raw).empty()) refuse();
     looks_.push_back(raw);
     return keep(Chain{raw, true, {}});
   }
   std::vector<uint32_t> answers_of(State raw) const {
     std::vector<uint32_t> found;
     for (auto at = levels_.outcomes().lower_bound({raw, 0}); at != levels_.outcomes().end() && at->first.first == raw; ++at) found.push_back(at->first.second);
+    for (auto at = levels_.deeper().lower_bound({raw, 0}); at != levels_.deeper().end() && at->first == raw; ++at) found.push_back(at->second);
     return found;
   }
 
@@ -196,11 +206,15 @@ class StackExpansion {
     for (bool grown = true; grown;) {
       size_t before = order_.size();
       std::vector<std::array<uint32_t, 3>> rows;
+      auto reveal = [&](State state, uint32_t answer, const Effect& effect) {
+        if (auto kept = keep_as_found(state, effect, 1, answer)) rows.push_back({numbers_.at(state), answer, *kept});
+        else if (levels_.log().is_needed(effect)) refuse();
+      };
       bytes_.pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
-        if (numbers_.contains(state) && PushDown::is_single(answer)) rows.push_back({numbers_.at(state), answer, keep_as_found(state, effect, 1, answer)});
+        if (numbers_.contains(state) && PushDown::is_single(answer)) reveal(state, answer, effect);
       });
       for (State raw : looks_) {
-        for (uint32_t answer : answers_of(raw)) rows.push_back({numbers_.at(raw), answer, keep_as_found(raw, *bytes_.effect(raw), 1, answer)});
+        for (uint32_t answer : answers_of(raw)) reveal(raw, answer, *bytes_.effect(raw));
       }
       reveals_ = std::move(rows);
       grown = order_.size() > before;

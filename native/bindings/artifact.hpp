@@ -16,14 +16,6 @@ namespace tokenfst {
 
 namespace nb = nanobind;
 
-template <class T>
-using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<const T> view(const Array<T>& array) {
-  return {array.data(), array.size()};
-}
-
 // An array of a file, borrowed: never a converted copy, which would not outlive the call.
 template <class T>
 Array<T> borrow(const nb::dict& arrays, const char* name) {

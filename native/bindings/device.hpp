@@ -12,6 +12,7 @@
 
 #include "device/budget_layers.hpp"
 #include "device/stacks.hpp"
+#include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
 
 namespace tokenfst {

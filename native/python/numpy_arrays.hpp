@@ -1,13 +1,23 @@
-// Arrays of the core as numpy arrays.
+// Arrays of the core as numpy arrays, and the other way round.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace tokenfst {
+
+// An array of numpy's, of any shape, as it lies in memory.
+template <class T>
+using Array = nanobind::ndarray<const T, nanobind::c_contig, nanobind::device::cpu>;
+
+template <class T>
+std::span<const T> view(const Array<T>& array) {
+  return {array.data(), array.size()};
+}
 
 // Read only: automata walk such arrays without looking twice.
 template <class T>

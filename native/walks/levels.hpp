@@ -40,6 +40,7 @@ class Levels {
   explicit Levels(ByteAutomaton& bytes) : bytes_(bytes), walker_(bytes, stacks_), deadline_(bytes.budget().seconds) {
     opaque_ = stacks_.push(kOpaque, kBottom);
     walker_.stop_at(opaque_);
+    walker_.keep_log(log_);
     // Readable bytes stand for their classes.
     for (auto [first, last] : {std::pair{0, 255}, {33, 126}, {'A', 'Z'}, {'a', 'z'}}) {
       for (int byte = last; byte >= first; --byte) byte_of_[bytes.classes()[byte]] = static_cast<uint8_t>(byte);
@@ -57,6 +58,7 @@ class Levels {
       if (event.caller != kNone) go_on(levels_[event.place].callers[event.caller], ends_[event.place].found[event.end]);
       else if (!std::exchange(places_[event.place].done, true)) visit(event.place);
     }
+    log_.close();
   }
 
   const std::vector<Level>& levels() const { return levels_; }
@@ -74,8 +76,9 @@ class Levels {
   // What each step to a target comes to, or a state that waits for what lies below, by what the stack showed on top
   // (PushDown::single_signature); kNone: there was no need to look.
   const std::map<std::pair<State, uint32_t>, Chain>& outcomes() const { return outcomes_; }
-  // Of which more than the top had to be known.
-  bool looks_deeper(State state) const { return deeper_.contains(state); }
+  // The same pairs where more than the top had to be known: these have no outcome.
+  const std::set<std::pair<State, uint32_t>>& deeper() const { return deeper_; }
+  const StepLog& log() const { return log_; }
   Stacks& stacks() { return stacks_; }
 
   // A shortest text that leads into a conflict; none where one stack is always enough.
@@ -206,7 +209,7 @@ class Levels {
     for (size_t i = found.frames.size(); i-- > 0;) node = stacks_.push(found.frames[i], node);
     found.text = caller.text + found.text;
     const State looking = found.again == kDead ? found.state : found.again;
-    if (found.frames.size() > 1) deeper_.insert(looking);
+    if (found.frames.size() > 1) deeper_.insert({looking, PushDown::single_signature({found.frames[0], opaque_})});
     const uint32_t shown = PushDown::single_signature(stacks_.edges(node)[0]);
     Config to = found.again == kDead ? walker_.resume({found.state, node}) : walker_.arrive({found.state, node}, found.again);
     check();
@@ -270,19 +273,20 @@ class Levels {
     const char* const where = "the configurations that can be reached";
     if (deadline_.expired()) throw BudgetExceeded("seconds", budget.seconds, where);
     if (places_.size() + kept_ > budget.states) throw BudgetExceeded("states", static_cast<double>(budget.states), where);
-    if (held_ + queue_.size() * sizeof(Event) + stacks_.memory() > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), where);
+    if (held_ + queue_.size() * sizeof(Event) + stacks_.memory() + log_.memory() > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), where);
   }
 
   ByteAutomaton& bytes_;
   Stacks stacks_;
   Walker walker_;
+  StepLog log_;
   Deadline deadline_;
   StackId opaque_;
   std::map<uint32_t, uint8_t> byte_of_;  // of each byte class
   std::vector<Level> levels_;
   std::vector<Place> places_;
   std::map<std::pair<State, uint32_t>, Chain> outcomes_;
-  std::set<State> deeper_;
+  std::set<std::pair<State, uint32_t>> deeper_;
   std::vector<Ends> ends_;  // of each level
   std::map<std::vector<uint32_t>, uint32_t> level_of_;  // by the state at its first entry, and the frames above it then
   std::map<std::pair<uint32_t, State>, uint32_t> place_of_;

@@ -29,6 +29,54 @@ struct Asked {
   }
 };
 
+// Which effects the steps of a walker come to, in which order; kept where all steps are gone through (levels.hpp).
+class StepLog {
+ public:
+  void begin() { last_ = nullptr; }
+  void note(const Effect& effect, bool apart) {
+    Noted& noted = noted_[&effect];
+    noted.apart |= apart;
+    if (last_) pairs_ += noted.before.insert(last_).second;
+    else noted.first = true;
+    last_ = &effect;
+  }
+  size_t memory() const { return noted_.size() * (sizeof(Noted) + 32) + pairs_ * 48; }
+
+  // An effect is apart where it makes several stacks or tops of one, or where another one that is apart follows in a step: what the
+  // step comes to is told by no effect of its own then.
+  void close() {
+    std::vector<const Effect*> pending;
+    for (auto& [effect, noted] : noted_) {
+      if (noted.apart) pending.push_back(effect);
+    }
+    while (!pending.empty()) {
+      const Noted& noted = noted_.at(pending.back());
+      pending.pop_back();
+      for (const Effect* before : noted.before) {
+        if (!std::exchange(noted_.at(before).apart, true)) pending.push_back(before);
+      }
+    }
+  }
+  bool is_apart(const Effect& effect) const {
+    auto it = noted_.find(&effect);
+    return it != noted_.end() && it->second.apart;
+  }
+  // Whether some step begins with the effect, or comes through it and is told by its effects one by one.
+  bool is_needed(const Effect& effect) const {
+    auto it = noted_.find(&effect);
+    return it != noted_.end() && (it->second.first || !it->second.apart);
+  }
+
+ private:
+  struct Noted {
+    bool first = false, apart = false;
+    std::set<const Effect*> before{};
+  };
+  std::unordered_map<const Effect*, Noted> noted_;
+  const Effect* last_ = nullptr;  // of the step that is taken
+  size_t pairs_ = 0;
+};
+
 class Walker {
  public:
   // `asked`, if given, takes down the nodes that are looked into.
@@ -43,6 +91,7 @@ class Walker {
   bool stuck() const { return stuck_; }
   // Whether the last step had to put a frame that may be left out on that node, and led nowhere.
   bool blocked() const { return blocked_; }
+  void keep_log(StepLog& log) { log_ = &log; }
   // Goes on from a shape that waits, its one stack given.
   Config resume(Config waiting) {
     blocked_ = false;
@@ -97,10 +146,12 @@ class Walker {
 
   // Does what `effect` says, and looks into stacks until a shape can rest.
   Config rest(State state, const Effect* effect) {
+    if (log_) log_->begin();
     for (uint32_t looks = 0;; ++looks) {
       stacks_.spend(1);
       if (effect) {
         apply(*effect);
+        if (log_) log_->note(*effect, comes_apart());
         stuck_ |= blocked_;
         if (blocked_) return {};
         state = effect->state;
@@ -144,6 +195,11 @@ class Walker {
     next_.clear();
     for (uint32_t reg : effect.holes) next_.push_back(value(reg));
     std::swap(stacks_before_, next_);
+  }
+
+  // Whether the effect that was applied last made several stacks, or one that shows several frames.
+  bool comes_apart() const {
+    return stacks_before_.size() > 1 || std::ranges::any_of(made_, [&](StackId node) { return stacks_.edges(node).size() > 1; });
   }
 
   // Only an artifact that somebody altered names a stack that is not there.
@@ -212,6 +268,7 @@ class Walker {
   ByteAutomaton& bytes_;
   Stacks& stacks_;
   Asked* asked_;
+  StepLog* log_ = nullptr;
   static constexpr StackId kNowhere = UINT32_MAX;
   StackId stop_ = kNowhere;
   static constexpr uint32_t kMaxLooks = 1 << 20;

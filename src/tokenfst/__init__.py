@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.equivalence import normalization_insensitive
     from tokenfst.automata.images.folding import case_insensitive
     from tokenfst.automata.images.rewriting import rewrite
+    from tokenfst.automata.json_schema.changes import schema_changes
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
+    from tokenfst.automata.languages.constraint import Constraint
     from tokenfst.automata.languages.language import Language
     from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
     from tokenfst.automata.notations.ebnf import ebnf
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.pieces.unordered import unordered
     from tokenfst.automata.python_text.objects import python_calls, python_object
     from tokenfst.automata.regex.translate import regex
+    from tokenfst.automata.structural_tags.door import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.budget import Budget
@@ -84,7 +87,13 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-    from tokenfst.errors import EmptyLanguageError, SchemaError, TokenfstError, UnsupportedSchemaError
+    from tokenfst.errors import (
+        EmptyLanguageError,
+        ProviderSchemaError,
+        SchemaError,
+        TokenfstError,
+        UnsupportedSchemaError,
+    )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
     from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -97,6 +106,7 @@ __all__ = [
     "CanonicalAutomaton",
     "ComposingDeviceAutomaton",
     "Concepts",
+    "Constraint",
     "ConstraintLogitsProcessor",
     "DeviceAutomaton",
     "DeviceGenerate",
@@ -110,6 +120,7 @@ __all__ = [
     "Language",
     "Matcher",
     "PromptLookup",
+    "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
     "SymbolAutomaton",
@@ -161,10 +172,12 @@ __all__ = [
     "quoted_text",
     "regex",
     "rewrite",
+    "schema_changes",
     "smc",
     "special_token",
     "speculative_generate",
     "start_rows",
+    "structural_tag",
     "substring_of",
     "template",
     "text_until",
@@ -182,6 +195,7 @@ _PLACES = {
     "CanonicalAutomaton": "decoding.canonical.automaton",
     "ComposingDeviceAutomaton": "decoding.device.composing",
     "Concepts": "automata.pieces.concepts",
+    "Constraint": "automata.languages.constraint",
     "ConstraintLogitsProcessor": "decoding.search.logits_processor",
     "DeviceAutomaton": "decoding.device.automaton",
     "DeviceGenerate": "decoding.device.generate",
@@ -195,6 +209,7 @@ _PLACES = {
     "Language": "automata.languages.language",
     "Matcher": "_native",
     "PromptLookup": "decoding.search.drafts",
+    "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
     "SymbolAutomaton": "automata.symbols.automaton",
@@ -245,10 +260,12 @@ _PLACES = {
     "quoted_text": "automata.grammars.lists",
     "regex": "automata.regex.translate",
     "rewrite": "automata.images.rewriting",
+    "schema_changes": "automata.json_schema.changes",
     "smc": "decoding.particles.smc",
     "special_token": "automata.pieces.tokens",
     "speculative_generate": "decoding.search.speculation",
     "start_rows": "decoding.rows.reach_rows",
+    "structural_tag": "automata.structural_tags.door",
     "substring_of": "automata.grammars.lists",
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",

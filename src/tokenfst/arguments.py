@@ -150,7 +150,7 @@ _PLAIN[type(None)] = _PLAIN[None]
 _WHOLE = _PLAIN[int]
 _CONTAINERS: dict[object, tuple[str, Callable[[Any], bool]]] = {
     collections.abc.Sequence: ("a sequence", lambda value: _is_sequence(value)),
-    collections.abc.Iterable: ("an iterable", lambda value: hasattr(value, "__iter__")),
+    collections.abc.Iterable: ("an iterable", lambda value: _is_iterable(value)),
     collections.abc.Collection: ("a collection", lambda value: isinstance(value, collections.abc.Collection)),
     collections.abc.Mapping: ("a mapping", lambda value: isinstance(value, Mapping)),
     list: ("a list", lambda value: isinstance(value, list)),
@@ -159,6 +159,12 @@ _CONTAINERS: dict[object, tuple[str, Callable[[Any], bool]]] = {
 }
 _ANYTHING = frozenset({"ArrayLike", "NDArray", "Buffer"})
 """Names of what is no class: its function checks it."""
+
+
+def _is_iterable(value: Any) -> bool:
+    """What can be gone through, but for what is one thing wherever several are asked for, such as a constraint, whose
+    texts may never end."""
+    return hasattr(value, "__iter__") and not getattr(value, "never_a_list", False)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -302,7 +308,7 @@ class Scope(dict[str, Any]):
         return _Name(name)
 
 
-def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:
+def _alternatives(kind: object, scope: Scope) -> list[Wanted] | None:  # noqa: C901  # one case a kind
     """What a value may be; ``None``: anything."""
     if isinstance(kind, str | typing.ForwardRef):
         text = kind if isinstance(kind, str) else kind.__forward_arg__

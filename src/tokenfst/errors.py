@@ -90,6 +90,11 @@ class ConflictError(EmptyLanguageError):
         return type(self), (str(self), self.conflict)
 
 
+class AlgebraError(ConstraintError):
+    """An operation has no exact result: the texts that it asks for need not be a regular or context-free language, or
+    it is about more than texts. The message says why, and what to do instead."""
+
+
 class PatternError(ConstraintError):
     """A pattern is at fault at a known place; the message ends with the line and a caret under it."""
 
@@ -103,6 +108,10 @@ class PatternError(ConstraintError):
 
 class PatternSyntaxError(PatternError):
     """The pattern is not well formed."""
+
+
+class PatternWarning(UserWarning):
+    """A pattern is not quite what its notation allows, but can mean one thing only, and is read so."""
 
 
 class UnknownSymbolError(ConstraintError):
@@ -146,13 +155,9 @@ class TemplateError(PatternError):
     """A template is at fault at a known place."""
 
 
-class SchemaError(ConstraintError):
-    """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
-
-    ``pointer`` is the place of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``; with the
-    document's URI before it where it is not the first), ``reason`` what is wrong there. The message shows both; of a
-    very long pointer, the two ends.
-    """
+class _PlacedError(ConstraintError):
+    """A JSON document is at fault at a known place. The message shows the pointer and the reason; of a very long
+    pointer, the two ends."""
 
     def __init__(self, pointer: str, reason: str) -> None:
         self.pointer, self.reason = pointer, reason
@@ -160,12 +165,33 @@ class SchemaError(ConstraintError):
         shown = f"{pointer[:half]}…{pointer[-half:]}" if len(pointer) > _LONGEST_POINTER else pointer
         super().__init__(f"{shown}: {reason}")
 
-    def __reduce__(self) -> tuple[type[SchemaError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[_PlacedError], tuple[str, str]]:
         return type(self), (self.pointer, self.reason)
+
+
+class SchemaError(_PlacedError):
+    """A JSON Schema is at fault: it is no valid schema, or refers to what is not there.
+
+    ``pointer`` is the place of the keyword, as a JSON pointer in a URI fragment (``"#/properties/a/minimum"``; with the
+    document's URI before it where it is not the first), ``reason`` what is wrong there.
+    """
 
 
 class UnsupportedSchemaError(SchemaError):
     """The schema is valid, but what it says at ``pointer`` has no exact automaton here."""
+
+
+class ProviderSchemaError(SchemaError):
+    """The schema is valid, but the structured outputs of a provider do not take what it says at ``pointer``
+    (``json_schema(..., strict=...)``)."""
+
+
+class StructuralTagError(_PlacedError):
+    """A structural tag is at fault: it is no structural tag, or a part of it can never be reached.
+
+    ``pointer`` is the place in the document, as a JSON pointer in a URI fragment (``"#/format/tags/0/begin"``),
+    ``reason`` what is wrong there and what to write instead.
+    """
 
 
 class AnnotationError(ConstraintError):

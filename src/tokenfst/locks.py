@@ -52,7 +52,7 @@ def _give_back_in_child() -> None:
     held = [lock for lock in _made.values() if not any(lock is taken for taken in _taken)]
     _give_back()
     for lock in held:
-        lock._at_fork_reinit()  # type: ignore[attr-defined]
+        lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001  # as threading's locks do after a fork
 
 
 if hasattr(os, "register_at_fork"):

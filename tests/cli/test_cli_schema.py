@@ -24,7 +24,7 @@ FILES: dict[str, Any] = {
     "any.json": {},
     "list.json": [1],
     "circular.json": {"$ref": "#"},
-    "unsupported.json": {"type": "array", "items": {"type": "string", "pattern": r"^(a)\1$"}},
+    "unsupported.json": {"type": "array", "items": {"type": "string", "pattern": r"^(a*)\1$"}},
     "invalid.json": {"properties": {"a/b": {"minimum": "3"}}},
     "empty.json": {"type": "integer", "minimum": 2, "maximum": 1},
     "remote.json": {"properties": {"a": {"$ref": "https://example.com/i"}}},
@@ -92,6 +92,13 @@ def test_draw_and_lint(folder: Path) -> None:
         assert tokenfst("lint", "--json-schema", name, "--json").json["clean"]
 
 
+def test_lint_says_what_a_provider_does_not_take(folder: Path) -> None:
+    done = tokenfst("lint", "--json-schema", "open.json", "--strict", "openai", "--json")
+    assert done.code == 1 and {each["kind"] for each in done.json["findings"]} == {"strict"}
+    assert all(each["rule"].startswith("#") for each in done.json["findings"])
+    assert tokenfst("lint", "--grammar", "json", "--strict", "openai").code == 2
+
+
 # --- options ------------------------------------------------------------------------------------------
 
 
@@ -101,6 +108,12 @@ def test_draw_and_lint(folder: Path) -> None:
         (["person.json", "--whitespace", "compact"], '{"name":""}', '{"name": ""}'),
         (["person.json", "--whitespace", "pretty"], '{\n"name": ""\n}', '{"name": ""}'),
         (["person.json", "--whitespace", r"\t?"], '{\t"name":""}', '{ "name":""}'),
+        (["person.json", "--spelling", "any"], '{"n\\u0061me": ""}', '{"n\\u0061m": ""}'),
+        (["person.json", "--spelling", "ascii"], '{"name": "\\u00e9"}', '{"name": "é"}'),
+        (["person.json"], '{"name": "é"}', '{"name": "\\u00e9"}'),
+        (["person.json", "--indent", "2"], '{\n  "name": ""\n}', '{"name": ""}'),
+        (["person.json", "--separators", " ,", " :"], '{"name" :""}', '{"name": ""}'),
+        (["person.json", "--surrounding", "flexible"], '\n{"name": ""}', '\t{"name": ""}'),
         (["open.json", "--additional-properties", "forbid"], '{"a": 1}', '{"b": 1}'),
         (["open.json", "--repeated-names", "forbid"], '{"a": 1}', '{"b": 1, "b": 1}'),
         (["four.json", "--draft", "draft-04"], "1", "0"),
@@ -142,6 +155,10 @@ def test_what_is_relaxed_is_a_warning(folder: Path) -> None:
         (["any.json", "--whitespace", "x*"], "no JSON white space"),
         (["any.json", "--whitespace", "("], "missing ), unterminated subpattern"),
         (["any.json", "--draft", "2021"], "'--draft'"),
+        (["any.json", "--spelling", "minimal"], "'--spelling'"),
+        (["any.json", "--indent", "65"], "'--indent'"),
+        (["any.json", "--separators", ",", ";"], "';' must be ':'"),
+        (["any.json", "--indent", "2", "--whitespace", "compact"], "both say"),
         (["any.json", "--grammar", "json"], "--grammar and --json-schema are two constraints"),
         (["any.json", "--flags", "i"], "not for --json-schema"),
         (["any.json", "--start", "x"], "--start and --syntax go with --grammar"),
@@ -157,6 +174,9 @@ def test_bad_input_is_named(folder: Path, words: list[str], message: str) -> Non
     "option",
     [
         "--whitespace=compact",
+        "--spelling=plain",
+        "--indent=2",
+        "--surrounding=none",
         "--draft=2020-12",
         "--formats=assert",
         "--on-unsupported=relax",

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tokenfst import Language, regex
-from tokenfst.automata.languages.readable import character_class
-from tokenfst.cli.following import Following, following
-from tokenfst.cli.terminal import byte_size, cells, counted, duration, json_bytes, plain, pointed, quoted
+from tokenfst.automata.languages.explanation import Following
+from tokenfst.automata.languages.readable import cells, character_class
+from tokenfst.cli.terminal import byte_size, counted, duration, json_bytes, plain, pointed, quoted
 
 SURROGATES = range(0xD800, 0xE000)
 
@@ -31,7 +31,7 @@ def expand(found: Following) -> set[int]:
 def test_against_every_character(pattern: str, prefix: str) -> None:
     language = regex(pattern)
     data = prefix.encode()
-    found, _ = following(language, data)
+    found = language.following(data)
     assert found.ends is language.accepts(data)
     assert found.others == b""
     accepted = language.automaton.viable_prefix
@@ -48,25 +48,25 @@ def test_bytes_that_begin_no_character() -> None:
     language = (
         Language.literal(b"a\x80") | Language.literal(b"a\xe0\x80\x80") | Language.literal(b"a\xed\xa0\x80")
     )
-    found, ending = following(language, b"a")
+    found, ending = language.following(b"a"), language.completion(b"a")
     assert found == Following(False, (), b"\x80\xe0\xed") and ending == b"\x80"
     assert str(found) == r"bytes [\x80\xe0\xed]"
-    assert following(Language.any_bytes(), b"")[0].others == bytes([*range(0x80, 0xC2), *range(0xF5, 0x100)])
+    assert Language.any_bytes().following(b"").others == bytes([*range(0x80, 0xC2), *range(0xF5, 0x100)])
 
 
 @given(st.text("ab", max_size=8))
 def test_the_ending_completes_the_prefix(prefix: str) -> None:
     language = regex("[ab]*c(ab){2}")
-    _, ending = following(language, prefix.encode())
-    assert ending == b"cabab"
+    assert language.completion(prefix.encode()) == b"cabab"
 
 
-def test_long_prefixes_take_the_table_or_tell_bytes() -> None:
-    found, ending = following(regex(r"a*é?b"), b"a" * 100_000)
-    assert str(found) == "[abé]" and ending == b"b"
-    endless = regex(r"[ax]*a[ax]{40}|x*é")
-    found, ending = following(endless, b"x" * 2_000)
-    assert found == Following(False, ((97, 97), (120, 120)), b"\xc3") and ending is None
+def test_long_prefixes() -> None:
+    plain_one = regex(r"a*é?b")
+    assert (
+        str(plain_one.following(b"a" * 100_000)) == "[abé]" and plain_one.completion(b"a" * 100_000) == b"b"
+    )
+    wide = regex(r"[ax]*a[ax]{40}|x*é")
+    assert str(wide.following(b"x" * 2_000)) == "[axé]" and wide.completion(b"x" * 2_000) == "é".encode()
 
 
 @pytest.mark.parametrize(

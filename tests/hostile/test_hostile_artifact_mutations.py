@@ -14,7 +14,7 @@ from reference.small_automata import small_vocabulary
 from tokenfst import _native
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.artifact_format import TENSORS
+from tokenfst.decoding.token_automata.tensors import TENSORS
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     ArtifactCorruptError,

@@ -142,7 +142,7 @@ class World:
         drafts = [self.rng.choice(self.tokens(1) or [0, -1, self.size, 2**40]) for _ in range(count)]
         return child, sibling, np.array(drafts, np.int64)
 
-    def step(self) -> None:
+    def step(self) -> None:  # noqa: C901  # one case a call
         rng, size = self.rng, self.size
         kind = rng.randrange(16)
         if kind <= 4:

@@ -1,8 +1,8 @@
 """Instances written in the order that a schema's ``properties`` have, the slow way: by walking both side by side.
 
-The rule of ``json_schema``: names that ``properties`` lists come first, in the order in which the schema and its
-in-place applicators list them, then all others. Which applicator's branch holds is not asked: all that list names are
-read, in the order of the document.
+The rule of ``json_schema``: names that the schema's own ``properties`` list come first, then those of its in-place
+applicators in the order of the document, then all others. Which applicator's branch holds is not asked: all that list
+names are read.
 """
 
 from __future__ import annotations
@@ -54,19 +54,15 @@ def ordered(instance: Any, schemas: list[Any], root: Any, depth: int = 0) -> Any
 
 
 def _in_place(schemas: list[Any], root: Any) -> list[dict[str, Any]]:
-    """The schemas, and those that they apply to the same instance, in the order of the document."""
+    """The schemas, each before those that it applies to the same instance, in the order of the document."""
     found: list[dict[str, Any]] = []
 
     def visit(schema: Any, depth: int) -> None:
         if not isinstance(schema, dict) or depth > 20 or any(schema is known for known in found):
             return
-        own = "properties" in schema
-        if not own:
-            found.append(schema)
+        found.append(schema)
         for name, value in schema.items():
-            if name == "properties":
-                found.append(schema)
-            elif name in _IN_PLACE_LISTS:
+            if name in _IN_PLACE_LISTS:
                 for each in value:
                     visit(each, depth + 1)
             elif name in _IN_PLACE:

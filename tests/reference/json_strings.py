@@ -23,10 +23,12 @@ def value_of(text: bytes) -> str | None:
     return value
 
 
-def is_minimal(text: bytes) -> bool:
-    """Whether ``json.dumps`` writes a string so."""
+def is_written(text: bytes, spelling: str = "plain") -> bool:
+    """Whether a string is spelled so: in the two spellings but ``"any"``, as ``json.dumps`` does."""
     value = value_of(text)
-    return value is not None and json.dumps(value, ensure_ascii=False).encode() == text
+    if value is None or spelling == "any":
+        return value is not None
+    return json.dumps(value, ensure_ascii=spelling == "ascii").encode() == text
 
 
 def spellings(text: str) -> Iterator[bytes]:

@@ -26,6 +26,7 @@ ROOMS = [
     "automata/json_schema/writing",
     "automata/json_schema",
     "automata/notations",
+    "automata/structural_tags",
     "automata/python_text",
     "automata/symbols",
     "tokenizers/vocabulary",

@@ -36,6 +36,23 @@ _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _BYTE_PIECE = re.compile(rb"<0x([0-9A-F]{2})>")
 
 
+def _opened(model: object) -> tuple[str, bytes]:
+    """What a model is called, and its bytes."""
+    if isinstance(model, str | PathLike):
+        try:
+            return f"spm:{fspath(model)}", Path(model).read_bytes()
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "no file can have this name"
+            raise VocabularyError(f"cannot read {fspath(model)}: {why}") from error
+    if isinstance(model, bytes):
+        return "sentencepiece", model
+    if hasattr(model, "serialized_model_proto"):
+        return "sentencepiece", model.serialized_model_proto()
+    raise UnknownTokenizerError(
+        f"a {type(model).__qualname__} is neither a path nor a sentencepiece.SentencePieceProcessor"
+    )
+
+
 def from_sentencepiece(
     model: object, *, size: int | None = None, eos_token_id: int | Sequence[int] | None = None
 ) -> Vocabulary:
@@ -45,22 +62,7 @@ def from_sentencepiece(
     the width of the model's logits. Linear in the size of the model. Raises ``VocabularyError``,
     ``UnknownTokenizerError``.
     """
-    name = "sentencepiece"
-    if isinstance(model, str | PathLike):
-        name = f"spm:{fspath(model)}"
-        try:
-            data = Path(model).read_bytes()
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or "no file can have this name"
-            raise VocabularyError(f"cannot read {fspath(model)}: {why}") from error
-    elif isinstance(model, bytes):
-        data = model
-    elif hasattr(model, "serialized_model_proto"):
-        data = model.serialized_model_proto()
-    else:
-        raise UnknownTokenizerError(
-            f"a {type(model).__qualname__} is neither a path nor a sentencepiece.SentencePieceProcessor"
-        )
+    name, data = _opened(model)
     try:
         pieces, trainer, normalizer, denormalizer = _parse(data)
     except (ValueError, IndexError) as error:

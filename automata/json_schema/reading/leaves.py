@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokenfst.automata.formats.registry import find_format, format_language
+from tokenfst.automata.formats.registry import find_format, format_language, outer_language
 from tokenfst.automata.json_schema.reading.keywords import bounds
 from tokenfst.automata.json_schema.reading.source import Place
 from tokenfst.automata.json_schema.sets import strings as schema_strings
@@ -174,6 +174,7 @@ def typed(value: str | tuple[str, ...], strict: bool) -> Shape:
         EVERY_STRING if "string" in types else NO_STRING,
         EVERY.arrays if "array" in types else (),
         EVERY.objects if "object" in types else (),
+        bare=INTEGERS if "integer" in types and "number" not in types else NO_NUMBER,
     )
 
 
@@ -239,7 +240,7 @@ def _format(place: Place, name: str) -> StringSet:
     language = format_language(name)
     if language is None:
         raise UnsupportedSchemaError(place.where("format"), f"{name!r} has no automaton: {known.refused}")
-    return schema_strings.within(language, known.missing)
+    return schema_strings.within(language, known.missing, outer_language(name))
 
 
 def _array(place: Place, keywords: Mapping[str, Any], meaning: Meaning) -> Array:

@@ -152,7 +152,8 @@ class Meaning:
             if named is not None:  # whatever else is said of it
                 return self.formulas.atom((_TYPE, named, place.draft == 4), place)
         place = self._source.scoped(place)
-        key = (place.resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
+        resource = place.resource  # several documents may call a part by one name
+        key = (resource.document, resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
         return self.formulas.atom(key, place)
 
     def entered(self, place: Place) -> Formula:
@@ -231,16 +232,14 @@ class Meaning:
         closed = closing(place, self._target)
         if closed.named is None and _APPLICATORS.isdisjoint(keywords):
             return self.tried(partial(self._leaves.shape, place, keywords, self))
-        steps: list[tuple[str, Callable[[], Shape] | None]] = []
-        own = ("", partial(self._leaves.shape, place, keywords, self))
+        # Its own keywords first: so its own members are, in the order of texts.
+        steps: list[tuple[str, Callable[[], Shape] | None]] = [
+            ("", partial(self._leaves.shape, place, keywords, self))
+        ]
         for name in keywords:
             step = self._applicator(place, name, keywords, closed)
-            if name == "properties":
-                steps.append(own)
-            elif name == "oneOf" or step is not None:
+            if name == "oneOf" or step is not None:
                 steps.append((name, step))
-        if "properties" not in keywords:
-            steps.append(own)
         shapes = {name: self.tried(step) for name, step in steps if step is not None}
         if "oneOf" in keywords:
             members = self._members(place, "oneOf", keywords["oneOf"], closed)
@@ -308,16 +307,17 @@ class Meaning:
             found.append(self._one_string(shapes))
             shapes = [shape.without_strings() for shape in shapes]
             rivals = self._overlaps(shapes)
-        apart = closed is formulas and any(
+        many = closed is formulas and any(
             are_many([shapes[other].objects for other in others]) for others in rivals
         )
-        if apart:
-            found.append(self._one_object(shapes))
+        apart = self._one_object(shapes) if many else None
+        if apart is not None:
+            found.append(apart)
             shapes = [shape.without_objects() for shape in shapes]
             rivals = self._overlaps(shapes)
         for shape, others in zip(shapes, rivals, strict=True):
             for other in others:
-                if apart:
+                if apart is not None:
                     negation = self.algebra.invert(shapes[other], where)
                 else:
                     negation = self.shape(self.formulas.negate(formulas[other]))
@@ -337,13 +337,13 @@ class Meaning:
         strings = schema_strings.exactly_one([shape.strings for shape in shapes], self.formulas.work)
         return replace(NOTHING, strings=strings)
 
-    def _one_object(self, shapes: list[Shape]) -> Shape:
-        """The objects in exactly one of the shapes."""
+    def _one_object(self, shapes: list[Shape]) -> Shape | None:
+        """The objects in exactly one of the shapes; ``None`` if that makes too many cases."""
         where = self.formulas.work.where()
         for shape in shapes:
             self.algebra.check_complement(shape, where)
         objects = self.algebra.objects_in([shape.objects for shape in shapes], frozenset({1}), where)
-        return replace(NOTHING, objects=objects)
+        return None if objects is None else replace(NOTHING, objects=objects)
 
     def _overlaps(self, shapes: list[Shape]) -> list[list[int]]:
         """For each shape the others that may share a value with it."""

@@ -1,6 +1,7 @@
-"""The meta-schemas of all drafts, which schemas may refer to: files in ``metaschemas/``, by the paths of their URIs.
+"""The meta-schemas of all drafts, which schemas may refer to: files by the paths of their URIs.
 
-They are the official documents, with their license beside them. A file is read when a schema first asks for it.
+They are the official documents, in ``official_metaschemas/`` with their license. A file is read when a schema first
+asks for it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-_FOLDER = importlib.resources.files("tokenfst.automata.json_schema.reading").joinpath("metaschemas")
+_FOLDER = importlib.resources.files("tokenfst.automata.json_schema.reading").joinpath("official_metaschemas")
 _URI = re.compile(
     r"https?://json-schema\.org/(draft-0[467]/schema|draft/20(?:19-09|20-12)/(?:schema|meta/[a-z-]+)|schema)"
 )

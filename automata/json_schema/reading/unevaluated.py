@@ -5,13 +5,13 @@ finitely many. So a schema is split into cases, each a formula and what is evalu
 ``anyOf`` holds or it does not, ``if`` holds or not, a name of ``dependentSchemas`` is there or not. Branches that
 evaluate nothing are not split. In each case the keyword is an ``additionalProperties``, or an ``items``.
 
-Cost: cases multiply; more than ``_MOST`` are refused.
+Cost: cases multiply; more than ``_MOST`` are refused. Each sub-schema is followed once, whatever leads there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tokenfst.automata.json_schema.reading.keywords import known
@@ -61,15 +61,24 @@ class Follower:
     formula: Callable[[Place], Formula]
     target: Callable[[Place, str, str], Place]
     where: str
+    _known: dict[Hashable, Cases] = field(default_factory=dict)
 
     def cases(self, place: Place, *, top: bool, depth: int = 0) -> Cases:
         """The cases of a schema that holds; at the ``top`` without the keyword itself."""
         if isinstance(place.value, bool):
             return [(ANY, _NOTHING)]
+        key = id(place.value), place.resource.uri, place.scope, place.closed, top
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._cases(place, top=top, depth=depth)
+        return found
+
+    def _cases(self, place: Place, *, top: bool, depth: int) -> Cases:
         if depth > _DEEPEST:
             raise UnsupportedSchemaError(
                 self.where, "sub-schemas are nested too deeply to see what they evaluate"
             )
+        self.formulas.work.tick()
         keywords = known(place)
         found: Cases = [(ANY, (self._members if self.members else self._items)(place, keywords, top))]
         for name, value in keywords.items():

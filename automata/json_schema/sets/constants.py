@@ -32,7 +32,7 @@ class Whole(int):
 
 
 class Constant:
-    """One JSON value; ``key`` is the same for equal values."""
+    """One JSON value; ``key`` is the same for equal values that are written in the same ways."""
 
     __slots__ = ("key", "value")
 
@@ -42,8 +42,9 @@ class Constant:
 
 
 def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
-    """A hashable form that equal JSON values share. NotJsonError for what is no JSON value, ValueError for a number or
-    a nesting that is out of reach, BudgetExceeded("seconds")."""
+    """A hashable form that equal JSON values share, but for integers that are given with a fraction or an exponent.
+    NotJsonError for what is no JSON value, ValueError for a number or a nesting that is out of reach,
+    BudgetExceeded("seconds")."""
     if value is None or isinstance(value, bool):
         return repr(value)
     if value.__class__ is int and -_PLAIN < value < _PLAIN:
@@ -53,7 +54,8 @@ def freeze(value: Any, work: Work, depth: int = 0) -> Hashable:
     if isinstance(value, int | float | Decimal | Fraction):
         if not is_finite(value):
             raise NotJsonError(f"{value} is no JSON number")
-        return exact(value)
+        number = exact(value)
+        return number if is_bare(value) or number.denominator > 1 else ("number", number)
     if isinstance(value, str):
         return ("string", value)
     if depth > _DEEPEST:
@@ -96,11 +98,26 @@ def constants_shape(values: Iterable[Any], constant: Callable[[Any], Formula], w
             of_members({name: constant(member) for name, member in each.items()}) for each in objects.values()
         ),
         whole=NumberSet.of([*whole, *numbers]) & INTEGERS if whole else None,
+        bare=_bare(numbers),
     )
 
 
+def _bare(numbers: list[int | float | Decimal | Fraction]) -> NumberSet:
+    """Of constants, ``Shape.bare``: without those that are given with a fraction or an exponent."""
+    others = [each for each in numbers if not is_bare(each)]
+    if not numbers:
+        return NO_NUMBER
+    return INTEGERS - NumberSet.of(others) if others else INTEGERS
+
+
+def is_bare(number: int | float | Decimal | Fraction) -> bool:
+    """Whether a constant is given by digits alone."""
+    return isinstance(number, int)
+
+
 def listed_values(shape: Shape) -> list[Any] | None:
-    """The values of a shape without arrays and objects, if they are plainly few; ``None`` otherwise."""
+    """The values of a shape without arrays and objects, if they are plainly few; ``None`` otherwise. Numbers are ints
+    if they are bare, and fractions otherwise."""
     words = schema_strings.subset_of_words(shape.strings)
     numbers = [cut for cut, there in zip(shape.numbers.cuts, shape.numbers.at, strict=True) if there]
     if shape.arrays or shape.objects or words is None or shape.numbers.count() != len(numbers):
@@ -116,4 +133,5 @@ def listed_values(shape: Shape) -> list[Any] | None:
     found: list[Any] = [
         value for value, there in ((None, shape.null), (True, shape.true), (False, shape.false)) if there
     ]
-    return [*found, *numbers, *whole, *sorted(words)]
+    given = [int(each) if each.denominator == 1 and shape.bare.contains(each) else each for each in numbers]
+    return [*found, *given, *whole, *sorted(words)]

@@ -26,7 +26,6 @@ from typing import TypeGuard
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas
 from tokenfst.automata.json_schema.sets.objects import Named, Object, ObjectSet, cell
 from tokenfst.automata.json_schema.sets.strings import Strings
-from tokenfst.errors import UnsupportedSchemaError
 
 _MOST_CASES = 20_000
 _MOST_CELLS = 600
@@ -68,6 +67,8 @@ _Variable = str | tuple[Strings, Formula] | None
 
 _TRUE: _Group = ((),)
 _FALSE: _Group = ()
+_Groups = tuple[tuple[int, _Group], ...]
+"""What is left to decide of sets, by their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,31 +100,33 @@ class Decisions:
         self._names = list(listed | dict.fromkeys(sorted({name for each in cells for name in each.required})))
         self._cases = 0
         self._found: dict[Object, None] = {}
-        self._groups = tuple(_group([self._read(each) for each in cells]) for cells in sets)
+        self._groups: _Groups = tuple(
+            (place, _group([self._read(each) for each in cells])) for place, cells in enumerate(sets)
+        )
+        self._orders = [dict.fromkeys(name for each in cells for name, _ in each.listed) for cells in sets]
 
-    def cells(self) -> ObjectSet:
-        """The objects. UnsupportedSchemaError where there are too many cases."""
+    def cells(self) -> ObjectSet | None:
+        """The objects; ``None`` where there are too many cases."""
         pending = [(self._groups, _Case())]
         while pending:
             groups, case = pending.pop()
             self._formulas.work.tick()
             self._cases += 1
             if self._cases > _MOST_CASES or len(self._found) > _MOST_CELLS:
-                raise UnsupportedSchemaError(
-                    self._where, f"its combinations split objects into more than {_MOST_CELLS} kinds"
-                )
-            held = sum(group == _TRUE for group in groups)
-            left = [group for group in groups if group not in (_TRUE, _FALSE)]
-            possible = [count for count in self._counts if held <= count <= held + len(left)]
+                return None
+            held = [place for place, group in groups if group == _TRUE]
+            left = tuple((place, group) for place, group in groups if group not in (_TRUE, _FALSE))
+            possible = [count for count in self._counts if len(held) <= count <= len(held) + len(left)]
             if not possible:
                 continue
             if len(possible) == len(left) + 1:
-                self._emit(case)
-            elif possible == [held + len(left)] and (cells := _plain(left)) is not None:
+                self._emit(case, held)
+            elif possible == [len(held) + len(left)] and (cells := _plain(left)) is not None:
                 for each in cells:
-                    self._emit(self._taken(case, each))
+                    self._emit(self._taken(case, each), [*held, *(place for place, _ in left)])
             else:
-                pending += reversed(list(self._split(tuple(left), held, case)))
+                done = tuple((place, _TRUE) for place in held)
+                pending += reversed([((*done, *rest), inner) for rest, inner in self._split(left, case)])
         return tuple(self._found)
 
     # --- what cells say -------------------------------------------------------------------------------
@@ -166,18 +169,15 @@ class Decisions:
 
     # --- cases ----------------------------------------------------------------------------------------
 
-    def _split(
-        self, groups: tuple[_Group, ...], held: int, case: _Case
-    ) -> Iterator[tuple[tuple[_Group, ...], _Case]]:
+    def _split(self, groups: _Groups, case: _Case) -> Iterator[tuple[_Groups, _Case]]:
         """The cases of one variable, with what is left to decide."""
-        done = (_TRUE,) * held
         variable = self._variable(groups)
         if isinstance(variable, str):
             for left, absent, region in self._regions(variable, groups):
-                yield (*done, *left), replace(case, members={**case.members, variable: (absent, region)})
+                yield left, replace(case, members={**case.members, variable: (absent, region)})
         elif variable is None:
             for left, low, high in _numbers(groups):
-                yield (*done, *left), _counted(case, low, high)
+                yield left, _counted(case, low, high)
         else:
             names, formula = variable
             for holds in (True, False):
@@ -187,13 +187,13 @@ class Decisions:
                         return literal.all is holds
                     return None
 
-                yield (*done, *_decided(groups, decide)), self._rested(case, names, formula, holds)
+                yield _decided(groups, decide), self._rested(case, names, formula, holds)
 
-    def _variable(self, groups: tuple[_Group, ...]) -> _Variable:
+    def _variable(self, groups: _Groups) -> _Variable:
         """What most sets speak of: a name rather than what is said of others, and the number of members last."""
         seen: Counter[_Variable] = Counter()
-        for group in groups:
-            seen.update(list(dict.fromkeys(_variable(each) for each in _literals((group,)))))
+        for one in groups:
+            seen.update(list(dict.fromkeys(_variable(each) for each in _literals((one,)))))
         order = {name: place for place, name in enumerate(self._names)}
 
         def rank(variable: _Variable) -> tuple[bool, int, int]:
@@ -202,12 +202,10 @@ class Decisions:
 
         return min(seen, key=rank)
 
-    def _regions(
-        self, name: str, groups: tuple[_Group, ...]
-    ) -> Iterator[tuple[tuple[_Group, ...], bool, Formula]]:
+    def _regions(self, name: str, groups: _Groups) -> Iterator[tuple[_Groups, bool, Formula]]:
         """What is left to decide, for each kind of a member: whether it may be missing, and its values."""
 
-        def divide(left: tuple[_Group, ...], region: Formula) -> dict[tuple[_Group, ...], Formula]:
+        def divide(left: _Groups, region: Formula) -> dict[_Groups, Formula]:
             """What is left where the member is there, and the values in a region for which that is so."""
             self._formulas.work.tick()
             said = Counter(literal.held for literal in _literals(left) if _speaks_of(literal, name))
@@ -260,15 +258,18 @@ class Decisions:
                 case = _counted(case, 0, literal.number - 1)
         return case
 
-    def _emit(self, case: _Case) -> None:
-        listed = tuple((name, case.members.get(name, (True, ANY))[1]) for name in self._names)
+    def _emit(self, case: _Case, held: list[int]) -> None:
+        """The objects of a case, their members in the order of the first set that holds."""
+        order = self._orders[min(held)] if held else {}
+        names = order | dict.fromkeys(self._names)
+        listed = tuple((name, case.members.get(name, (True, ANY))[1]) for name in names)
         required = frozenset(name for name, (absent, _) in case.members.items() if not absent)
         made = Object(listed, required, case.demands, case.some, case.low, case.high, self._where)
         self._found.update(dict.fromkeys(cell(made, self._formulas)))
 
 
-def _literals(groups: tuple[_Group, ...]) -> Iterator[_Literal]:
-    return (each for group in groups for made in group for clause in made for each in clause)
+def _literals(groups: _Groups) -> Iterator[_Literal]:
+    return (each for _, group in groups for made in group for clause in made for each in clause)
 
 
 def _speaks_of(literal: _Literal, name: str) -> TypeGuard[_Member]:
@@ -294,7 +295,7 @@ def _group(cells: list[_Cell]) -> _Group:
     return _TRUE if () in cells else tuple(dict.fromkeys(cells))
 
 
-def _decided(groups: tuple[_Group, ...], decide: Callable[[_Literal], bool | None]) -> tuple[_Group, ...]:
+def _decided(groups: _Groups, decide: Callable[[_Literal], bool | None]) -> _Groups:
     """The sets, given whether some literals hold."""
     known: dict[_Clause, _Clause | bool] = {}
 
@@ -307,29 +308,29 @@ def _decided(groups: tuple[_Group, ...], decide: Callable[[_Literal], bool | Non
         return found
 
     result = []
-    for group in groups:
+    for place, group in groups:
         cells = []
         for made in group:
             left = [clause_left(clause) for clause in made]
             if False not in left:
                 cells.append(tuple(dict.fromkeys(clause for clause in left if not isinstance(clause, bool))))
-        result.append(_group(cells))
+        result.append((place, _group(cells)))
     return tuple(result)
 
 
-def _plain(groups: list[_Group]) -> list[list[_Literal]] | None:
+def _plain(groups: _Groups) -> list[list[_Literal]] | None:
     """The literals that make all sets hold, for each way; ``None`` if these are not plainly few."""
-    if sum(len(group) > 1 for group in groups) > 1:
+    if sum(len(group) > 1 for _, group in groups) > 1:
         return None
     ways: list[list[_Literal]] = [[]]
-    for group in groups:
+    for _, group in groups:
         if any(len(clause) > 1 for made in group for clause in made):
             return None
         ways = [[*way, *(each for clause in made for each in clause)] for way in ways for made in group]
     return ways
 
 
-def _numbers(groups: tuple[_Group, ...]) -> Iterator[tuple[tuple[_Group, ...], int, int | None]]:
+def _numbers(groups: _Groups) -> Iterator[tuple[_Groups, int, int | None]]:
     """What is left to decide, from one number of members to another."""
     said = {each.number for each in _literals(groups) if isinstance(each, _Count)}
     for low, beyond in pairwise([0, *sorted(said - {0}), None]):

@@ -43,7 +43,9 @@ NO_NUMBER = NumberSet.none()
 @dataclass(slots=True, unsafe_hash=True)
 class Shape:
     """A set of JSON values. ``whole``: in draft-04, where 1.0 is a number and no integer, the integers that are written
-    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``."""
+    without a fraction and an exponent; ``numbers`` are all other numbers then. ``None``: both are ``numbers``.
+    ``bare``: those integers of which the schema says that they are integers, or lists them as such: of all spellings of
+    such a member, plain ones (``writing.numbers``) take its digits. Other numbers may be among them."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     null: Final[bool] = True
@@ -55,6 +57,7 @@ class Shape:
     objects: Final[ObjectSet] = EVERY_OBJECT
     exact: Final[bool] = True
     whole: Final[NumberSet | None] = None
+    bare: Final[NumberSet] = NO_NUMBER
 
     def written_whole(self) -> NumberSet:
         """The numbers of which those that are integers may be written as such."""
@@ -113,6 +116,11 @@ class Algebra:
         whole = None
         if left.whole is not None or right.whole is not None:
             whole = _whole(numbers, _meet_numbers(left.written_whole(), right.written_whole()))
+        bare = left.bare
+        if bare.is_empty() or numbers.is_empty():
+            bare = NO_NUMBER if numbers.is_empty() else right.bare
+        elif bare is not right.bare and not right.bare.is_empty():
+            bare = bare | right.bare
         return Shape(
             left.null and right.null,
             left.true and right.true,
@@ -123,6 +131,7 @@ class Algebra:
             self._meet_objects(left.objects, right.objects, where),
             left.exact and right.exact,
             whole,
+            bare,
         )
 
     def are_disjoint(self, left: Shape, right: Shape) -> bool:
@@ -171,6 +180,7 @@ class Algebra:
             _union([shape.objects for shape in shapes], EVERY_OBJECT, where),
             all(shape.exact for shape in shapes),
             whole,
+            _all_bare([shape for shape in shapes if not shape.numbers.is_empty()]),
         )
 
     def _join_numbers(self, sets: list[NumberSet]) -> NumberSet:
@@ -188,8 +198,10 @@ class Algebra:
             raise UnsupportedSchemaError(
                 where, "the complement of what was relaxed would leave valid values out"
             )
-        names = (demand.names for cell in shape.objects for demand in cell.demands)
-        partial = schema_strings.partial_reason((*shape.strings, *names))
+        names = tuple(demand.names for cell in shape.objects for demand in cell.demands)
+        partial = schema_strings.partial_reason(shape.strings) or schema_strings.partial_reason(
+            names, known=True
+        )
         if partial:
             raise UnsupportedSchemaError(where, f"the complement of a format that leaves out {partial}")
 
@@ -199,8 +211,9 @@ class Algebra:
         arrays, objects = EVERY_ARRAY, EVERY_OBJECT
         for array in shape.arrays:
             arrays = self._meet_arrays(arrays, schema_arrays.invert_cell(array, self.formulas), where)
-        if are_many([shape.objects]):
-            objects = self.objects_in([shape.objects], frozenset({0}), where)
+        apart = self.objects_in([shape.objects], frozenset({0}), where) if are_many([shape.objects]) else None
+        if apart is not None:
+            objects = apart
         else:
             for made in shape.objects:
                 objects = self._meet_objects(objects, schema_objects.invert_cell(made, self.formulas), where)
@@ -210,7 +223,7 @@ class Algebra:
             not shape.true,
             not shape.false,
             numbers,
-            schema_strings.invert(shape.strings, self.formulas.work),
+            schema_strings.invert(shape.strings, self.formulas.work, surely=True),
             arrays,
             objects,
             whole=None if shape.whole is None else _whole(numbers, ~shape.whole),
@@ -229,13 +242,16 @@ class Algebra:
         if right is EVERY_OBJECT or right == EVERY_OBJECT or not left:
             return left
         if len(left) * len(right) > _MOST_PAIRS:
-            return self.objects_in([left, right], frozenset({2}), where)
+            apart = self.objects_in([left, right], frozenset({2}), where)
+            if apart is not None:
+                return apart
         return self._met(left, right, schema_objects.meet_cells, where)
 
-    def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet:
-        """The objects for which the number of the sets that hold it is one of these."""
+    def objects_in(self, sets: list[ObjectSet], counts: frozenset[int], where: str) -> ObjectSet | None:
+        """The objects for which the number of the sets that hold it is one of these; ``None`` if there are too many
+        cases when they are told apart name by name."""
         found = Decisions(sets, counts, self.formulas, self.is_empty, where).cells()
-        return tuple(filter(self.alive, found))
+        return None if found is None else tuple(filter(self.alive, found))
 
     def _met(
         self,
@@ -284,6 +300,18 @@ def _meet_numbers(left: NumberSet, right: NumberSet) -> NumberSet:
     if right is EVERY_NUMBER or left.is_empty():
         return left
     return left & right
+
+
+def _all_bare(shapes: list[Shape]) -> NumberSet:
+    """Of the numbers of several shapes, ``Shape.bare``: what is bare wherever it is a member."""
+    bare = shapes[0].bare if shapes else NO_NUMBER
+    if all(shape.bare is bare for shape in shapes):
+        return bare
+    bare = INTEGERS
+    for shape in shapes:
+        if shape.bare is not INTEGERS:
+            bare = bare & (shape.bare | ~shape.numbers)
+    return bare
 
 
 def _whole(numbers: NumberSet, whole: NumberSet) -> NumberSet | None:

@@ -11,7 +11,7 @@ Lone surrogates in words are dropped: no UTF-8 text holds one (``json_strings``)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -20,6 +20,7 @@ from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
 from tokenfst.automata.json_schema.sets.recent import Recent
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import (
+    Spelling,
     json_literal,
     json_literals,
     json_string,
@@ -58,13 +59,29 @@ class TextPattern(str):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Part:
-    """A language, or all other texts. ``partial`` says what the language leaves out (``Format.missing``), if anything:
-    the other texts are too many then, and may only be told what they must not be (``propertyNames``)."""
+    """The texts in ``language``; or, not ``positive``, those not in ``outer``, which is the language unless that leaves
+    words out. Then ``partial`` says which (``Format.missing``), and ``outer`` has all words, and others: so neither
+    side has a text that it should not have. Without ``outer``, a partial part must not be complemented."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     language: Final[Language]
     positive: Final[bool] = True
     partial: Final[str] = ""
+    outer: Final[Language | None] = None
+
+    def excluded(self) -> Language:
+        """What its complement is without."""
+        return self.outer or self.language
+
+    def inverse(self, *, surely: bool) -> Part:
+        """All texts that are not in it; ``surely``: of these, those that are not among what it leaves out."""
+        if surely or self.outer is None:
+            return Part(self.language, not self.positive, self.partial, self.outer)
+        return Part(self.outer, not self.positive, self.partial, self.language)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text is in it."""
+        return self.language.accepts(text) if self.positive else not self.excluded().accepts(text)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -86,7 +103,7 @@ class Strings:
             text not in self.excluded
             and self.low <= len(text)
             and (self.high is None or len(text) <= self.high)
-            and all(part.language.accepts(text) is part.positive for part in self.parts)
+            and all(part.holds(text) for part in self.parts)
         )
 
     def is_universal(self) -> bool:
@@ -112,27 +129,30 @@ class Strings:
             language = language - Language.union_of(Language.literal(word) for word in sorted(self.excluded))
         return language
 
-    def json(self, work: Work) -> Expr:
+    def json(self, spelling: Spelling, work: Work) -> Expr:
         """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
         expression. BudgetExceeded."""
-        return _texts.get(self, lambda: self._json(work))
+        return _texts.get((spelling, self), lambda: self._json(spelling, work))
 
-    def _json(self, work: Work) -> Expr:
+    def _json(self, spelling: Spelling, work: Work) -> Expr:
         if self.values is not None:
-            return json_literals(sorted(self.values))
+            return json_literals(sorted(self.values), spelling=spelling)
         if not self.parts:
-            text = json_string_of_length(self.low, self.high).expr if self._bounded else any_string()
+            text = any_string(spelling)
+            if self._bounded:
+                text = json_string_of_length(self.low, self.high, spelling=spelling).expr
             if self.excluded:
                 words = sorted(self.excluded)
-                few = len(words) <= _FEW
-                text = intersect(
-                    text, complement(union(*map(spelled, words)) if few else json_literals(words))
-                )
+                if len(words) <= _FEW:
+                    barred = union(*(spelled(word, spelling) for word in words))
+                else:
+                    barred = json_literals(words, spelling=spelling)
+                text = intersect(text, complement(barred))
                 if self.high == 0 and "" in self.excluded:
                     return EMPTY
             has_a_word(text)  # more texts than are excluded
             return text
-        return _json_of(self.content(), work)
+        return _json_of(self.content(), spelling, work)
 
     @property
     def _bounded(self) -> bool:
@@ -147,27 +167,27 @@ EVERY_STRING: StringSet = (_EVERY,)
 NO_STRING: StringSet = ()
 
 
-@lru_cache(maxsize=1)
-def any_string() -> Expr:
+@lru_cache(maxsize=8)
+def any_string(spelling: Spelling) -> Expr:
     """The JSON texts of all strings."""
-    return json_string().expr
+    return json_string(spelling=spelling).expr
 
 
 @lru_cache(maxsize=4096)
-def spelled(text: str) -> Expr:
+def spelled(text: str, spelling: Spelling) -> Expr:
     """The JSON texts of one string: one object for a name wherever it is listed, required or excluded."""
-    return json_literal(text)
+    return json_literal(text, spelling=spelling)
 
 
-_texts: Recent[Strings, Expr] = Recent(512)
+_texts: Recent[tuple[Spelling, Strings], Expr] = Recent(512)
 
 
-def _json_of(content: Language, work: Work) -> Expr:
+def _json_of(content: Language, spelling: Spelling, work: Work) -> Expr:
     """All JSON texts of a language of texts; EMPTY if there are none, which is found out before characters are
     spelled: that makes the search longer."""
     if not has_word(content.expr, work.left()):
         return EMPTY
-    made = json_string(content).expr
+    made = json_string(content, spelling=spelling).expr
     has_a_word(made)
     return made
 
@@ -183,9 +203,9 @@ def has_surrogate(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def within(language: Language, partial: str = "") -> StringSet:
-    """The texts of a language."""
-    return (Strings(parts=(Part(language, partial=partial),)),)
+def within(language: Language, partial: str = "", outer: Language | None = None) -> StringSet:
+    """The texts of a language, which may leave some out."""
+    return (Strings(parts=(Part(language, True, partial, outer),)),)
 
 
 def lengths(low: int, high: int | None) -> StringSet:
@@ -223,27 +243,36 @@ def join(sets: Iterable[StringSet], work: Work) -> StringSet:
     return (*((Strings(values=rest),) if rest else ()), *others)
 
 
-def invert(cells: StringSet, work: Work) -> StringSet:
-    """All other texts; too many of them where a part is partial (``partial_reason``)."""
+def invert(cells: StringSet, work: Work, *, surely: bool = False) -> StringSet:
+    """All other texts; ``surely``: without those that parts leave out. The caller has made sure then that this is known
+    (``partial_reason``)."""
     result = EVERY_STRING
     for cell in cells:
-        result = meet(result, _inverse(cell, work), work)
+        result = meet(result, _inverse(cell, work, surely=surely), work)
     return result
 
 
 def exactly_one(sets: Sequence[StringSet], work: Work) -> StringSet:
-    """Texts in one of the sets and in no other. No part may be partial. Linear: of the sets so far, what is in one and
+    """Texts in one of the sets and surely in no other (``invert``). Linear: of the sets so far, what is in one and
     what is in any are two languages."""
     once = some = NO_STRING
     for cells in sets:
-        once = join((meet(once, invert(cells, work), work), meet(cells, invert(some, work), work)), work)
+        once = join(
+            (
+                meet(once, invert(cells, work, surely=True), work),
+                meet(cells, invert(some, work, surely=True), work),
+            ),
+            work,
+        )
         once, some = _gathered(once), _gathered(join((some, cells), work))
     return once
 
 
-def partial_reason(cells: StringSet) -> str:
-    """What some part leaves out; empty if the set is exact."""
-    return next((part.partial for cell in cells for part in cell.parts if part.partial), "")
+def partial_reason(cells: StringSet, *, known: bool = False) -> str:
+    """What some part leaves out, so that it is not known what surely is not in it; or, ``known``, though it is. Empty
+    if there is none."""
+    parts = (part for cell in cells for part in cell.parts if part.partial)
+    return next((part.partial for part in parts if known or part.outer is None), "")
 
 
 def subset_of_words(cells: StringSet) -> frozenset[str] | None:
@@ -261,14 +290,21 @@ def _gathered(cells: StringSet) -> StringSet:
         return cells
     language = Language.union_of(cell.content() for cell in others)
     listed = [cell for cell in cells if cell.values is not None]
-    return (*listed, *within(language, partial_reason(tuple(others))))
+    reason = partial_reason(cells, known=True)
+    outer = Language.union_of(_with_others(cell).content() for cell in others) if reason else None
+    return (*listed, *within(language, reason, None if partial_reason(cells) else outer))
 
 
-def _inverse(cell: Strings, work: Work) -> StringSet:
+def _with_others(cell: Strings) -> Strings:
+    """The cell with what its parts leave out."""
+    inverses = (part.inverse(surely=True) for part in cell.parts)
+    return replace(cell, parts=tuple(part.inverse(surely=False) for part in inverses))
+
+
+def _inverse(cell: Strings, work: Work, *, surely: bool) -> StringSet:
     if cell.values is not None:
         return (Strings(excluded=cell.values),)
-    inverse = (Part(part.language, not part.positive, part.partial) for part in cell.parts)
-    parts = [(Strings(parts=(part,)),) for part in inverse]
+    parts = [(Strings(parts=(part.inverse(surely=surely),)),) for part in cell.parts]
     short = [(Strings(high=cell.low - 1),)] if cell.low else []
     long = [(Strings(low=cell.high + 1),)] if cell.high is not None and cell.high < MAX_LENGTH else []
     return join((*parts, *short, *long, words(cell.excluded)), work)
@@ -279,14 +315,30 @@ def _meet(left: Strings, right: Strings, work: Work) -> Strings:
         left, right = right, left
     if left.values is not None:
         work.tick(1 + len(left.values) * (1 + len(right.parts)) // _HOLDS)
-        return Strings(values=frozenset(filter(right.holds, left.values)))
+        kept = frozenset(filter(right.holds, left.values))
+        reason = partial_reason((right,), known=True)
+        return _with_left_out(left.values, kept, right, reason) if reason else Strings(values=kept)
     work.tick()
     parts = tuple(dict.fromkeys((*left.parts, *right.parts)))
-    signs = {(id(part.language), part.positive) for part in parts}
-    if any((language, not positive) in signs for language, positive in signs):
+    barred = {id(part.excluded()) for part in parts if not part.positive}
+    if any(part.positive and id(part.language) in barred for part in parts):
         return Strings(values=frozenset())
     highs = [high for high in (left.high, right.high) if high is not None]
     return Strings(parts, max(left.low, right.low), min(highs, default=None), left.excluded | right.excluded)
+
+
+def _with_left_out(values: frozenset[str], kept: frozenset[str], other: Strings, reason: str) -> Strings:
+    """The words that are ``kept`` of ``values``, since they are in the other cell; it is known which ones that leaves
+    out, so that they are not in the complement."""
+    unsure = values - kept
+    if not partial_reason((other,)):
+        unsure = frozenset(filter(_with_others(other).holds, unsure))
+    if not unsure:
+        return Strings(values=kept)
+    inner, outer = (
+        Language.union_of(map(Language.literal, sorted(words))) for words in (kept, kept | unsure)
+    )
+    return Strings(parts=(Part(inner, True, reason, None if partial_reason((other,)) else outer),))
 
 
 def _conjunction(parts: tuple[Part, ...]) -> Language:
@@ -296,5 +348,5 @@ def _conjunction(parts: tuple[Part, ...]) -> Language:
         result = result & language
     for part in parts:
         if not part.positive:
-            result = result - part.language
+            result = result - part.excluded()
     return result

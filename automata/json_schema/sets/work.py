@@ -42,7 +42,8 @@ _MOST_PARTS = 1 << 62
 class Placed(Protocol):
     """What knows its address."""
 
-    def where(self) -> str: ...
+    def where(self) -> str:
+        """The address."""
 
 
 class Work:

@@ -22,6 +22,7 @@ from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, uni
 from tokenfst.automata.json_schema.sets.recent import Recent
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -52,11 +53,11 @@ class Room:
     far: int = 0
 
 
-def fresh_text(cells: tuple[Strings, ...], work: Work) -> Expr:
+def fresh_text(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Expr:
     """The JSON texts of a union of cells, each different from all before it in the same array or object."""
-    found = room(cells, work)
+    found = room(cells, spelling, work)
     fewest = 0 if found.count == MANY else max(found.count or 1, 1)
-    text = union(*(_without_context(cell).json(work) for cell in cells))
+    text = union(*(_without_context(cell).json(spelling, work) for cell in cells))
     return fresh(text, thin=found.thin, fewest=fewest, near=found.near, far=found.far)
 
 
@@ -76,13 +77,13 @@ def _finite(content: Language) -> Language:
     return Language(machine(content.determinize()), str(content))
 
 
-def room(cells: tuple[Strings, ...], work: Work) -> Room:
-    """How many texts a union of cells has."""
+def room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
+    """How many texts a union of cells has, and how long they are in a spelling."""
     if len(cells) == 1:
         [cell] = cells
         if cell.values is None and not cell.parts and cell.high is None:
             return _endless(cell.low, len(cell.excluded))
-    return _rooms.get(cells, lambda: _room(cells, work))
+    return _rooms.get((spelling, cells), lambda: _room(cells, spelling, work))
 
 
 @lru_cache(maxsize=512)
@@ -92,12 +93,13 @@ def _endless(low: int, excluded: int) -> Room:
     return Room(MANY, thin=False, near=near, far=far)
 
 
-_rooms: Recent[tuple[Strings, ...], Room] = Recent(512)
+_rooms: Recent[tuple[Spelling, tuple[Strings, ...]], Room] = Recent(512)
 
 
-def _room(cells: tuple[Strings, ...], work: Work) -> Room:
+def _room(cells: tuple[Strings, ...], spelling: Spelling, work: Work) -> Room:
+    ascii_only = spelling == "ascii"
     if len(cells) != 1:
-        rooms = [room((cell,), work) for cell in cells]
+        rooms = [room((cell,), spelling, work) for cell in cells]
         if any(each.count == MANY for each in rooms):
             near, far = (
                 min((length for length in lengths if length), default=0)
@@ -106,25 +108,32 @@ def _room(cells: tuple[Strings, ...], work: Work) -> Room:
                 )
             )
             return Room(MANY, near=near, far=far)
-        return _searched(lambda: Language.union_of(cell.content() for cell in cells), frozenset(), work)
+        return _searched(
+            lambda: Language.union_of(cell.content() for cell in cells), frozenset(), ascii_only, work
+        )
     cell = cells[0]
     if cell.values is not None:
         count = len(cell.values)
         words = cell.values if count <= MOST_LISTED else None
-        sizes = sorted(len(dumps(word, ensure_ascii=False).encode()) - 2 for word in cell.values)
+        sizes = sorted(len(dumps(word, ensure_ascii=ascii_only).encode()) - 2 for word in cell.values)
         near, far = (sizes[min(number, count - 1)] + 1 if count else 0 for number in (NEAR, FAR))
         return Room(min(count, MANY), words=words, near=near, far=far)
     if not cell.parts:
         if cell.high == 0:
             words = frozenset({""}) - cell.excluded if not cell.low else frozenset()
             return Room(len(words), words=words)
-        near, far = (_least_length(cell.low, cell.high, len(cell.excluded), number) for number in (NEAR, FAR))
+        near, far = (
+            _least_length(cell.low, cell.high, len(cell.excluded), number, ascii_only)
+            for number in (NEAR, FAR)
+        )
         return Room(MANY, thin=cell.high is not None, near=near, far=far)
     every = replace(cell, excluded=frozenset())
-    return _searched(every.content, frozenset(filter(every.holds, cell.excluded)), work)
+    return _searched(every.content, frozenset(filter(every.holds, cell.excluded)), ascii_only, work)
 
 
-def _searched(content: Callable[[], Language], excluded: frozenset[str], work: Work) -> Room:
+def _searched(
+    content: Callable[[], Language], excluded: frozenset[str], ascii_only: bool, work: Work
+) -> Room:
     """The same of a language without some of its words, by its automaton."""
     try:
         dfa = content().with_budget(work.glance(_GLANCE)).determinize()
@@ -135,7 +144,15 @@ def _searched(content: Callable[[], Language], excluded: frozenset[str], work: W
     if dfa.start == 0:
         return Room(0, words=frozenset())
     count, thin, (near, far) = word_room(
-        dfa.classes, dfa.table, dfa.accepting, dfa.start, len(excluded), MANY, [NEAR, FAR], _LONGEST
+        dfa.classes,
+        dfa.table,
+        dfa.accepting,
+        dfa.start,
+        len(excluded),
+        MANY,
+        [NEAR, FAR],
+        _LONGEST,
+        ascii_only,
     )
     if count >= MANY:
         return Room(MANY, thin, near=near, far=far)
@@ -143,13 +160,13 @@ def _searched(content: Callable[[], Language], excluded: frozenset[str], work: W
     return Room(count, words=words, near=near, far=far)
 
 
-def _least_length(low: int, high: int | None, excluded: int, number: int) -> int:
+def _least_length(low: int, high: int | None, excluded: int, number: int, ascii_only: bool = False) -> int:
     """Bytes within which more than ``number`` texts end behind any prefix, of those of ``low`` to ``high`` characters,
     without some ``excluded`` ones."""
     letters = 1
     while _PLAIN**letters <= number + excluded:
         letters += 1
-    return low + letters if high is None or low + letters <= high else 4 * high
+    return low + letters if high is None or low + letters <= high else (12 if ascii_only else 4) * high
 
 
 def _words(dfa: Dfa) -> list[str]:

@@ -16,7 +16,6 @@ from tokenfst.automata.json_schema.sets.constants import Whole, listed_values
 from tokenfst.automata.json_schema.sets.formula import NONE, Formula
 from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_schema.sets.strings import subset_of_words
-from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.contains import Counting
 from tokenfst.automata.json_schema.writing.fresh import fresh_text, room
 from tokenfst.errors import UnsupportedSchemaError
@@ -85,14 +84,14 @@ class Items:
             return None
         work = self.writer.work
         shapes = [self.writer.meaning.shape(formula) for formula in cell.prefix]
-        prefix = [_different(shape, place, work) for place, shape in enumerate(shapes)]
+        prefix = [self._different(shape, place) for place, shape in enumerate(shapes)]
         last = self.writer.meaning.shape(cell.rest)
-        rest = EMPTY if cell.rest is NONE else _different(last, len(prefix), work)
+        rest = EMPTY if cell.rest is NONE else self._different(last, len(prefix))
         if rest is None or any(item is None for item in prefix):
             return None
         others = listed_values(last.without_strings())
         if rest is not EMPTY and cell.low > 1 and others is not None:
-            supply = room(last.strings, work).count
+            supply = room(last.strings, self.layout.spelling, work).count
             if supply is None:
                 raise UnsupportedSchemaError(
                     cell.unique,
@@ -120,8 +119,10 @@ class Items:
         places: list[list[int]] = []
         listed: set[tuple[Any, bool]] = set()
         """Of numbers, whether they are written as integers."""
-        for formula in formulas:
-            found = listed_values(self.writer.meaning.shape(formula))
+        found_at = [listed_values(self.writer.meaning.shape(formula)) for formula in formulas]
+        loose = {each for found in found_at for each in found or () if isinstance(each, Fraction)}
+        """Numbers that are not bare in some place: equal items must be one constant."""
+        for found in found_at:
             if found is None:
                 raise UnsupportedSchemaError(
                     cell.unique,
@@ -131,7 +132,12 @@ class Items:
             listed.update(
                 (value, isinstance(value, Whole)) for value in found if isinstance(value, int | Fraction)
             )
-            values = [self.writer.meaning.constant(value) for value in found]
+            values = [
+                self.writer.meaning.constant(
+                    Fraction(value) if value.__class__ is int and value in loose else value
+                )
+                for value in found
+            ]
             places.append([known.setdefault(value, len(known)) for value in values])
         if len({number for number, _ in listed}) < len(listed):
             raise UnsupportedSchemaError(
@@ -172,12 +178,12 @@ class Items:
             }
         return following[frozenset()]
 
-
-def _different(shape: Shape, place: int, work: Work) -> Expr | None:
-    """The strings of a shape, each at most once, if they are not listed, one is left when so many others are used, and
-    there are few other values."""
-    if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
-        return None
-    if place and (room(shape.strings, work).count or 0) <= place:
-        return None
-    return fresh_text(shape.strings, work)
+    def _different(self, shape: Shape, place: int) -> Expr | None:
+        """The strings of a shape, each at most once, if they are not listed, one is left when so many others are used,
+        and there are few other values."""
+        spelling, work = self.layout.spelling, self.writer.work
+        if subset_of_words(shape.strings) is not None or listed_values(shape.without_strings()) is None:
+            return None
+        if place and (room(shape.strings, spelling, work).count or 0) <= place:
+            return None
+        return fresh_text(shape.strings, spelling, work)

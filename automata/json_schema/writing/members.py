@@ -23,7 +23,14 @@ from tokenfst.automata.json_schema.sets.objects import Named, Object
 from tokenfst.automata.json_schema.sets.shape import EVERY
 from tokenfst.automata.json_schema.sets.strings import Strings, has_surrogate
 from tokenfst.automata.json_schema.writing.choices import Groups, choices, subsets
-from tokenfst.automata.json_schema.writing.fresh import MANY, MOST_LISTED, MOST_OPTIONS, fresh_text, room
+from tokenfst.automata.json_schema.writing.fresh import (
+    MANY,
+    MOST_LISTED,
+    MOST_OPTIONS,
+    Room,
+    fresh_text,
+    room,
+)
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -80,32 +87,36 @@ class Members:
 
     # --- names ----------------------------------------------------------------------------------------
 
+    def _room(self, names: schema_strings.StringSet) -> Room:
+        return room(names, self.layout.spelling, self.formulas.work)
+
     def _few(self, listed: set[str]) -> frozenset[str]:
         """Names that are not listed and of which there are few, so that they can be."""
         if not self.writer.distinct:
             return frozenset()
         work = self.formulas.work
-        found = [room((each.names,), work).words or frozenset() for each in self.cell.some]
+        found = [self._room((each.names,)).words or frozenset() for each in self.cell.some]
         if len(self.cell.some) <= _MOST_SOME:
-            classes = [strings for strings, _ in self._classes(frozenset(listed))] if self.cell.some else []
+            others = (
+                tuple(strings for strings, _ in self._classes(frozenset(listed))) if self.cell.some else ()
+            )
             for group in subsets(self.cell.some):
-                names: schema_strings.StringSet = tuple(classes)
+                names: schema_strings.StringSet = others
                 for each in group:
                     names = schema_strings.meet(names, (each.names,), work)
-                found.append(room(names, work).words or frozenset())
+                found.append(self._room(names).words or frozenset())
         if self.cell.demands:
-            classes = [
-                room((strings,), self.formulas.work).words or frozenset()
-                for strings, _ in self._classes(frozenset(listed))
+            words_of_classes = [
+                self._room((strings,)).words or frozenset() for strings, _ in self._classes(frozenset(listed))
             ]
-            found += [words for words in classes if len(words) <= MOST_OPTIONS]
+            found += [words for words in words_of_classes if len(words) <= MOST_OPTIONS]
         return frozenset().union(*found)
 
     def _free(self, strings: Strings) -> Expr:
         """The texts of names that are not listed."""
         if not self.writer.distinct:
-            return strings.json(self.formulas.work)
-        found = fresh_text((strings,), self.formulas.work)
+            return strings.json(self.layout.spelling, self.formulas.work)
+        found = fresh_text((strings,), self.layout.spelling, self.formulas.work)
         self.distinct |= found is not EMPTY
         return found
 
@@ -115,7 +126,7 @@ class Members:
         they have a value: if they have none, no such member is ever begun."""
         supply, exact, endless = 0, True, False
         for strings, held in classes:
-            count = room((strings,), self.formulas.work).count if self.writer.distinct else MANY
+            count = self._room((strings,)).count if self.writer.distinct else MANY
             held_by_some = self._has_value(held)
             if held_by_some is False or count == 0:
                 continue
@@ -135,15 +146,14 @@ class Members:
         """Whether a formula has a value, if a look at so many levels of parts shows it."""
         shape = EVERY if formula is ANY else self.writer.meaning.shape(formula)
         if any((shape.null, shape.true, shape.false, shape.has_numbers())) or any(
-            cell.json(self.formulas.work) is not EMPTY for cell in shape.strings
+            cell.json(self.layout.spelling, self.formulas.work) is not EMPTY for cell in shape.strings
         ):
             return True
-        cells = [*shape.arrays, *shape.objects]
-        if any(cell.low == 0 for cell in cells):
+        if any(cell.low == 0 for cell in shape.arrays) or any(cell.low == 0 for cell in shape.objects):
             return True
         if depth and any(self._has_plain_value(cell, depth - 1) for cell in shape.objects):
             return True
-        return None if cells else False
+        return None if shape.arrays or shape.objects else False
 
     def _has_plain_value(self, cell: Object, depth: int) -> bool:
         """Whether an object of the members alone that a cell requires is plainly in it."""
@@ -251,7 +261,7 @@ class Members:
             for each in group:
                 names = schema_strings.meet(names, (each.names,), self.formulas.work)
             if formula is not NONE:
-                if distinct and any(room((one,), self.formulas.work).count not in (0, MANY) for one in names):
+                if distinct and any(self._room((one,)).count not in (0, MANY) for one in names):
                     raise UnsupportedSchemaError(
                         self.cell.where,
                         f"a member must be there out of more than {MOST_LISTED} names, but finitely many, that other "

@@ -18,7 +18,8 @@ from tokenfst._native import are_members, only_keyword
 from tokenfst.automata.expressions.expression import Expr, union
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, bounds, scalar_types
 from tokenfst.automata.json_schema.reading.leaves import LONGEST_CONSTANTS, typed
-from tokenfst.automata.json_schema.reading.source import SCALARS, Place
+from tokenfst.automata.json_schema.reading.source import NESTED, SCALARS, Place
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
@@ -36,6 +37,10 @@ _OF_WORDS = frozenset(("type", "enum"))
 _TYPE = frozenset(("type",))
 _SCHEMA = (dict, bool)
 
+_ENTERED = Evaluated()
+"""``Place.closed`` of a schema whose members are forbidden that nothing names (``closing``)."""
+_CLOSED = (None, NESTED, _ENTERED)
+
 _Types = tuple[str, ...] | None
 Plain = Expr | tuple[Hashable, Callable[[], Expr]]
 """Texts; or of values with parts, a key that equal ones share and what makes the body of a rule."""
@@ -51,7 +56,7 @@ class PlainSchemas:
         """What a sub-schema allows; ``None`` if it is not plain."""
         value = place.value
         if (
-            place.closed is not None
+            place.closed not in _CLOSED
             or place.scope
             or place.resource.dialect.vocabularies is not None
             or value.__class__ is not dict
@@ -91,11 +96,11 @@ class PlainSchemas:
         if listed.__class__ is not list or any(each.__class__ is not str for each in listed):
             return None
         cells = words(listed) if sum(map(len, listed)) <= LONGEST_CONSTANTS else ()
-        return cells[0].json(writer.work) if cells else None
+        return cells[0].json(writer.spelling, writer.work) if cells else None
 
     def _object(self, writer: Writer, place: Place, types: _Types, value: Mapping[str, Any]) -> Plain | None:
         properties, names = value.get("properties", {}), value.get("required", [])
-        others = value.get("additionalProperties", True)
+        others = value.get("additionalProperties", place.closed != _ENTERED or not properties)
         if others.__class__ not in _SCHEMA or not are_members(properties, names):
             return None
         listed = {
@@ -143,7 +148,7 @@ class PlainSchemas:
                 if known is None:
                     known = self._scalars[key] = meaning.entered(place.below(schema, *tokens))
                 return known
-        elif only == "$ref":
+        elif only == "$ref" and place.closed is None:
             reference = schema["$ref"]
             if reference.__class__ is str and "$id" not in schema and "id" not in schema:
                 known = meaning.known_target(place, reference)

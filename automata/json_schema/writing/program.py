@@ -273,9 +273,9 @@ class _Walk:
         called = [root, *(self.finished[name] for name in self.rules)]
         if any(number == _NO_WORD or number in self.unsure for number in called):
             return None
-        if self.rules:
+        if self.rules and start not in self.states:
             found = self.call(start)
-            assert found is not None, "the start is no state"
+            assert found is not None
             root = found
         if root != self.code.length - 1:
             self.code.add(union(EPSILON, EPSILON), [root])  # the last instruction is the root

@@ -4,8 +4,8 @@ The idea: a formula whose values have no parts is an expression; one with arrays
 formulas are called, so recursion through ``$ref`` is recursion of rules. A rule is written when it is first called,
 from a list of those to come, so depth costs no Python stack. Formulas with equal shapes share a rule.
 
-Numbers are spelled by ``json_numbers``: integers without exponent, with or without a fraction of zeros; other numbers
-also with exponents, by the rule there.
+How texts are spelled, and what stands between tokens, is one value, a ``Layout``. Where that depends on how deep a
+value is (``indent``), each level has rules of its own, as far as the schema reaches it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from tokenfst.automata.expressions.exclusion_marks import opened
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     Expr,
+    Op,
     call,
-    complement,
     concat,
-    intersect,
     literal,
     optional,
     union,
@@ -31,20 +30,21 @@ from tokenfst.automata.json_schema.reading.source import Place
 from tokenfst.automata.json_schema.sets.arrays import Array
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
-from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, NO_NUMBER, Shape
+from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, spelled
 from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.layout import Layout
 from tokenfst.automata.json_schema.writing.members import Members
+from tokenfst.automata.json_schema.writing.numbers import number_texts
 from tokenfst.automata.json_schema.writing.plain import PlainSchemas, plain_key
-from tokenfst.automata.json_schema.writing.whitespace import Layout
-from tokenfst.automata.json_values.numbers import NumberSet, number_language
-from tokenfst.automata.languages.emptiness import has_a_word
 from tokenfst.errors import BudgetExceeded, UnsupportedSchemaError
 
 START = "value"
 """The rule of the whole text."""
 ANY_RULE = "any"
 """The rule of any JSON value."""
+_ANY_HERE = "anything"
+"""The same, where levels have rules of their own."""
 
 
 _ANY: dict[tuple[Layout, bool, bool], Expr] = {}
@@ -62,6 +62,29 @@ class Rules:
     states: frozenset[str]
 
 
+class _Level:
+    """What is written of the values that are equally deep, or of all where that makes no difference."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.known: dict[Formula, Expr] = {NONE: EMPTY}
+        self.shared: dict[Hashable, Expr] = {}
+        """Calls of rules, by what they are written from."""
+        self.members: dict[tuple[str, int], Expr] = {}
+        """By names and the ids of formulas."""
+        self.later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
+        """Of members, how they stand after a comma: where they need not be there, and where they must."""
+        self._below: _Level | None = None
+
+    def below(self) -> _Level:
+        """The level of the values inside."""
+        if self.layout.inner is None:
+            return self
+        if self._below is None:
+            self._below = _Level(self.layout.inner)
+        return self._below
+
+
 class Writer:
     """Writes the rules of one schema."""
 
@@ -77,31 +100,39 @@ class Writer:
         """``fractions``: whether 1.0 may stand for 1, which a Python type does not take. ``any_order``: whether members
         come in any order. ``distinct``: whether names that no schema lists must differ."""
         self.meaning, self.layout, self.work = meaning, layout, meaning.formulas.work
+        self.spelling = layout.spelling
         self.fractions, self.any_order, self.distinct = fractions, any_order, distinct
         self._bodies: dict[str, Expr] = {}
-        self._known: dict[Formula, Expr] = {NONE: EMPTY}
-        self._shared: dict[Hashable, Expr] = {}
-        """Calls of rules, by what they are written from."""
+        self._level = _Level(layout)
+        """Of the array or object that is being written; ``layout`` is its layout."""
         self._scalars: dict[int, tuple[Shape, Expr]] = {}
         """Of shapes without parts, by their id."""
-        self._members: dict[tuple[str, int], Expr] = {}
-        """By names and the ids of formulas."""
-        self._later: tuple[dict[Expr, Expr], dict[Expr, Expr]] = {}, {}
-        """Of members, how they stand after a comma: where they need not be there, and where they must."""
         self._plain = None if meaning.relaxes or any_order else PlainSchemas()
-        self._waiting: list[tuple[str, Callable[[], Expr]]] = []
+        self._waiting: list[tuple[str, Callable[[], Expr], Writer, _Level]] = []
+        """Rules to come: a name, what makes the body, who called it, and of which level it is."""
         self._names: set[str] = {START}
         self._taken: dict[str, int] = {}
         """Of names that were taken, the last number behind one."""
         self._states: set[str] = set()
 
+    def share_rules(self, other: Writer) -> None:
+        """Write into the rules of another writer."""
+        self._bodies, self._waiting, self._names = other._bodies, other._waiting, other._names  # of its class
+        self._taken, self._states = other._taken, other._states  # of its class
+
     def write(self, root: Formula) -> Rules:
         """The rules of a formula. UnsupportedSchemaError; BudgetExceeded."""
+        around = self.layout.around
+        return self.finish(lambda: concat(around, self._value(root, self._level), around))
+
+    def finish(self, make_start: Callable[[], Expr]) -> Rules:
+        """The rules of a start, and all that it calls."""
         work = self.work
         try:
-            start = self.value(root)
+            start = make_start()
             while self._waiting:
-                name, make = self._waiting.pop()
+                name, make, writer, level = self._waiting.pop()
+                writer._level, writer.layout = level, level.layout  # noqa: SLF001  # of its class
                 work.place = f"the rule {name!r}"
                 work.tick()
                 if len(self._bodies) >= work.budget.states:
@@ -112,23 +143,24 @@ class Writer:
         return Rules(start, self._bodies, frozenset(self._states))
 
     def value(self, formula: Formula) -> Expr:
-        """The texts of a formula's values: an expression, or a call."""
-        found = self._known.get(formula)
+        """The texts of a formula's values inside of an array or object: an expression, or a call."""
+        level = self._level if self.layout.inner is None else self._level.below()
+        found = level.known.get(formula)
         if found is None:
-            found = self._known[formula] = self._value(formula)
+            found = level.known[formula] = self._value(formula, level)
         return found
 
     def member(self, name: str, formula: Formula) -> Expr:
         """A member with a listed name. Large schemas say the same of a name in many places: it is written once."""
         key = name, id(formula)
-        found = self._members.get(key)
+        found = self._level.members.get(key)
         if found is None:
-            found = self._members[key] = concat(spelled(name), self.layout.colon, self.value(formula))
+            found = self._level.members[key] = concat(_named(self.layout, name), self.value(formula))
         return found
 
     def later(self, member: Expr, needed: bool) -> Expr:
         """A member after a comma; or nothing, if it is not needed."""
-        known = self._later[needed]
+        known = self._level.later[needed]
         found = known.get(member)
         if found is None:
             found = concat(self.layout.comma, member)
@@ -137,17 +169,17 @@ class Writer:
 
     def rule(self, name: str, make: Callable[[], Expr]) -> Expr:
         """A call of a new rule named after ``name``, whose body is made later: what is left of an array or object."""
-        unique = self._new(name, make)
+        unique = self._new(name, make, self._level)
         self._states.add(unique)
         return call(unique)
 
-    def _new(self, name: str, make: Callable[[], Expr]) -> str:
+    def _new(self, name: str, make: Callable[[], Expr], level: _Level) -> str:
         unique = name
         while unique in self._names:
             self._taken[name] = number = self._taken.get(name, 1) + 1
             unique = f"{name}~{number}"
         self._names.add(unique)
-        self._waiting.append((unique, make))
+        self._waiting.append((unique, make, self, level))
         return unique
 
     def bracketed(
@@ -161,35 +193,42 @@ class Writer:
         bare = concat(before, self.layout.empty, behind) if empty else EMPTY
         return union(bare, concat(before, self.layout.opened, filled, self.layout.closing, behind))
 
-    def _value(self, formula: Formula) -> Expr:
+    def _value(self, formula: Formula, level: _Level) -> Expr:
         if formula is ANY:
-            return self._call(ANY_RULE, lambda: ANY_RULE, self._any)
+            if level.layout.inner is None:
+                return self._call(ANY_RULE, lambda: ANY_RULE, self._any, level)
+            return self._call(ANY_RULE, lambda: _ANY_HERE, lambda: self._body(EVERY, "#"), level)
         if self._plain is not None and isinstance(formula.atom, Place):
             plain = self._plain.text(self, formula.atom)
             if isinstance(plain, Expr):
                 return plain
             if plain is not None:
                 key, make = plain
-                return self._call(key, formula.atom.where, make)
-        shape = self.meaning.shape(formula)
+                return self._call(key, formula.atom.where, make, level)
+        return self.of_shape(self.meaning.shape(formula), formula, level)
+
+    def of_shape(self, shape: Shape, formula: Formula, level: _Level | None = None) -> Expr:
+        """The texts of a shape, all or a part of a formula's values: an expression, or a call."""
+        level = self._level if level is None else level
         if shape is EVERY or shape == EVERY:
-            return self.value(ANY)
+            return self._value(ANY, level)
         if not shape.arrays and not shape.objects:
             known = self._scalars.get(id(shape))
             if known is None:
-                known = self._scalars[id(shape)] = shape, self.scalars(shape, _place(formula))
+                known = self._scalars[id(shape)] = shape, self.scalars(shape, place_of(formula))
             return known[1]
         return self._call(
             plain_key(shape) or shape,
-            lambda: _name(formula),
-            lambda: self._body(shape, _place(formula)),
+            lambda: name_of(formula),
+            lambda: self._body(shape, place_of(formula)),
+            level,
         )
 
-    def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr]) -> Expr:
+    def _call(self, key: Hashable, name: Callable[[], str], make: Callable[[], Expr], level: _Level) -> Expr:
         """A call of the rule with this key, which is made if it is new."""
-        found = self._shared.get(key)
+        found = level.shared.get(key)
         if found is None:
-            found = self._shared[key] = call(self._new(name(), make))
+            found = level.shared[key] = call(self._new(name(), make, level))
         return found
 
     def scalars(self, shape: Shape, where: str) -> Expr:
@@ -200,16 +239,18 @@ class Writer:
             if there
         ]
         if shape.has_numbers():
-            parts.append(self._numbers(shape.numbers, shape.whole, where))
-        parts += [
-            any_string() if shape.strings == EVERY_STRING else cell.json(self.work) for cell in shape.strings
-        ]
+            parts.append(self._numbers(shape, where))
+        if shape.strings == EVERY_STRING:
+            parts.append(any_string(self.spelling))
+        else:
+            parts += [cell.json(self.spelling, self.work) for cell in shape.strings]
         return union(*parts)
 
-    def _numbers(self, numbers: NumberSet, whole: NumberSet | None, where: str) -> Expr:
+    def _numbers(self, shape: Shape, where: str) -> Expr:
         """The texts of numbers; of all numbers, where these are out of reach and may be relaxed."""
+        numbers, bare = shape.numbers, shape.bare
         try:
-            return number(numbers, whole, self.fractions)
+            return number_texts(numbers, shape.whole, bare, self.spelling, self.fractions)
         except BudgetExceeded as error:
             if error.resource == "seconds":
                 raise
@@ -217,8 +258,8 @@ class Writer:
         if not self.meaning.relaxes:
             raise refused
         self.meaning.relaxed[Relaxed(refused.pointer, refused.reason)] = None
-        integral = (numbers - INTEGERS).is_empty()
-        return number(INTEGERS if integral else EVERY_NUMBER, None, self.fractions)
+        wider = INTEGERS if (numbers - INTEGERS).is_empty() else EVERY_NUMBER
+        return number_texts(wider, None, bare, self.spelling, self.fractions)
 
     def _any(self) -> Expr:
         """The body of ``ANY_RULE``, one object for all schemas."""
@@ -247,42 +288,24 @@ class Writer:
             return kind.texts()
 
 
-@lru_cache(maxsize=256)
-def number(numbers: NumberSet, whole: NumberSet | None, fractions: bool) -> Expr:
-    """The texts of numbers; with ``fractions``, integers may have one of zeros. Without, those may that are among
-    numbers which are none: the 7 of ``{"minimum": 0}``, and not that of ``{"enum": [7, 2.5]}``. ``whole``: as of
-    ``Shape``."""
-    if whole is not None:
-        return _number_or_whole(numbers, whole)
-    integral = (numbers - INTEGERS).is_empty()
-    lone = NO_NUMBER if fractions or integral else numbers.lone_integers()
-    if lone.is_empty():
-        return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
-    spelled_alone = number_language(lone, exponents=False, integer_fraction=False).expr
-    return union(spelled_alone, number_language(numbers - lone, exponents=True).expr)
+@lru_cache(maxsize=4096)
+def _named(layout: Layout, name: str) -> Expr:
+    """A name with its colon: one word, as far as both have one spelling."""
+    text, colon = spelled(name, layout.spelling), layout.colon
+    first, *rest = colon.args if colon.op is Op.CONCAT else (colon,)
+    if isinstance(text.value, bytes) and isinstance(first.value, bytes):
+        return concat(literal(text.value + first.value), *rest)
+    return concat(text, colon)
 
 
-def _number_or_whole(numbers: NumberSet, whole: NumberSet) -> Expr:
-    """The texts of integers without fraction and exponent, and those of numbers that have one of them."""
-    integers = (
-        EMPTY if whole.is_empty() else number_language(whole, exponents=False, integer_fraction=False).expr
-    )
-    if numbers.is_empty():
-        return integers
-    others = number(numbers, None, True)
-    if not ((numbers & INTEGERS) - whole).is_empty():
-        others = intersect(others, complement(number(INTEGERS, None, False)))
-        has_a_word(others)  # every number may have a fraction
-    return union(integers, others)
-
-
-def _place(formula: Formula) -> str:
+def place_of(formula: Formula) -> str:
     """The first schema in a formula, for messages."""
     places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
     return places[0] if places else "#"
 
 
-def _name(formula: Formula) -> str:
+def name_of(formula: Formula) -> str:
+    """What the rule of a formula is called: where it stands in the schema."""
     places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]
     return (
         " & ".join(place.atom.where() for place in places[:2] if isinstance(place.atom, Place)) or "constant"

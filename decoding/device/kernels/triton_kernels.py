@@ -82,6 +82,7 @@ def mask_kernel(
     has_left: tl.constexpr, has_each: tl.constexpr, steps: tl.constexpr, most_flips: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
+    """Forbidden logits of one row and one block of tokens become -inf."""
     row = tl.program_id(0)
     base, flips_begin, flips_end = _mask_at(
         tl.load(batch + row), row, each, left, states, layers, masks, num_states, has_left, has_each, steps
@@ -167,6 +168,7 @@ def choose_kernel(
 def advance_kernel(
     batch, taken, count, states, table, classes, text, tokens, num_states, vocab_size, reached, block: tl.constexpr
 ):  # fmt: skip
+    """The states of a block of rows after a token each."""
     row = tl.program_id(0) * block + tl.arange(0, block)
     state = tl.load(batch + row, mask=row < count, other=0)
     token = tl.load(taken + row, mask=row < count, other=0)

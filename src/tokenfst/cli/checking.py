@@ -15,15 +15,14 @@ import typer
 
 from tokenfst._native import Matcher
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.explanation import Explanation, Following
 from tokenfst.automata.languages.language import Language
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
-from tokenfst.cli.following import Following, following
 from tokenfst.cli.symbols import SymbolResult, check_symbols
 from tokenfst.cli.terminal import (
     Exit,
     UsageError,
-    cells,
     counted,
     json_bytes,
     note,
@@ -142,60 +141,56 @@ def _token_ids(text: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class TextResult:
-    """What was found about one text. The rest is about texts that are not accepted: ``place``: the byte where
-    the text leaves the language (its length: it stops too early), at the beginning of a character;
-    ``character``: the same in characters; ``expected``: what could stand there; ``ending``: a shortest way to
-    complete what is before; ``rules``: those of a grammar that are open there, the outermost first."""
+    """What was found about one text. ``rules``: those of the grammar that are open where it leaves the language, the
+    outermost first; also of a regular grammar, whose language knows of none."""
 
-    text: bytes
-    accepted: bool
-    place: int = 0
-    character: int = 0
-    expected: Following | None = None
-    ending: bytes | None = None
+    found: Explanation
     rules: tuple[str, ...] | None = None
 
+    @property
+    def accepted(self) -> bool:
+        """Whether it satisfies the constraint."""
+        return self.found.accepted
+
     def as_json(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json_bytes(self.text) | {"accepted": self.accepted}
-        if self.expected is not None:
+        """The answer for ``--json``."""
+        found = self.found
+        answer: dict[str, Any] = json_bytes(found.text) | {"accepted": found.accepted}
+        if not found.accepted:
             answer |= {
-                "byte": self.place,
-                "character": self.character,
-                "stops_early": self.place == len(self.text),
-                "expected": self.expected.as_json(),
-                "ending": None if self.ending is None else json_bytes(self.ending),
+                "byte": found.place,
+                "character": found.character,
+                "stops_early": found.place == len(found.text),
+                "expected": (found.expected or _NOTHING).as_json(),
+                "ending": None if found.ending is None else json_bytes(found.ending),
             }
         if self.rules is not None:
             answer["rules"] = list(self.rules)
         return answer
 
     def show(self) -> None:
-        if self.expected is None:
-            say(f"yes  {quoted(self.text, _SHOWN_TEXT)}", "green")
+        """Print the answer for people."""
+        found = self.found
+        if found.accepted:
+            say(f"yes  {quoted(found.text, _SHOWN_TEXT)}", "green")
             return
-        if self.expected == _NOTHING:
-            say(f"no   {quoted(self.text, _SHOWN_TEXT)}", "red")
+        say(f"no   {quoted(found.text, _SHOWN_TEXT)}", "red")
+        if found.expected is None:
             say("     no text is accepted: the language is empty")
             return
-        early = self.place == len(self.text)
-        where = f"byte {self.place:,}"
-        if self.character != self.place:
-            where += f" (character {self.character:,})"
-        say(f"no   {quoted(self.text, _SHOWN_TEXT)}", "red")
-        line, mark = pointed(self.text, self.place)
+        early = found.place == len(found.text)
+        where = f"byte {found.place:,}"
+        if found.character != found.place:
+            where += f" (character {found.character:,})"
+        line, mark = pointed(found.text, found.place)
         if line:
             say(f"       {line}")
         say(f"       {mark} {'the text stops too early, at' if early else 'not allowed here, at'} {where}")
         if self.rules:
             say(f"     in {_nested(self.rules)}")
-        say(f"     expected {self.expected}")
-        if self.ending:
-            say(f"     a shortest way on: {quoted(self.ending, _SHOWN_TEXT)}")
-
-
-def _visible(rules: tuple[str, ...]) -> tuple[str, ...]:
-    """Without the rules that ``lark_grammar`` adds: for what is ignored, and around a start that is called."""
-    return tuple(name for name in rules if not name.startswith("%"))
+        say(f"     expected {found.expected}")
+        if found.ending:
+            say(f"     a shortest way on: {quoted(found.ending, _SHOWN_TEXT)}")
 
 
 def _nested(rules: tuple[str, ...]) -> str:
@@ -208,17 +203,11 @@ def _nested(rules: tuple[str, ...]) -> str:
 
 def check_text(language: Language | Grammar, text: bytes, grammar: Grammar | None = None) -> TextResult:
     """Check one text. Linear in its length, and the search for an ending. ``grammar``: whose rules to tell."""
-    valid = language.viable_prefix(text)
-    if valid == len(text) and language.accepts(text):
-        return TextResult(text, True)
-    if valid < 0:
-        return TextResult(text, False, expected=_NOTHING)
-    starts = [begin for begin, _ in cells(text)]
-    character = sum(begin <= valid for begin in starts) - (valid < len(text))
-    place = starts[character] if valid < len(text) else valid
-    expected, ending = following(language, text[:place])
-    rules = None if grammar is None else _visible(grammar.rule_stack(text[:place]))
-    return TextResult(text, False, place, character, expected, ending, rules)
+    found = language.explain(text)
+    if found.accepted or found.expected is None or grammar is None:
+        return TextResult(found)
+    rules = found.rules if found.rules is not None else grammar.open_rules(text[: found.place])
+    return TextResult(found, rules)
 
 
 # --- tokens -------------------------------------------------------------------------------------------
@@ -238,6 +227,7 @@ class TokenResult:
     shown: int
 
     def as_json(self) -> dict[str, Any]:
+        """The answer for ``--json``."""
         answer: dict[str, Any] = {
             "tokens": self.ids,
             **json_bytes(self.vocabulary.shown(self.ids)),
@@ -258,6 +248,7 @@ class TokenResult:
         return answer
 
     def show(self) -> None:
+        """Print the answer for people."""
         text = quoted(self.vocabulary.shown(self.ids), _SHOWN_TEXT)
         if self.accepted:
             say(f"yes  {counted(len(self.ids), 'token')}: {text}", "green")

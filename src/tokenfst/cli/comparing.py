@@ -13,7 +13,8 @@ from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.constraints import Constraint, is_artifact, pattern_in, read_constraint
 from tokenfst.cli.relations import RelationOptions
-from tokenfst.cli.terminal import Exit, json_bytes, quoted, say, say_json, say_pairs
+from tokenfst.cli.schema_changes import diff_schemas, is_schema
+from tokenfst.cli.terminal import Exit, UsageError, json_bytes, quoted, say, say_json, say_pairs
 
 _SHOWN_WITNESS = 200
 
@@ -35,9 +36,15 @@ def diff_command(
     *,
     a: Annotated[
         str,
-        typer.Argument(metavar="A", show_default=False, help="A pattern, or an artifact (*.safetensors)."),
+        typer.Argument(
+            metavar="A",
+            show_default=False,
+            help="A pattern, an artifact (*.safetensors), or the old version of a JSON Schema (a file, *.json).",
+        ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", show_default=False, help="Another one.")],
+    b: Annotated[
+        str, typer.Argument(metavar="B", show_default=False, help="Another one, or the new version.")
+    ],
     files: Annotated[bool, typer.Option("--files", help="A and B are files with a pattern each.")] = False,
     includes: Annotated[
         bool,
@@ -54,8 +61,16 @@ def diff_command(
 
     The answer is exact, whatever the patterns look like. Exit code 0: equivalent (with --includes: A includes
     B); 1: not.
+
+    Of two versions of a JSON Schema: is every value that A allows allowed by B? If not, the places that changed, with
+    a shortest value for each. Exit code 0: backward compatible (with --includes: and B allows no others); 1: not.
     """
     budget = budgeting.read()
+    if is_schema(a) and is_schema(b):
+        relating.refuse_for("a JSON Schema")
+        if files or flags:
+            raise UsageError("--files and --flags are for patterns, not for JSON Schemas")
+        return diff_schemas(Path(a), Path(b), includes, budget, json)
     left, right = (relating.related(_read(word, files, flags, budget), budget) for word in (a, b))
     relation, witnesses = compare(left.language, right.language)
     holds = relation == "equivalent" or (includes and relation == "b_in_a")

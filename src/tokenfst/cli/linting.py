@@ -7,8 +7,9 @@ token there is nothing to decide, and where all rules can do with the bytes that
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +30,7 @@ from tokenfst.automata.rules import product
 from tokenfst.automata.rules.lint import FindingKind
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
+from tokenfst.cli.grammars import read_text
 from tokenfst.cli.rules import GrammarOptions
 from tokenfst.cli.terminal import Exit, UsageError, counted, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
@@ -40,6 +42,15 @@ _INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT}
 """What is worth knowing and no fault: it leaves the exit code at 0."""
 _USELESS = {FindingKind.UNREACHABLE.value, FindingKind.UNPRODUCTIVE.value}
 _UNSPELLED = "unspelled"
+_STRICT = "strict"
+
+
+class Provider(enum.StrEnum):
+    """Those whose structured outputs take schemas."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
 
 
 def register(app: typer.Typer) -> None:
@@ -52,10 +63,18 @@ def lint_command(
     reading: GrammarOptions,
     tokenizing: VocabularyOptions,
     budgeting: BudgetOptions,
+    strict: Annotated[
+        Provider | None,
+        typer.Option(
+            help="With --json-schema: also what the structured outputs of this provider do not take.",
+            rich_help_panel="JSON Schema",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> int:
     """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
-    recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell.
+    recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, with
+    --strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.
 
     Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
     """
@@ -69,6 +88,8 @@ def lint_command(
             )
         grammar = schema if isinstance(schema, Grammar) else _one_rule(schema)
     found = findings(grammar)
+    if strict is not None:
+        found += _not_taken(reading, strict)
     if tokenizing.vocabulary is not None:
         found += unspelled(
             grammar, tokenizing.need("lint"), {each.rule for each in found if each.kind in _USELESS}
@@ -92,6 +113,20 @@ def lint_command(
     return Exit.NO if serious else Exit.YES
 
 
+def _not_taken(reading: GrammarOptions, strict: Provider) -> list[Remark]:
+    """What a provider does not take of the schema that is given."""
+    if reading.json_schema is None:
+        raise UsageError("--strict goes with --json-schema")
+    from tokenfst.automata.json_schema.providers import provider_findings
+    from tokenfst.automata.json_schema.reading.source import read
+    from tokenfst.automata.json_schema.sets.work import Work
+
+    schema = read(read_text(reading.json_schema, "the schema"), "#", Work(None))
+    return [
+        Remark(_STRICT, each.pointer, str(each), (), 0, 0) for each in provider_findings(schema, strict.value)
+    ]
+
+
 def _one_rule(language: Language) -> Grammar:
     """A language as a grammar of one rule."""
     return Grammar({"value": language.expr}, "value", source=language.source, budget=language.budget)
@@ -99,7 +134,8 @@ def _one_rule(language: Language) -> Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A finding about a rule, where it is defined (0: in no text). ``path``: rules that show it."""
+    """A finding about a rule, where it is defined (0: in no text), or about the place of a schema that is named by its
+    JSON pointer. ``path``: rules that show it."""
 
     kind: str
     rule: str

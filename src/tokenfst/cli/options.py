@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli.concepts import ConceptOptions
 from tokenfst.cli.constraints import (
@@ -24,6 +25,7 @@ from tokenfst.cli.objects import ObjectOptions
 from tokenfst.cli.relations import RelationOptions
 from tokenfst.cli.rules import GrammarOptions
 from tokenfst.cli.symbols import SymbolOptions
+from tokenfst.cli.tags import TagOptions
 from tokenfst.cli.terminal import UsageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
@@ -39,7 +41,13 @@ Flags = Annotated[
 
 @dataclass(frozen=True)
 class ConstraintOptions(
-    RelationOptions, ObjectOptions, ConceptOptions, LabelOptions, SymbolOptions, GrammarOptions
+    RelationOptions,
+    TagOptions,
+    ObjectOptions,
+    ConceptOptions,
+    LabelOptions,
+    SymbolOptions,
+    GrammarOptions,
 ):
     """A constraint: the first argument, or what stands in for it."""
 
@@ -92,6 +100,7 @@ class ConstraintOptions(
                 ("--concepts", self.concepts),
                 ("--python", self.python),
                 ("--template", self.template),
+                ("--structural-tag", self.structural_tag),
             )
             if value
         ]
@@ -102,7 +111,8 @@ class ConstraintOptions(
         found = self.read_concepts(self.ltlf, self.symbols, budget)
         temporal = None if found else self.read_formulas(budget)
         labels = self.read_labels(budget)
-        grammar, value = self.read_grammar(budget), self.read_object(budget)
+        grammar = self.read_grammar(budget)
+        value: Language | Grammar | None = self.read_tag(budget) or self.read_object(budget)
         if temporal is not None:
             return temporal, words
         if isinstance(value, Grammar):
@@ -121,7 +131,7 @@ class ConstraintOptions(
         if not words:
             raise UsageError(
                 "a CONSTRAINT is needed: a pattern, an artifact, --file, --grammar, --json-schema, --ltlf, --choices, "
-                "--hierarchy, --concepts, --python or --template"
+                "--hierarchy, --concepts, --python, --template or --structural-tag"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
 
@@ -135,7 +145,7 @@ class ConstraintOptions(
             labels = self.choices or self.hierarchy
             given = f"labels come from {labels}" if labels else given
             given = f"concepts come from {self.concepts}" if self.concepts else given
-            if self.python is not None or self.template is not None:
+            if any(each is not None for each in (self.python, self.template, self.structural_tag)):
                 given = f"constraint is {constraint.source}"
             raise UsageError(f"the {given}, so {rest[0]!r} is one argument too many")
         return constraint

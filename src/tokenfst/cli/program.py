@@ -40,6 +40,8 @@ COMMANDS = {
     ),
     "check": ("checking", "Check whether texts or token ids satisfy a constraint."),
     "sample": ("sampling", "Draw random strings that satisfy a constraint, one a line."),
+    "list": ("listing", "List the texts that satisfy a constraint, shorter ones first, one a line."),
+    "count": ("counting", "Count the texts that satisfy a constraint, by length in bytes and in all."),
     "draw": ("drawing", "Draw the machine of a constraint: over bytes, or with --vocabulary over tokens."),
     "lint": (
         "linting",

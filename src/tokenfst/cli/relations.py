@@ -149,6 +149,14 @@ class RelationOptions:
             )
         return of_words(language)
 
+    def refuse_for(self, what: str) -> None:
+        """UsageError where one of the options is given with something that is no set of texts."""
+        if self != RelationOptions():
+            raise UsageError(
+                "--rewrite, --case-insensitive, --normalization-insensitive, --within-edits and what goes with them "
+                f"are about texts, and this is {what}"
+            )
+
     def _check(self) -> None:
         """UsageError for options without the one that they go with."""
         if self.full_folding and not self.case_insensitive:

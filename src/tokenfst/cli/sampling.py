@@ -37,6 +37,12 @@ def sample_command(
     max_length: Annotated[
         int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
     ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, help="Strings of N bytes, all equally probable.", show_default=False
+        ),
+    ] = None,
     tokenizing: VocabularyOptions,
     max_tokens: Annotated[
         int | None,
@@ -58,16 +64,18 @@ def sample_command(
     samples: list[dict[str, Any]] = []
     automaton: TokenAutomaton | CanonicalAutomaton | None = None
     if tokenizing.vocabulary is None and given.automaton is None:
+        if length is not None and max_length is not None:
+            raise UsageError("--length N says more than --max-length: give one of them")
         if max_tokens is not None:
             raise UsageError("--max-tokens goes with --vocabulary; --max-length bounds strings")
     else:
-        if max_length is not None:
-            raise UsageError("--max-length is for strings; --max-tokens bounds token sequences")
+        if max_length is not None or length is not None:
+            raise UsageError("--max-length and --length are for strings; --max-tokens bounds token sequences")
         table = given.tokens(tokenizing, "sample")
         automaton = given.token_automaton(table, budget, tokenizing)
     for _ in range(number):
         if automaton is None:
-            word, extra = given.language.sample(rng, max_length), {}
+            word, extra = given.value.sample(rng, max_length, length=length), {}
         else:
             ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_tokens is None else max_tokens)
             word, extra = automaton.vocabulary.shown(ids), {"tokens": ids}

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 _PANEL = "JSON Schema"
 _OPTIONS = (
+    "spelling",
     "whitespace",
+    "separators",
+    "indent",
+    "surrounding",
     "draft",
     "additional_properties",
     "repeated_names",
@@ -41,6 +45,21 @@ class Draft(enum.StrEnum):
     DRAFT_07 = "draft-07"
     DRAFT_2019_09 = "2019-09"
     DRAFT_2020_12 = "2020-12"
+
+
+class Spelled(enum.StrEnum):
+    """How strings, names and numbers are written."""
+
+    PLAIN = "plain"
+    ASCII = "ascii"
+    ANY = "any"
+
+
+class Around(enum.StrEnum):
+    """White space before and after the value."""
+
+    NONE = "none"
+    FLEXIBLE = "flexible"
 
 
 class Additional(enum.StrEnum):
@@ -84,11 +103,44 @@ class SchemaOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    spelling: Annotated[
+        Spelled | None,
+        typer.Option(
+            help="How strings, names and numbers are written: plain (if not given), as json.dumps does without escapes "
+            "that JSON does not need; ascii, as it does with them; any, in every spelling of JSON.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
     whitespace: Annotated[
         str | None,
         typer.Option(
             metavar="POLICY",
             help="flexible (if not given), compact, pretty, or a pattern for what may stand between tokens.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    separators: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="ITEM NAME",
+            help='Instead of --whitespace: the signs between members and behind names, as in json.dumps: "," ":".',
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    indent: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=64,
+            help="Instead of --whitespace: the lines of json.dumps(indent=N).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    surrounding: Annotated[
+        Around | None,
+        typer.Option(
+            help="White space before and after the value: none (if not given), or flexible.",
             rich_help_panel=_PANEL,
         ),
     ] = None
@@ -158,7 +210,11 @@ class SchemaOptions:
             made = json_schema(
                 text,
                 draft=self.draft,
+                spelling=(self.spelling or Spelled.PLAIN).value,
                 whitespace=self.whitespace or "flexible",
+                separators=self.separators,
+                indent=self.indent,
+                surrounding=(self.surrounding or Around.NONE).value,
                 additional_properties=(self.additional_properties or Additional.SCHEMA).value,
                 repeated_names=(self.repeated_names or Repeated.FORBID).value,
                 formats=(self.formats or Formats.ASSERT).value,

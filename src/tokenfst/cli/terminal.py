@@ -100,33 +100,17 @@ def explain(error: BaseException) -> str:
 # --- bytes as text ------------------------------------------------------------------------------------
 
 
-def cells(data: bytes) -> list[tuple[int, str]]:
-    r"""``data`` character by character: where each begins, in bytes, and how it is shown.
-
-    What cannot be printed is shown as an escape (``\n``, ``\x1b``, ``\u200b``), and so is each byte that is
-    no UTF-8.
-    """
-    from tokenfst.automata.languages.readable import shown_character
-
-    found: list[tuple[int, str]] = []
-    place = 0
-    for character in data.decode("utf-8", "surrogateescape"):
-        if "\udc80" <= character <= "\udcff":
-            found.append((place, f"\\x{ord(character) - 0xDC00:02x}"))
-            place += 1
-            continue
-        found.append((place, shown_character(character)))
-        place += len(character.encode())
-    return found
-
-
 def plain(data: bytes) -> str:
     """``data`` on one line, with escapes for what cannot be printed."""
+    from tokenfst.automata.languages.readable import cells
+
     return "".join(shown for _, shown in cells(data))
 
 
 def quoted(data: bytes, limit: int | None = None) -> str:
     """``data`` in quotation marks; with ``limit``, cut in the middle to about so many characters."""
+    from tokenfst.automata.languages.readable import cells
+
     shown = ['\\"' if text == '"' else "\\\\" if text == "\\" else text for _, text in cells(data)]
     if limit is not None and len(shown) > limit:
         half = limit // 2
@@ -137,6 +121,8 @@ def quoted(data: bytes, limit: int | None = None) -> str:
 def pointed(data: bytes, place: int, width: int = 72) -> tuple[str, str]:
     """The surroundings of byte ``place`` of ``data`` on one line, and a line with a caret under that
     place."""
+    from tokenfst.automata.languages.readable import cells
+
     shown = cells(data)
     at = sum(begin <= place for begin, _ in shown) - (place < len(data))
     before = [text for _, text in shown[:at]]

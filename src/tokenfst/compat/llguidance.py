@@ -200,7 +200,7 @@ class LLMatcher:
         """An independent copy."""
         made = LLMatcher.__new__(LLMatcher)
         made.__dict__.update(self.__dict__)
-        made._matcher = None if self._matcher is None else self._matcher.fork()
+        made._matcher = None if self._matcher is None else self._matcher.fork()  # noqa: SLF001  # a copy
         return made
 
     # --- tokens -------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def fill_next_token_bitmask_par(
     executor: LLExecutor, matchers: Sequence[tuple[LLMatcher, int]], bitmask: Any
 ) -> None:
     """The masks of many matchers, each into its row."""
-    going = [(matcher._going(), row) for matcher, row in matchers]
+    going = [(matcher._going(), row) for matcher, row in matchers]  # noqa: SLF001  # of this file
     ready = [(matcher, row) for matcher, row in going if matcher is not None and not matcher.is_terminated()]
     found = allocate_token_bitmask(len(ready), 32 * bitmask.shape[1])
     masks.fill_bitmasks([matcher for matcher, _ in ready], found, executor.num_threads)

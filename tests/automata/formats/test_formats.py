@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenfst.automata.formats.host import ipv4, ipv6
-from tokenfst.automata.formats.registry import FORMATS, find_format, format_language
+from tokenfst.automata.formats.registry import FORMATS, find_format, format_language, outer_language
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 
@@ -260,6 +260,18 @@ def test_hostname_lengths() -> None:
 def test_hostname_labels(labels: list[str]) -> None:
     valid = all(re.fullmatch("[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?", label) for label in labels)
     assert language("hostname").accepts(".".join(labels)) == valid
+
+
+def test_what_surely_is_no_host_name() -> None:
+    """The outer language has every word of the format, and names with any label behind ``xn--`` beside them."""
+    outer = outer_language("hostname")
+    assert outer is not None and outer_language("hostname") is outer
+    for text in ("a", "a.com", "xn--nxasmq6b", "xn--a.com", "a.XN--b", "xn--"[:3]):
+        assert outer.accepts(text) is not text.endswith("-")
+    for text in ("", "a b", "-a", "xn--a-", "a..b", "a" * 64, "a." * 126 + "xn"):
+        assert not outer.accepts(text)
+    assert outer.includes(language("hostname"))
+    assert outer_language("regex") is None and outer_language("date") is None and outer_language("no") is None
 
 
 def test_address_literals_of_mail() -> None:

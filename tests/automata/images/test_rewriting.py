@@ -27,7 +27,7 @@ from tokenfst import (
     rewrite,
     within_edits,
 )
-from tokenfst.automata.images import folding
+from tokenfst.automata.characters import case
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst.label_kinds import with_byte_symbols
 from tokenfst.errors import BudgetExceeded, ConstraintError, FstError
@@ -127,7 +127,7 @@ def test_case_of_small_languages(language: Language) -> None:
 def test_simple_folding_of_all_characters() -> None:
     for code in range(0x20000):
         if code not in (0xFB05, 0x1FD3, 0x1FE3):  # folded from Unicode 15.1 on, see docs/rewriting.md
-            assert folding.simple_fold(chr(code)) == simple_fold(chr(code)), hex(code)
+            assert case.simple_fold(chr(code)) == simple_fold(chr(code)), hex(code)
 
 
 def test_case_keeps_counts() -> None:

@@ -22,8 +22,10 @@ from support.parts import in_parts
 
 from reference.json_schema_documents import documents, instances, near
 from reference.json_schema_order import ordered
+from reference.json_spelling import is_spelled, without_fractions
 from tokenfst import allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.errors import BudgetExceeded, EmptyLanguageError, SchemaError, UnsupportedSchemaError
 
 CORPUS = tomllib.loads((Path(__file__).parents[2] / "corpus" / "json_schema.toml").read_text())["case"]
@@ -56,11 +58,12 @@ def in_python(schema: Any) -> Any:
     return made
 
 
-def is_in(constraint: Any, schema: Any, value: Any) -> bool:
+def is_in(constraint: Any, schema: Any, value: Any, ascii_only: bool) -> bool:
     """Whether a text of the value is in, with its members in the order of the schema, or else in any order."""
-    if constraint.accepts(json.dumps(ordered(value, [schema], schema))):
+    if constraint.accepts(json.dumps(ordered(value, [schema], schema), ensure_ascii=ascii_only)):
         return True
-    return any(constraint.accepts(json.dumps(each)) for each in itertools.islice(reordered(value), 200))
+    texts = (json.dumps(each, ensure_ascii=ascii_only) for each in itertools.islice(reordered(value), 200))
+    return any(map(constraint.accepts, texts))
 
 
 def reordered(value: Any) -> Any:
@@ -117,10 +120,11 @@ def walk(constraint: Any, rng: random.Random) -> str:
     return text.decode()
 
 
-def check(schema: Any, values: list[Any], seed: int) -> None:
+def check(schema: Any, values: list[Any], seed: int, spelling: Spelling) -> None:
     validator = judge(schema)
     try:
-        constraint = json_schema(schema)
+        constraint = json_schema(schema, spelling=spelling)
+        every = json_schema(schema, spelling="any")
     except EmptyLanguageError:
         assert not [value for value in values if validator.is_valid(value)], schema
         return
@@ -130,34 +134,45 @@ def check(schema: Any, values: list[Any], seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(2):
         text = walk(constraint, rng)
-        assert constraint.accepts(text), text
+        assert constraint.accepts(text) and every.accepts(text), text
+        assert is_spelled(text, spelling)
         if not repeats(text):
             value = json.loads(text)
             assert validator.is_valid(value), (schema, text)
             values = [*values, near(rng, value), near(rng, near(rng, value))]
     for value in filter(plain, values):
-        assert is_in(constraint, schema, value) is validator.is_valid(value), (schema, value)
+        there = is_in(constraint, schema, value, spelling == "ascii")
+        if spelling != "any":  # an integer has no fraction there
+            there = there or is_in(constraint, schema, without_fractions(value), spelling == "ascii")
+        assert there is validator.is_valid(value), (schema, value)
 
 
-@given(documents(), st.lists(instances(), max_size=6), st.integers(0, 99))
+@given(documents(), st.lists(instances(), max_size=6), st.integers(0, 99), st.sampled_from(SPELLINGS))
 @QUICK
-def test_documents_are_judged_as_the_library_does(schema: Any, values: list[Any], seed: int) -> None:
-    check(schema, values, seed)
+def test_documents_are_judged_as_the_library_does(
+    schema: Any, values: list[Any], seed: int, spelling: Spelling
+) -> None:
+    check(schema, values, seed, spelling)
 
 
-@in_parts(20, 250, documents(), st.lists(instances(), max_size=6), st.integers(0, 9999))
-def test_many_documents_are_judged_as_the_library_does(schema: Any, values: list[Any], seed: int) -> None:
-    check(schema, values, seed)
+@in_parts(
+    20, 250, documents(), st.lists(instances(), max_size=6), st.integers(0, 9999), st.sampled_from(SPELLINGS)
+)
+def test_many_documents_are_judged_as_the_library_does(
+    schema: Any, values: list[Any], seed: int, spelling: Spelling
+) -> None:
+    check(schema, values, seed, spelling)
 
 
 @pytest.mark.parametrize("case", CORPUS, ids=[case["name"] for case in CORPUS])
 def test_the_corpus(case: dict[str, Any]) -> None:
     schema = json.loads(case["schema"])
-    constraint = json_schema(schema)
+    constraint = json_schema(schema, spelling="any")
     validator = judge(schema)
     for text in case["valid"]:
         assert constraint.accepts(text), text
         assert case.get("alone") or validator.is_valid(json.loads(text)), text
     for text in case["invalid"]:
         assert not constraint.accepts(text), text
-    check(schema, [json.loads(text) for text in case["valid"]], 7)
+    for spelling in SPELLINGS:
+        check(schema, [json.loads(text) for text in case["valid"]], 7, spelling)

@@ -9,15 +9,16 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.parts import in_parts
 
 from reference import json_numbers as slow
 from reference.json_numbers import Pair, both, either, interval, multiples, no, values
-from tokenfst.automata.json_values.numbers import NumberSet, conflict, number_language
+from tokenfst.automata.json_values.numbers import NumberSet, conflict
+from tokenfst.automata.json_values.texts import number_language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 few = settings(max_examples=60, deadline=None)
-many = settings(max_examples=3_000, deadline=None)
 
 # --- algebra ------------------------------------------------------------------------------------------
 
@@ -98,9 +99,7 @@ def test_laws_of_languages(a: Pair, b: Pair) -> None:
     laws_of_languages(a, b)
 
 
-@pytest.mark.soak
-@many
-@given(pairs, pairs)
+@in_parts(30, 100, pairs, pairs)
 def test_laws_soak(a: Pair, b: Pair) -> None:
     laws(a, b)
     laws_of_languages(a, b)

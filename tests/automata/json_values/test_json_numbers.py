@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from reference import json_numbers as slow
 from reference.json_numbers import Pair, both, either, interval, multiples, no, values
-from tokenfst.automata.json_values.numbers import NumberSet, number_language
+from tokenfst.automata.json_values.numbers import NumberSet
+from tokenfst.automata.json_values.texts import number_language
 
 few = settings(max_examples=60, deadline=None)
 

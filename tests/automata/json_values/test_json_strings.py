@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.expressions import matches
-from reference.json_strings import escape, is_minimal, spellings, value_of
+from reference.json_strings import escape, is_written, spellings, value_of
 from reference.random_expressions_wide import Generator
 from tokenfst import Budget, Language, Vocabulary, compile, regex
 from tokenfst.automata.characters.utf8 import (
@@ -29,6 +29,8 @@ from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
 from tokenfst.automata.json_values.strings import (
+    SPELLINGS,
+    Spelling,
     json_content,
     json_literal,
     json_literals,
@@ -38,6 +40,8 @@ from tokenfst.automata.json_values.strings import (
 from tokenfst.errors import BudgetExceeded, ConstraintError
 
 # --- every text over a small alphabet -----------------------------------------------------------------
+
+WRITTEN: tuple[Spelling, ...] = ("plain", "ascii")
 
 CONTENTS = [
     regex("a*"),
@@ -84,19 +88,21 @@ def meant(content: Language) -> Callable[[bytes], bool]:
 
 @pytest.mark.parametrize("content", CONTENTS, ids=repr)
 def test_all_short_texts(content: Language) -> None:
-    found = agree(json_string(content), texts('\\"/an\n', 4), meant(content))
+    found = agree(json_string(content, spelling="any"), texts('\\"/an\n', 4), meant(content))
     assert found or content.is_empty() or (content.source == "epsilon()" and found == 1)
 
 
 def test_all_texts_of_any_string() -> None:
     words = [*texts('\\"/anu\n\x7f\x01é', 4), b'"', b"", b'a"a"', b'""a', b'"\xc3"', b'"\xed\xa0\x80"']
     words += [quoted[:-1] for quoted in texts("\\a", 3)]
-    assert agree(json_string(), words, lambda word: value_of(word) is not None) > 1000
+    assert agree(json_string(spelling="any"), words, lambda word: value_of(word) is not None) > 1000
 
 
 def test_all_hexadecimal_digits() -> None:
     """Every ``\\u`` with four of many digits, and pairs of those around the surrogates."""
-    any_string, high = json_string(), json_string(regex("[\u00aa-\u0a0d\ue000-\U00012345]"))
+    any_string, high = (
+        json_string(content, spelling="any") for content in (None, regex("[\u00aa-\u0a0d\ue000-\U00012345]"))
+    )
     single = [f'"\\u{"".join(d)}"'.encode() for d in itertools.product("09AaDdeFg", repeat=4)]
     units = [f"\\u{a}{b}{c}" for a in "dDc" for b in "789aBbCFg" for c in ("00", "08", "fF", "0g", "0")]
     pairs = [f'"{a}{b}"'.encode() for a in units for b in units]
@@ -108,46 +114,59 @@ def test_all_hexadecimal_digits() -> None:
 
 
 def test_every_character_in_every_spelling() -> None:
-    any_string = json_string().automaton
-    minimal = json_string(escapes="minimal").automaton
+    any_string = json_string(spelling="any").automaton
+    written = {spelling: json_string(spelling=spelling).automaton for spelling in WRITTEN}
     step = 37
     for code in [*range(0x300), *range(0x300, MAX_CODE_POINT + 1, step * step), MAX_CODE_POINT, 0xFFFF]:
         if 0xD800 <= code <= 0xDFFF:
             continue
         for word in spellings(chr(code)) if code < 0x300 else (escape(chr(code), random.Random(code)),):
             assert any_string.accepts(word), (code, word)
-            assert minimal.accepts(word) == is_minimal(word), (code, word)
+            for spelling, automaton in written.items():
+                assert automaton.accepts(word) == is_written(word, spelling), (code, word)
 
 
-def test_minimal_is_what_json_writes() -> None:
+@pytest.mark.parametrize("spelling", WRITTEN)
+def test_what_json_writes(spelling: Spelling) -> None:
     words = list(texts('\\"/anu0\n\x7f\x01é', 3)) + [json.dumps(chr(c)).encode() for c in range(0x80)]
     words += [json.dumps(chr(c), ensure_ascii=False).encode() for c in range(0x3000)]
     words += [f'"\\u00{a}{b}"'.encode() for a in "012" for b in "0123456789abcdefABCDEF"]
-    assert agree(json_string(escapes="minimal"), words, is_minimal) > 0x3000
+    words += [
+        json.dumps(chr(c)).encode() for c in (*range(0xFF, 0x3000), 0xFFFF, 0x10000, 0x12345, MAX_CODE_POINT)
+    ]
+    words += [json.dumps(chr(c)).upper().replace("U", "u").encode() for c in (0x7F, 0xE9, 0xABCD, 0x12345)]
+
+    def expected(word: bytes) -> bool:
+        return is_written(word, spelling)
+
+    assert agree(json_string(spelling=spelling), words, expected) > (
+        0x3000 if spelling == "plain" else 0x2F00
+    )
     content = regex(r'[\x00-\x1f"a]{1,2}')
-    expected = meant(content)
-    agree(json_string(content, escapes="minimal"), words, lambda word: is_minimal(word) and expected(word))
+    inside = meant(content)
+    agree(json_string(content, spelling=spelling), words, lambda word: expected(word) and inside(word))
 
 
 # --- lengths ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bounds", [(0, 0), (0, 2), (2, 3), (1, None), (0, None)])
-@pytest.mark.parametrize("escapes", ["any", "minimal"])
-def test_lengths_count_code_points(bounds: tuple[int, int | None], escapes: str) -> None:
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_lengths_count_code_points(bounds: tuple[int, int | None], spelling: Spelling) -> None:
     low, high = bounds
-    language = json_string_of_length(low, high, escapes="any" if escapes == "any" else "minimal")
+    language = json_string_of_length(low, high, spelling=spelling)
     rng = random.Random(1)
     for text in ("", "a", "é", "😀", "\n", "a😀", "😀😀", '"\\', "😀\x00é", "aaa", "aaaa", "\U0010ffff" * 4):
-        for word in {escape(text, rng) for _ in range(20)} | {json.dumps(text, ensure_ascii=False).encode()}:
+        written = {json.dumps(text, ensure_ascii=each).encode() for each in (False, True)}
+        for word in {escape(text, rng) for _ in range(20)} | written:
             inside = low <= len(text) <= (len(text) if high is None else high)
-            assert language.accepts(word) == (inside and (escapes == "any" or is_minimal(word))), word
+            assert language.accepts(word) == (inside and is_written(word, spelling)), word
     assert not language.accepts(b'"\\ud83d"')
 
 
 def test_a_billion_characters_are_lazy(tekken: Vocabulary) -> None:
     began = time.perf_counter()
-    language = json_string_of_length(5, 1_000_000_000)
+    language = json_string_of_length(5, 1_000_000_000, spelling="any")
     matcher = compile(language, tekken).matcher()
     for token in tekken.encode_greedy(b'"hello \\ud83d\\ude00 \\u0041')[:6]:
         assert matcher.accept_token(token)
@@ -211,20 +230,20 @@ def test_lengths_move_into_counters(pattern: str, counted: list[tuple[int, int]]
 
 
 def test_a_literal_has_all_its_spellings_and_no_other_text() -> None:
-    language = Language(json_literal("a/\n"))
+    language = Language(json_literal("a/\n", spelling="any"))
     every = set(spellings("a/\n"))
     assert len(every) > 10
     assert agree(language, every, lambda word: True) == len(every)
     agree(language, texts("\\/an\n", 5), lambda word: word in every)
-    assert Language(json_literal('a/\n"é', escapes="minimal")).witness() == '"a/\\n\\"é"'.encode()
+    assert Language(json_literal('a/\n"é')).witness() == '"a/\\n\\"é"'.encode()
 
 
 @given(st.lists(st.text("ab\nü😀", max_size=5), max_size=12), st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None)
 def test_enumerations(words: list[str], seed: int) -> None:
     rng = random.Random(seed)
-    language = Language(json_literals(words))
-    union = json_string(Language.union_of(map(Language.literal, words)))
+    language = Language(json_literals(words, spelling="any"))
+    union = json_string(Language.union_of(map(Language.literal, words)), spelling="any")
     near = [word[:-1] for word in words] + [word + "a" for word in words] + ["", "ab"]
     for word in (*words, *near):
         text = escape(word, rng)
@@ -246,8 +265,8 @@ def test_an_enumeration_of_ten_thousand(tekken: Vocabulary) -> None:
 def test_lone_surrogates_are_refused() -> None:
     with pytest.raises(ConstraintError, match="lone surrogate"):
         json_literal("a\ud800")
-    with pytest.raises(ConstraintError, match="'any' nor 'minimal'"):
-        json_string(escapes="all")  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError, match="none of 'plain', 'ascii', 'any'"):
+        json_string(spelling="all")  # type: ignore[arg-type]
 
 
 # --- random contents ----------------------------------------------------------------------------------
@@ -293,7 +312,7 @@ def test_random_patterns(patterns: list[str], strings: list[str], seed: int) -> 
     for pattern in patterns[1:]:
         other = regex(pattern)
         content = rng.choice([content & other, content | other, content - other, ~content, content + other])
-    language = json_string(content)
+    language = json_string(content, spelling="any")
     for _ in range(3):
         if not language.is_empty():
             sampled = value_of(language.sample(rng, None))
@@ -350,7 +369,7 @@ def agrees_with_its_definition(seed: int) -> bool:
     rng = random.Random(seed)
     expr = _Contents(rng).expression(rng.randint(1, 3))
     try:
-        language = Language(json_content(expr, budget=BUDGET), budget=BUDGET)
+        language = Language(json_content(expr, spelling="any", budget=BUDGET), budget=BUDGET)
         for text in SMALL:
             spelled = escape(text, rng)[1:-1]
             assert language.accepts(spelled) == matches(expr, text.encode()), (seed, text, spelled)
@@ -370,7 +389,7 @@ def agrees_with_its_definition(seed: int) -> bool:
 def test_expressions_keep_their_form() -> None:
     """Counted repetitions stay counted, and a text is as long as its pattern."""
     content = regex("[a-z]{1,64}(?:-[0-9]{3})*")
-    mapped = json_content(content.expr)
+    mapped = json_content(content.expr, spelling="any")
     counted = [node.value for node in mapped.walk() if node.op is ex.Op.REPEAT]
     assert sorted(counted) == [(0, -1), (1, 64), (3, 3)]  # type: ignore[type-var]
     assert len(list(mapped.walk())) <= 2 * len(list(content.expr.walk()))
@@ -380,7 +399,7 @@ def test_expressions_keep_their_form() -> None:
 def test_byte_automata_are_bounded_by_the_budget() -> None:
     content = (regex("(?:a|b)*a(?:a|b){12}").minimize()).with_budget(Budget(states=20_000))
     with pytest.raises(BudgetExceeded, match="spellings"):
-        json_string(content)
+        json_string(content, spelling="any")
 
 
 def test_deep_expressions() -> None:
@@ -388,7 +407,7 @@ def test_deep_expressions() -> None:
         expr = ex.EPSILON
         for _ in range(depth):
             expr = ex.union(ex.literal(b"a"), ex.concat(ex.literal(b"b"), expr))
-        return json_content(expr)
+        return json_content(expr, spelling="any")
 
     assert sum(1 for _ in nested(5_000).walk()) > 5_000
     assert Language(nested(500)).accepts(b"b" * 499 + b"\\u0061")

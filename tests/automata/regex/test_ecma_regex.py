@@ -5,6 +5,7 @@ The table was checked with V8 (``new RegExp(pattern, "u").test(text)``); it is n
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import itertools
 import json
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 from reference.json_strings import escape
 from reference.near_texts import near
 from tokenfst import Budget
+from tokenfst.automata.characters.case import simple_fold
 from tokenfst.automata.characters.properties import binary_property, general_category
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.automata.expressions.expression import Op
@@ -33,6 +35,7 @@ from tokenfst.errors import (
     ConstraintError,
     PatternError,
     PatternSyntaxError,
+    PatternWarning,
     UnsupportedPatternError,
 )
 
@@ -125,7 +128,7 @@ def test_random_patterns(pattern: str, texts: list[str], seed: int) -> None:
         content = ecma_pattern(pattern)
     except UnsupportedPatternError:
         assume(False)
-    written = json_string(content)
+    written = json_string(content, spelling="any")
     for text in [*texts, *(t for t in near(pattern, 0, rng, 6) if not re.search(r"[\n\u2028]", t))]:
         expected = twin.search(text) is not None
         assert content.accepts(text) == expected, (pattern, text)
@@ -221,16 +224,30 @@ def test_what_differs_from_python(pattern: str, matching: list[str], others: lis
         (r"\u{110000}", PatternSyntaxError, "no such code point", 0),
         (r"\pL", PatternSyntaxError, "is written", 0),
         (r"a\p{Foo}", UnsupportedPatternError, "'Foo'", 1),
-        (r"[a\p{Script=Greek}]", UnsupportedPatternError, "'Script=Greek'", 2),
+        (r"[a\p{Script=Geek}]", UnsupportedPatternError, "'Script=Geek'", 2),
+        (r"\p{sc=greek}", UnsupportedPatternError, "'sc=greek'", 0),
         (r"\p{gc=Foo}", UnsupportedPatternError, "'gc=Foo'", 0),
         ("(?P<a>b)", PatternSyntaxError, "Python's", 0),
         ("(?<a-b>c)", PatternSyntaxError, "no name", 0),
         ("(?>a)", PatternSyntaxError, "no group of ECMA-262", 0),
         ("a(?#b)", PatternSyntaxError, "no group of ECMA-262", 1),
-        ("(?i)a", UnsupportedPatternError, "modifiers", 0),
-        ("b(?i:a)", UnsupportedPatternError, "modifiers", 1),
-        (r"(a)\1", UnsupportedPatternError, "back-reference", 3),
-        (r"(?<n>a)\k<n>", UnsupportedPatternError, "back-reference", 7),
+        ("(?x)a", UnsupportedPatternError, "modifier 'x'", 0),
+        ("b(?iu-x:a)", UnsupportedPatternError, "modifier 'u'", 1),
+        ("(?i-i:a)", PatternSyntaxError, "each once", 0),
+        ("(?ii:a)", PatternSyntaxError, "each once", 0),
+        ("(?-:a)", PatternSyntaxError, "each once", 0),
+        (r"(a*)\1", UnsupportedPatternError, "back-reference", 4),
+        (r"(?<n>\S)\k<n>", UnsupportedPatternError, "back-reference", 8),
+        (r"((a)|b)\2", UnsupportedPatternError, "back-reference", 7),
+        (r"(a)*\1", UnsupportedPatternError, "back-reference", 4),
+        (r"\1(a)", UnsupportedPatternError, "back-reference", 0),
+        (r"(a\1)", UnsupportedPatternError, "back-reference", 2),
+        (r"(?=(a|b))\1", UnsupportedPatternError, "back-reference", 9),
+        (r"(?<=(a|b)\1)", UnsupportedPatternError, "back-reference", 9),
+        (r"(\ba)\1", UnsupportedPatternError, "back-reference", 5),
+        (r"(a)\2", PatternSyntaxError, "names a group that is not there", 3),
+        (r"(a)\k<n>", PatternSyntaxError, "names a group that is not there", 3),
+        (r"(a)[\1]", PatternSyntaxError, "names no group here", 4),
         (r"\w\w(?<=^a*)", UnsupportedPatternError, "fixed width", 4),
         (r"\w\w(?<=(?:^a)*)", UnsupportedPatternError, "any number of times", 4),
     ],
@@ -243,6 +260,106 @@ def test_errors_point_at_the_given_pattern(
     assert type(caught.value) is kind
     assert caught.value.pattern == pattern
     assert caught.value.position == position
+
+
+# --- back-references and modifiers --------------------------------------------------------------------
+
+PIECES = ["(a|b)", "(ab?)", "(?:(a|b)b)", r"\1", r"\2", "a", "|", "(?:", ")*", ")"]
+
+
+def test_back_references_to_few_texts_are_those_of_re() -> None:
+    """Of all short patterns, those that are taken: ``re`` has the same references where the group has matched."""
+    texts = ["".join(letters) for length in range(7) for letters in itertools.product("ab", repeat=length)]
+    taken = 0
+    for length in range(2, 6):
+        for pieces in itertools.product(PIECES, repeat=length):
+            inner = "".join(pieces)
+            if not re.search(r"\\\d", inner) or not inner.startswith(("(a", "(?")):
+                continue
+            pattern = f"^(?:{inner})$"
+            try:
+                language, twin = ecma_pattern(pattern), re.compile(pattern)
+            except (PatternError, re.error):
+                continue
+            taken += 1
+            for text in texts:
+                assert language.accepts(text) is (twin.search(text) is not None), (pattern, text)
+    assert taken > 100
+
+
+@pytest.mark.parametrize(
+    ("pattern", "valid", "invalid"),
+    [
+        (r"""^(?<q>['"])\w*\k<q>$""", ["'a'", '""'], ["'a\"", "'"]),
+        (r"^(\d{2})-\1$", ["12-12"], ["12-21", "12-1"]),
+        (r"^([.*])x\1{2}$", [".x..", "*x**"], ["xxxx", ".x*."]),
+        (r"^((a|b)\2)+$", ["aabb", "aa"], ["ab", "aab"]),
+        (r"^(?i:(a|b)\1)$", ["aA", "BB"], ["ab"]),
+        (r"^([ab])(?=.*\1$).*$", ["axa", "aa"], ["axb", "a"]),
+        (r"^(|a)b\1$", ["b", "aba"], ["ab", "ba"]),
+    ],
+)
+def test_back_references(pattern: str, valid: list[str], invalid: list[str]) -> None:
+    language = ecma_pattern(pattern)
+    assert [text for text in (*valid, *invalid) if language.accepts(text)] == valid
+
+
+def test_back_references_that_would_take_too_much() -> None:
+    for pattern in (r"^(\w{3})\1$", r"^(\w)(\w)(\w)(\w)\4\3\2\1$", "(a)" + r"\1" * 100_000):
+        begin = time.process_time()
+        with contextlib.suppress(UnsupportedPatternError, BudgetExceeded):
+            ecma_pattern(pattern)
+        assert time.process_time() - begin < 20
+
+
+FOLDED = "aAbBkK\u212asS\u017f_1ßẞéÉ "
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["k", "[a-c]", "[^k]", r"\w", r"\W", "ß", "É", r"[\wé]", r"[^\W]", "[\\x41-\\x5a]", r"\x4b", "a|B"],
+)
+def test_case_does_not_matter(inner: str) -> None:
+    """By definition: a set has a character if both are folded to the same as one of its own."""
+    folded, exact = ecma_pattern(f"^(?i:{inner})$"), ecma_pattern(f"^(?:{inner.replace('[^', '[')})$")
+    if inner in (r"\W", r"[^\W]"):
+        exact = ecma_pattern(r"^\w$")
+    negated = (inner.startswith("[^") and inner != r"[^\W]") or inner == r"\W"
+    for text in FOLDED:
+        same = [each for each in map(chr, range(0x2200)) if simple_fold(each) == simple_fold(text)]
+        assert folded.accepts(text) is (any(map(exact.accepts, same)) is not negated), text
+        assert ecma_pattern(f"^(?i:(?-i:{inner}))$").accepts(text) is ecma_pattern(f"^(?:{inner})$").accepts(
+            text
+        )
+
+
+def test_modifiers() -> None:
+    lines = ecma_pattern(r"(?m:^a$)")
+    for end in "\n\r\u2028\u2029":
+        assert lines.accepts(f"b{end}a{end}c") and not ecma_pattern("^a$").accepts(f"b{end}a")
+        assert ecma_pattern("^(?s:.)$").accepts(end) and not ecma_pattern("^(?-s:.)$").accepts(end)
+    assert not lines.accepts("ba") and ecma_pattern("^(?ms:a.^b)$").accepts("a\nb")
+    border = ecma_pattern(r"^(?i:\bk\b)$")
+    assert border.accepts("K") and border.accepts("\u212a")
+    assert ecma_pattern(r"(?i:a\b)").accepts("A") and not ecma_pattern(r"(?i:a\b)").accepts("a\u017f")
+    assert ecma_pattern(r"a\b").accepts("a\u017f")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "valid", "invalid"),
+    [
+        ("(?i)^ab$", ["AB", "aB"], ["abc"]),
+        ("^a(?i)b$", ["aB", "ab"], ["AB"]),
+        ("^(?:(?i)a|b)c$", ["Ac", "Bc"], ["aC"]),
+        ("^(?s)a.$", ["a\n"], ["b\n"]),
+    ],
+)
+def test_modifiers_of_others_are_read_with_a_warning(
+    pattern: str, valid: list[str], invalid: list[str]
+) -> None:
+    with pytest.warns(PatternWarning, match="no group of ECMA-262; it is read as in .NET and Java"):
+        language = ecma_pattern(pattern)
+    assert [text for text in (*valid, *invalid) if language.accepts(text)] == valid
 
 
 def test_hostile_patterns() -> None:
@@ -306,7 +423,7 @@ def test_properties_are_those_of_unicodedata() -> None:
         assert _holds(binary_property("Uppercase"), code) == character.isupper()
         assert _holds(binary_property("XIDC"), code) == ("_" + character).isidentifier()
     assert general_category("letter") is None
-    assert binary_property("Emoji") is None
+    assert binary_property("Changes_When_NFKC_Casefolded") is None
     assert general_category("Cs") == ()
 
 
@@ -339,7 +456,7 @@ def test_all_patterns_of_real_schemas() -> None:
     for pattern in patterns:
         began = time.perf_counter()
         content = ecma_pattern(pattern)
-        written = json_string(content)
+        written = json_string(content, spelling="any")
         seconds.append(time.perf_counter() - began)
         for text, expected in _python_says(pattern, rng):
             assert content.accepts(text) == expected, (pattern, text)

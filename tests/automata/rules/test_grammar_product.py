@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping
 
@@ -140,6 +141,31 @@ def test_random_pairs(block: int) -> None:
 def test_random_pairs_soak(block: int) -> None:
     for seed in range(100):
         check(100_000 + block * 1000 + seed)
+
+
+def test_counted_copies_that_come_round_in_the_automaton() -> None:
+    """Repetitions of one rule, counted and not, where copies lead from state to state and back: what is left of a count
+    is none when it is used up, though another repetition goes on there."""
+    bounds = [(low, high) for low in range(3) for high in range(max(low, 1), 4)]
+    for (low, high), (other_low, other), count in itertools.product(
+        bounds, [(0, -1), (2, -1), (1, 2)], (2, 3)
+    ):
+        item = union(A, concat(literal(b"("), call("u"), literal(b")")))
+        first, second = repeat(call("u"), low, high), repeat(call("u"), other_low, other)
+        root = union(concat(first, X), concat(second, literal(b"y")))
+        grammar = Grammar({"root": root, "u": item}, "root")
+        plain = repeat(union(literal(b"("), literal(b")")))
+        turns = repeat(concat(*[plain, A] * count))
+        for rest in range(count):
+            language = Language(concat(turns, *[plain, A] * rest, plain, union(X, literal(b"y"))))
+            product = grammar & language
+            for copies in range(8):
+                for end, (least, most) in ((b"x", (low, high)), (b"y", (other_low, other))):
+                    wanted = least <= copies <= (copies if most < 0 else most) and copies % count == rest
+                    for letters in {b"a" * copies, (b"a" * copies).replace(b"a", b"((a))", 1)}:
+                        assert product.accepts(letters + end) == wanted, (low, high, other, count, letters)
+            if not product.is_empty():
+                assert FindingKind.UNREACHABLE not in {finding.kind for finding in product.lint()}
 
 
 def test_against_the_recognizer() -> None:

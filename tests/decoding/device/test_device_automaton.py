@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.device_worlds import Row, ids, random_automata
 
-from tests.native.token_automata.test_engine_tokens import random_vocabulary
+from tests.support.token_worlds import random_vocabulary
 from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token
 from tokenfst.errors import (
     BudgetExceeded,

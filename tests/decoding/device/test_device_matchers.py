@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.device_worlds import Row, ids, random_automata
 
-from tests.native.token_automata.test_engine_tokens import random_vocabulary
+from tests.support.token_worlds import random_vocabulary
 from tokenfst import Vocabulary, compile, lark_grammar, regex
 from tokenfst.errors import BudgetExceeded, TokenIdError
 

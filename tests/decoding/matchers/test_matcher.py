@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.token_worlds import allowed
 from tokenfst import (
     Matcher,
     TokenAutomaton,
@@ -243,7 +243,7 @@ def test_one_lazy_automaton_under_many_threads(tekken: Vocabulary) -> None:
 
 
 def test_draft_trees() -> None:
-    #        0 (root)
+    #        0: the root
     #       /        \
     #   1: a          4: c
     #    |  \

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reference.pushdown import INFINITE, START, TokenModel
 from reference.random_grammars_wide import Patience
-from tests.decoding.matchers.test_pushdown_budget import random_case
+from tests.support.budget_worlds import random_case
 from tokenfst import Vocabulary, bundled_grammar, compile, gbnf, load_vocabulary
 from tokenfst.budget import Budget
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask

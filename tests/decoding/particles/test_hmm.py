@@ -14,22 +14,11 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from reference.probability import path_probability
+from tests.support.hmm_worlds import seeded, small, split, tables
 from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.errors import ArtifactError, ArtifactVersionError, HmmError, TokenIdError
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
-
-
-def seeded(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def small(seed: int, hidden: int = 3, vocab: int = 4, sharpness: float = 1.5) -> Hmm:
-    return Hmm.random(hidden, vocab, sharpness=sharpness, generator=seeded(seed), dtype=torch.float64)
-
-
-def tables(hmm: Hmm) -> tuple[list[float], list[list[float]], list[list[float]]]:
-    return hmm.initial.tolist(), hmm.transition.tolist(), hmm.emission.tolist()
 
 
 def with_zeros() -> Hmm:
@@ -38,15 +27,6 @@ def with_zeros() -> Hmm:
         torch.tensor([1.0, 0.0]),
         torch.tensor([[0.0, 1.0], [0.0, 1.0]]),
         torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]]),
-    )
-
-
-def split(hmm: Hmm, copies: int) -> Hmm:
-    """The same distribution in float32, each hidden state being so many equal ones."""
-    return Hmm(
-        hmm.initial.repeat_interleave(copies).float() / copies,
-        hmm.transition.repeat_interleave(copies, 0).repeat_interleave(copies, 1).float() / copies,
-        hmm.emission.repeat_interleave(copies, 0).float(),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from reference.probability import path_counts
-from tests.decoding.particles.test_hmm import seeded, small, tables
+from tests.support.hmm_worlds import seeded, small, tables
 from tokenfst import Vocabulary
 from tokenfst.decoding.models.language_model import CallbackModel
 from tokenfst.decoding.particles.hmm import Hmm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.artifact_format import TENSORS
+from tokenfst.decoding.token_automata.tensors import EVERY_TENSOR, TENSORS
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -128,8 +129,9 @@ def test_bytes_do_not_depend_on_what_happened_before(seed: int) -> None:
 
 
 @pytest.mark.soak
-def test_bytes_do_not_depend_on_what_happened_before_in_many_cases() -> None:
-    for seed in range(3000, 20_000):
+@pytest.mark.parametrize("first", range(3000, 20_000, 500))
+def test_bytes_do_not_depend_on_what_happened_before_in_many_cases(first: int) -> None:
+    for seed in range(first, first + 500):
         test_bytes_do_not_depend_on_what_happened_before(seed)
 
 
@@ -223,3 +225,34 @@ def test_a_language_of_everything_and_of_one_word(tmp_path: Path) -> None:
         slow.meaning(found, vocabulary)
         slow.canonical(found)
         assert TokenAutomaton.load(tmp_path / "it", vocabulary).distance() == automaton.distance()
+
+
+def test_the_page_has_the_tensors_of_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "format.md").read_text()
+    section = page.partition("### Tensors")[2].partition("## Meaning")[0]
+    rows = {}
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            rows[name.strip("`")] = cells[-3:]
+    expected = {}
+    for tensor in EVERY_TENSOR:
+        shape = f"[{', '.join(map(str, tensor.shape))}]"
+        typed = tensor in TENSORS or tensor.name == "token_columns"
+        expected[tensor.name] = [*([tensor.dtype] if typed else []), shape, tensor.meaning]
+    assert rows == expected
+    assert {tensor.dtype for tensor in EVERY_TENSOR if tensor not in TENSORS} == {"U32"}  # as the page says
+
+
+def test_the_core_reads_checks_and_writes_the_tensors_of_the_table() -> None:
+    native = Path(__file__).parents[3] / "native"
+    checks = (native / "artifact" / "view.hpp").read_text()
+    body = checks.partition("inline void check_stacks")[2]
+    found = set(re.findall(r'"([^"\n]+)"\);', body))
+    assert found == {rule for tensor in EVERY_TENSOR for rule in tensor.rules}
+    rules = [rule for tensor in EVERY_TENSOR for rule in tensor.rules]
+    assert len(set(rules)) == len(rules)
+    face = (native / "bindings" / "artifact.hpp").read_text()
+    read = set(re.findall(r'(?:words|borrow<\w+>)\((?:arrays, )?"(\w+)"\)', face))
+    written = set(re.findall(r'(?:result\[|add\()"(\w+)"', face)) - {"start", "inner_start"}
+    assert read == written == {tensor.name for tensor in EVERY_TENSOR}

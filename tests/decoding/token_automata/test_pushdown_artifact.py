@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import random
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reference.random_grammars_wide import GrammarGenerator
 from tokenfst import Budget, Grammar, TokenAutomaton, Vocabulary, bundled_grammar, compile, gbnf
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.artifact_format import STACK_TENSORS
-from tokenfst.errors import ArtifactCorruptError, NondeterministicError, TokenfstError
+from tokenfst.decoding.token_automata.tensors import STACK_TENSORS
+from tokenfst.errors import (
+    ArtifactCorruptError,
+    BudgetExceeded,
+    EmptyLanguageError,
+    NondeterministicError,
+    TokenfstError,
+    UnspellableWarning,
+)
 
 TOKENS = [bytes([b]) for b in range(256)] + [
     b'{"', b'":', b"[[", b"]]", b"]}", b"},{", b"],[", b"1,", b'"a"', b"true", b"null", b", ", b'": ', b"]]]]",
@@ -29,14 +38,21 @@ GRAMMARS = {
     "lists": 'root ::= item root | "."\nitem ::= "a" | "(" root ")"',
 }
 
+# Their stacks show two frames for a while, in the midst of a step, where a chain of frames would be too long.
+APART = {
+    "doubled": 'root ::= d d | "a"\nd ::= d d | "a"',
+    "doubled or nothing": 'root ::= (d d)? | "b"\nd ::= d d | "a"',
+    "counted": 'root ::= ("a" u "a")*\nd ::= d d | [ab]\nu ::= d{3,4}',
+}
+
 
 def all_grammars() -> list[tuple[str, Grammar]]:
     bundled = [(name, bundled_grammar(name)) for name in ("json", "arithmetic", "sexpr")]
     return [(name, gbnf(text)) for name, text in GRAMMARS.items()] + bundled
 
 
-def allowed(matcher: object) -> list[int]:
-    mask = np.zeros((1, (len(VOCABULARY) + 31) // 32), np.int32)
+def allowed(matcher: object, vocabulary: Vocabulary = VOCABULARY) -> list[int]:
+    mask = np.zeros((1, (len(vocabulary) + 31) // 32), np.int32)
     matcher.fill_next_token_bitmask(mask, 0)  # type: ignore[attr-defined]
     return list(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")))
 
@@ -82,6 +98,69 @@ def test_masks_are_exact(tmp_path: Path) -> None:
         token = rng.choice(expected)
         matcher.accept_token(token)
         text += TOKENS[token]
+
+
+@pytest.mark.parametrize("name", APART)
+def test_where_frames_stay_apart_for_a_while(name: str, tmp_path: Path) -> None:
+    """Every text of the grammar up to a length, and every token that may follow it."""
+    tokens = [b"a", b"b", b"aa", b"abab", b""]
+    vocabulary = Vocabulary(tokens, len(tokens) - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnspellableWarning)
+        lazy = compile(gbnf(APART[name]), vocabulary)
+    lazy.expand().save(tmp_path / "g.safetensors")
+    first, second = lazy.matcher(), TokenAutomaton.load(tmp_path / "g.safetensors", vocabulary).matcher()
+    pending, texts = [((), 0)], 0
+    while pending:
+        path, length = pending.pop()
+        first.reset()
+        second.reset()
+        assert first.accept_tokens(list(path)) and second.accept_tokens(list(path))
+        choices = allowed(first, vocabulary)
+        assert choices == allowed(second, vocabulary) and first.is_accepting() == second.is_accepting()
+        texts += 1
+        pending += [
+            ((*path, token), length + len(tokens[token]))
+            for token in choices
+            if token < len(tokens) - 1 and length + len(tokens[token]) <= 11
+        ]
+    assert texts > 100
+
+
+def random_walks_agree(seed: int) -> bool:
+    """Whether a random grammar can be expanded; then texts at random, the expanded automaton beside the lazy one."""
+    rng, vocabulary = random.Random(seed), Vocabulary([b"a", b"b", b"ab", b"ba", b"aab", b"bbb", b""], 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnspellableWarning)
+        try:
+            lazy = compile(GrammarGenerator(rng).grammar(), vocabulary, Budget(states=2_000))
+            first, second = lazy.matcher(), lazy.expand().matcher()
+        except (NondeterministicError, EmptyLanguageError, BudgetExceeded):
+            return False
+    for _ in range(12):
+        first.reset()
+        second.reset()
+        for _ in range(16):
+            choices = allowed(first, vocabulary)
+            assert choices == allowed(second, vocabulary) and first.is_accepting() == second.is_accepting()
+            inner = [token for token in choices if token < 6]
+            if not inner:
+                break
+            token = rng.choice(inner)
+            assert first.accept_token(token) and second.accept_token(token)
+    return lazy.is_pushdown
+
+
+def test_random_grammars() -> None:
+    ended_too_early = [361, 414, 1087, 1130, 1148, 1149]
+    assert all(random_walks_agree(seed) for seed in ended_too_early)
+    assert sum(random_walks_agree(seed) for seed in range(300)) > 30
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", range(10))
+def test_random_grammars_at_length(part: int) -> None:
+    assert sum(random_walks_agree(seed) for seed in range(part * 3_000, (part + 1) * 3_000)) > 300
 
 
 def test_the_same_bytes_whatever_was_walked_before(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from reference.pushdown import TokenModel
 from reference.random_grammars_wide import GrammarGenerator
-from tests.decoding.matchers.test_pushdown_budget import follow
 from tests.native.stacks.test_pushdown_deep import HOSTILE
-from tests.native.stacks.test_pushdown_masks import crossing
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.budget_worlds import follow
+from tests.support.pushdown_worlds import crossing
+from tests.support.token_worlds import allowed
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.notations.bundled import bundled_grammar
 from tokenfst.automata.notations.gbnf import gbnf

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from reference.pushdown import START, TokenModel
 from reference.random_grammars_wide import Patience
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.token_worlds import allowed
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expressions.expression import EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammars.grammar import Grammar

@@ -9,8 +9,8 @@ import pytest
 
 from reference.pushdown import INFINITE, START, Place, TokenModel
 from reference.random_grammars_wide import GrammarGenerator, Patience
-from tests.native.stacks.test_pushdown_masks import CROSSING, compose, crossing
-from tests.native.token_automata.test_engine_tokens import allowed, random_vocabulary
+from tests.support.pushdown_worlds import CROSSING, compose, crossing
+from tests.support.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, _native
 from tokenfst.errors import TerminatedError
 

@@ -204,9 +204,9 @@ def test_hostile_grammars_cost_a_polynomial(name: str) -> None:
         assert matcher.accept_token(rng.choice(following))
     word, taken = bytes(matcher.tokens), []
     for length in (len(word) // 2, len(word)):
-        begin = time.perf_counter()
+        begin = time.process_time()
         assert grammar.viable_prefix(word[:length]) == length
-        taken.append(time.perf_counter() - begin)
+        taken.append(time.process_time() - begin)
     assert taken[1] < 16 * taken[0] + 0.05, taken
     assert taken[1] < 3
 

@@ -9,42 +9,12 @@ import pytest
 
 from reference.pushdown import INFINITE, START, TokenModel
 from reference.random_grammars_wide import GrammarGenerator, Patience
-from tests.native.token_automata.test_engine_tokens import allowed, random_vocabulary
+from tests.support.pushdown_worlds import CROSSING, compose, crossing, walk
+from tests.support.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, Vocabulary, _native, compile
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import ConstraintError, EmptyLanguageError, UnspellableWarning
-
-BUDGET = (100_000, 1 << 30, 5.0)
-EVERY_BYTE = [bytes([byte]) for byte in range(256)]
-
-
-def compose(grammar: Grammar, vocabulary: Vocabulary, narrow: int) -> _native.TokenAutomaton:
-    """With narrow=0 every mask that can comes from a fragment; by default none of small vocabularies does."""
-    return _native.TokenAutomaton.compose(
-        *grammar.program().native_args(), vocabulary.native, *BUDGET, narrow
-    )
-
-
-# --- walks --------------------------------------------------------------------------------------------
-
-
-def walk(rng: random.Random, automaton: _native.TokenAutomaton, model: TokenModel) -> None:
-    """Random tokens out of the masks; at every step all tokens are tried."""
-    matcher, place, size = Matcher(automaton), START, len(model.tokens)
-    for _ in range(8):
-        wanted = model.allowed(place)
-        assert allowed(matcher, size) == wanted, place
-        assert matcher.is_accepting() == model.is_word(place), place
-        assert {token for token in range(size) if matcher.fork().accept_token(token)} == wanted, place
-        choices = sorted(wanted - {model.eos})
-        if not choices:
-            break
-        token = rng.choice(choices)
-        assert matcher.accept_token(token)
-        target = model.after(place, token)
-        assert target is not None
-        place = target
 
 
 def check(seed: int, count: int, walks: int) -> None:
@@ -78,43 +48,6 @@ def test_many_random_grammars_and_vocabularies(seed: int) -> None:
 
 
 # --- tokens across the borders of rules ---------------------------------------------------------------
-
-JSON = gbnf(
-    r"""
-    root ::= value
-    value ::= object | array | string | "0" | "true"
-    object ::= "{" (pair ("," pair)*)? "}"
-    pair ::= string ":" value
-    array ::= "[" (value ("," value)*)? "]"
-    string ::= "\"" [ab]* "\""
-    """
-)
-SUM = gbnf(
-    r"""
-    root ::= sum
-    sum ::= sum "+" product | product
-    product ::= product "*" atom | atom
-    atom ::= "(" sum ")" | "x" | "-" atom
-    """
-)
-TAGS = gbnf(
-    r"""
-    root ::= node*
-    node ::= "<a>" node* "</a>" | "<b>" node* "</b>" | "t"
-    """
-)
-CROSSING = {
-    "json": (JSON, b'{ } [ ] , : " 0 true }] ]} "},{" "}] "}} ":{" ":[ [[ ]] ]], [{ {" a" "a ["","a" {} [] {"a": "b'),
-    "sum": (SUM, b"+ * ( ) x - )+( x)) ((x ))) )*(- --x x+x*x )+ +-( (x) (x (-x)) x)+(x"),
-    "tags": (TAGS, b"< > / a b t </ </a> <a><b> ></ ></b></a> t</b t<a a>< b></a></ t</a><b> <b>t</b>"),
-}  # fmt: skip
-
-
-def crossing(name: str, complete: bool) -> tuple[Grammar, Vocabulary]:
-    grammar, spelled = CROSSING[name]
-    tokens = spelled.split(b" ")
-    tokens += [byte for byte in EVERY_BYTE if byte not in tokens] if complete else []
-    return grammar, Vocabulary([*tokens, b""], len(tokens))
 
 
 @pytest.mark.parametrize("name", CROSSING)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from reference.random_expressions import random_expression
-from tests.native.stacks.test_pushdown_masks import compose
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.pushdown_worlds import compose
+from tests.support.token_worlds import allowed
 from tokenfst import Matcher, Vocabulary
 from tokenfst.automata.expressions.expression import (
     Expr,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tokenfst
-from tests.native.token_automata.test_engine_tokens import allowed
+from tests.support.token_worlds import allowed
 from tokenfst import Vocabulary, _native
 from tokenfst.automata.expressions.program import linearize
 

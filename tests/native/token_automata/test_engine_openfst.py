@@ -10,7 +10,7 @@ import pytest
 
 import tokenfst
 from reference.random_expressions import random_expression
-from tests.native.token_automata.test_engine_tokens import random_vocabulary
+from tests.support.token_worlds import random_vocabulary
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst import fst
 from tokenfst.decoding.compiling.door import compile

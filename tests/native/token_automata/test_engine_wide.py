@@ -11,7 +11,7 @@ import pytest
 from reference.expressions import matches
 from reference.random_expressions_wide import Generator
 from reference.token_automaton import INFINITE
-from tests.native.token_automata.test_engine_tokens import brute_force, compose, walk
+from tests.support.token_worlds import brute_force, compose, walk
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import linearize

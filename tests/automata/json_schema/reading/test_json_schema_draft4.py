@@ -62,7 +62,7 @@ def differences(schema: dict[str, Any], texts: list[str]) -> list[str]:
     document = {"$schema": _URI, **schema}
     validator = jsonschema.Draft4Validator(document)
     try:
-        constraint = tokenfst.json_schema(document, on_unsupported="raise")
+        constraint = tokenfst.json_schema(document, spelling="any")
     except errors.EmptyLanguageError:
         return [text for text in texts if validator.is_valid(json.loads(text))]
     except errors.UnsupportedSchemaError:
@@ -83,6 +83,48 @@ def test_numbers_as_parts(schema: dict[str, Any]) -> None:
     member = {"type": "object", "properties": {"a": schema}, "additionalProperties": False}
     assert differences(item, [f"[{text}]" for text in TEXTS]) == []
     assert differences(member, [f'{{"a": {text}}}' for text in TEXTS]) == []
+
+
+@given(schemas, st.sampled_from(["draft-04", "2020-12"]))
+@settings(max_examples=200, deadline=None)
+def test_plain_numbers(schema: dict[str, Any], draft: str) -> None:
+    """No text is plain that is not valid; digits are there wherever they are valid, and decimals."""
+    try:
+        every = tokenfst.json_schema(schema, draft=draft, spelling="any")
+        plain = tokenfst.json_schema(schema, draft=draft)
+    except (errors.EmptyLanguageError, errors.UnsupportedSchemaError) as error:
+        with pytest.raises(type(error)):
+            tokenfst.json_schema(schema, draft=draft)
+        return
+    for text in TEXTS:
+        if text.endswith(".0"):
+            assert every.accepts(text) or not plain.accepts(text), text
+            if every.accepts(text) and not plain.accepts(text):
+                assert plain.accepts(text[:-2]), text
+        else:
+            assert plain.accepts(text) is every.accepts(text), text
+
+
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "2020-12"])
+def test_fractions_of_zeros(draft: str) -> None:
+    """A number may have one, whatever it must be a multiple of; an integer has none."""
+    number = {"type": "number", "multipleOf": 1}
+    for schema, there in (
+        (number, True),
+        ({**number, "type": ["number", "null"]}, True),
+        ({"allOf": [number, {"minimum": 0, "maximum": 9999}]}, True),
+        ({"type": "integer"}, False),
+        ({"allOf": [number, {"type": "integer"}]}, False),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, False),
+        ({"anyOf": [{"type": "integer"}, number]}, True),
+        ({"not": {"not": {"type": "number"}}}, True),
+        ({"enum": [8000, 8000.5]}, False),
+        ({"enum": [8000.0, 8000.5]}, True),
+        ({"type": "integer", "enum": [8000.0]}, False),
+    ):
+        constraint = tokenfst.json_schema(schema, draft=draft)
+        assert constraint.accepts("8000")
+        assert constraint.accepts("8000.0") is there, schema
 
 
 @pytest.mark.parametrize(
@@ -118,7 +160,8 @@ def test_drafts_within_one_document() -> None:
     """An integer is what the draft of its own schema says."""
     inner = {"$id": "http://x/inner", "id": "http://x/inner", "$schema": _URI, "type": "integer"}
     made = tokenfst.json_schema(
-        {"type": "object", "properties": {"a": {"type": "integer"}, "b": inner, "c": {"type": "integer"}}}
+        {"type": "object", "properties": {"a": {"type": "integer"}, "b": inner, "c": {"type": "integer"}}},
+        spelling="any",
     )
     assert made.accepts('{"a": 1.0, "b": 1, "c": 1.0}')
     assert not made.accepts('{"a": 1.0, "b": 1.0, "c": 1.0}')

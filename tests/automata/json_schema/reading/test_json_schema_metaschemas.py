@@ -13,7 +13,7 @@ import pytest
 
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.automata.json_schema.reading.metaschemas import metaschema
-from tokenfst.errors import SchemaError, UnsupportedSchemaError
+from tokenfst.errors import SchemaError
 
 VALIDATORS = {
     "http://json-schema.org/draft-06/schema": jsonschema.Draft6Validator,
@@ -76,19 +76,3 @@ def test_parts_of_a_metaschema_are_found_too() -> None:
     assert caught.value.pointer == "#/items/$ref"
     with pytest.raises(SchemaError, match="nothing is fetched"):
         json_schema({"$ref": "http://json-schema.org/draft-03/schema#"})
-
-
-def test_names_of_a_format_that_leaves_words_out_are_narrowed_and_never_complemented() -> None:
-    names = {"propertyNames": {"format": "hostname"}}
-    constraint = json_schema(names)
-    assert constraint.accepts('{"a.com": 1}') and not constraint.accepts('{"a b": 1}')
-    assert not constraint.accepts('{"xn--nxasmq6b": 1}')  # valid, and left out
-    for schema, pointer in (
-        ({"not": names}, "#/not"),
-        ({"oneOf": [names, {"required": ["a"]}]}, "#/oneOf/0"),
-        ({"if": names, "then": {"required": ["a"]}}, "#/if"),
-        ({"propertyNames": {"not": {"format": "hostname"}}}, "#/propertyNames/not"),
-    ):
-        with pytest.raises(UnsupportedSchemaError, match="leaves out names with A-labels") as caught:
-            json_schema(schema)
-        assert caught.value.pointer == pointer

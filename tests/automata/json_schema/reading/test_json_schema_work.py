@@ -235,3 +235,24 @@ def test_parts_are_those_of_the_text(value: Any) -> None:
     assert text_parts(value, Work()) == text_parts(text, Work()) == plain_parts(text) == parts(text)
     assert text_parts((value, value), Work()) == 1 + 2 * parts(text)
     assert plain_parts((value, value)) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "leaf", "keyword"),
+    [
+        (lambda each: {"allOf": [each, each]}, {"properties": {"a": {}}}, "unevaluatedProperties"),
+        (lambda each: {"anyOf": [each, each]}, {"type": "object"}, "unevaluatedProperties"),
+        (lambda each: {"if": each, "then": each, "else": each}, {}, "unevaluatedProperties"),
+        (lambda each: {"dependentSchemas": {"a": each, "b": each}}, {}, "unevaluatedProperties"),
+        (lambda each: {"allOf": [each, each]}, {"prefixItems": [{}]}, "unevaluatedItems"),
+    ],
+    ids=["allOf", "anyOf", "if", "dependentSchemas", "items"],
+)
+def test_what_is_evaluated_is_followed_once(body: Callable[[Any], Any], leaf: Any, keyword: str) -> None:
+    """References that double each other 25 times lead to 26 sub-schemas."""
+    schemas = {f"d{k}": body({"$ref": f"#/$defs/d{k + 1}"}) for k in range(25)} | {"d25": leaf}
+    begin = time.process_time()
+    made = tokenfst.json_schema({"$ref": "#/$defs/d0", keyword: False, "$defs": schemas})
+    assert time.process_time() - begin < 5
+    assert made.accepts('{"a": 1}') == ("properties" in leaf or keyword == "unevaluatedItems")
+    assert made.accepts("{}")

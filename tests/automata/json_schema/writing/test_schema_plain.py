@@ -116,9 +116,20 @@ SCHEMAS = st.recursive(LEAVES, bodies, max_leaves=6)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(bodies(SCHEMAS), SCHEMAS, st.sampled_from(["2020-12", "draft-07", "draft-04"]), st.booleans())
-def test_random_schemas(schema: Any, part: Any, draft: str, distinct: bool) -> None:
-    check({"$defs": {"part": part}, **schema}, draft=draft, repeated_names="forbid" if distinct else "allow")
+@given(
+    bodies(SCHEMAS),
+    SCHEMAS,
+    st.sampled_from(["2020-12", "draft-07", "draft-04"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_random_schemas(schema: Any, part: Any, draft: str, distinct: bool, closed: bool) -> None:
+    check(
+        {"$defs": {"part": part}, **schema},
+        draft=draft,
+        repeated_names="forbid" if distinct else "allow",
+        additional_properties="forbid" if closed else "schema",
+    )
 
 
 CASES: list[tuple[Any, bool]] = [
@@ -152,6 +163,7 @@ CASES: list[tuple[Any, bool]] = [
 def test_cases(schema: Any, has_values: bool) -> None:
     assert check(schema) is has_values
     assert check(json.loads(json.dumps(schema))) is has_values
+    check(schema, additional_properties="forbid")
 
 
 def test_equal_objects_share_a_rule() -> None:

@@ -1,0 +1,223 @@
+"""Two schemas as sets of values: does one include the other, and which value shows that it does not.
+
+The idea: the values that one schema allows and another does not are a schema as well, ``{"allOf": [a, {"not": b}]}``,
+and sets of values are closed under *and* and *not* (``sets``). So a schema includes another if the difference allows
+nothing, which is found out as for every schema, recursive ones too; and the shortest text of the difference is a
+shortest value that shows it. Both are documents of their own there, so references and drafts stay each one's.
+
+What is compared is values: white space, the order of members, and how strings and numbers are spelled are no
+difference. What a schema's negation has no exact automaton for is refused, with the pointer of the keyword.
+
+Cost: as of the schema that is made; combinations of arrays and objects multiply their cases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, overload
+from urllib.parse import quote, urldefrag, urljoin
+
+from tokenfst.arguments import checked
+from tokenfst.automata.json_schema.reading.source import Resolver
+from tokenfst.automata.languages.answer import Answer, Side
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.budget import Budget
+from tokenfst.errors import AlgebraError, EmptyLanguageError, UnsupportedSchemaError
+
+if TYPE_CHECKING:
+    from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage
+
+LEFT, RIGHT = "urn:left", "urn:right"
+"""What the two documents are called in the pointers of errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A schema, and how it is read. ``place``: the JSON pointer of the part that is meant. ``closed``: it was made with
+    ``additional_properties="forbid"``. ``made_of``: of a difference, the schemas that it is made of, which its resolver
+    gives; ``depth``: of how many differences."""
+
+    schema: Any
+    draft: str | None = None
+    formats: str = "assert"
+    resolver: Resolver | None = None
+    budget: Budget | None = None
+    closed: bool = False
+    place: str = ""
+    made_of: tuple[Any, ...] = ()
+    depth: int = 0
+
+    @property
+    def schemas(self) -> tuple[Any, ...]:
+        """All schemas that names are given in."""
+        return self.made_of or (self.schema,)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaAnswer(Answer):
+    """Answers about values: ``value`` is a shortest one that only one of two schemas allows, and ``witness`` its JSON
+    text."""
+
+    value: Any = None
+
+    def __str__(self) -> str:
+        if self.side is None:
+            return "yes"
+        return f"no: the {self.side.value} schema alone allows {self.text}"
+
+
+class ComparedSchema(Constraint):
+    """What a schema's constraint can be asked about another schema: values are compared, not their spellings."""
+
+    __slots__ = ()
+
+    document: Document
+    """The schema, and how it is read. It must not be changed as long as it is compared."""
+
+    @overload
+    def includes(self, other: ComparedSchema) -> SchemaAnswer: ...
+    @overload
+    def includes(self, other: Constraint) -> Answer: ...
+    @checked
+    def includes(self, other: Constraint) -> Answer:
+        """Whether every value that ``other`` allows is allowed here; if not, a shortest that is refused. Of a
+        constraint that is no schema, texts are compared.
+
+        UnsupportedSchemaError for a schema whose negation has no exact automaton here, BudgetExceeded.
+        """
+        if not isinstance(other, ComparedSchema):
+            return super().includes(other)
+        return _answer(_shortest(other.document, self.document), Side.RIGHT)
+
+    @overload
+    def equivalent(self, other: ComparedSchema) -> SchemaAnswer: ...
+    @overload
+    def equivalent(self, other: Constraint) -> Answer: ...
+    @checked
+    def equivalent(self, other: Constraint) -> Answer:
+        """Whether both allow the same values; if not, a shortest that one of them refuses. Else as ``includes``."""
+        if not isinstance(other, ComparedSchema):
+            return super().equivalent(other)
+        wrong = [each for each in compare(self.document, other.document) if not each]
+        return min(wrong, key=lambda each: len(each.witness or b""), default=SchemaAnswer(True))
+
+    @checked
+    def difference(self, other: Constraint) -> SchemaLanguage | SchemaGrammar:
+        """The values that are allowed here and not by another schema, as a schema's constraint. EmptyLanguageError if
+        there are none. Else as ``includes``."""
+        if not isinstance(other, ComparedSchema):
+            raise AlgebraError(
+                "difference: the other one is no schema; a - b is the difference of their texts"
+            )
+        return difference(self.document, other.document)
+
+
+def difference(left: Document, right: Document) -> SchemaLanguage | SchemaGrammar:
+    """The constraint of what ``left`` allows and ``right`` does not. EmptyLanguageError if that is nothing."""
+    from tokenfst.automata.json_schema.door import json_schema  # which makes what is compared
+
+    if left.closed or right.closed:
+        raise AlgebraError(
+            'additional_properties="forbid" changes what a schema says: compare schemas that say additionalProperties '
+            "themselves"
+        )
+    _check_names([*left.schemas, *right.schemas])
+    depth = max(left.depth, right.depth)
+    names = [each + str(depth) if depth else each for each in (LEFT, RIGHT)]
+
+    def resolve(uri: str) -> Any:
+        if uri in names:
+            return left.schema if uri == names[0] else right.schema
+        for each in (left, right):
+            if each.resolver is not None and (found := each.resolver(uri)) is not None:
+                return found
+        return None
+
+    both = {
+        "allOf": [
+            {"$ref": f"{names[0]}#{quote(left.place)}"},
+            {"not": {"$ref": f"{names[1]}#{quote(right.place)}"}},
+        ]
+    }
+    made = json_schema(
+        both,
+        draft=left.draft or right.draft,
+        whitespace="compact",
+        formats="annotate" if "annotate" in (left.formats, right.formats) else "assert",
+        resolver=resolve,
+        source="the difference of two schemas",
+        budget=left.budget or right.budget,
+    )
+    made.document = replace(made.document, made_of=(*left.schemas, *right.schemas), depth=depth + 1)
+    return made
+
+
+def compare(left: Document, right: Document) -> tuple[SchemaAnswer, SchemaAnswer]:
+    """Whether ``right`` allows all that ``left`` does, and the other way round."""
+    return _answer(_shortest(left, right), Side.LEFT), _answer(_shortest(right, left), Side.RIGHT)
+
+
+def _shortest(left: Document, right: Document) -> bytes | None:
+    """A shortest text of a value that ``left`` allows and ``right`` does not."""
+    try:
+        return difference(left, right).witness()
+    except EmptyLanguageError:
+        return None
+
+
+def _answer(witness: bytes | None, side: Side) -> SchemaAnswer:
+    if witness is None:
+        return SchemaAnswer(True)
+    return SchemaAnswer(False, witness, side, json.loads(witness))
+
+
+def _check_names(schemas: list[Any]) -> None:
+    """UnsupportedSchemaError where a reference could mean a part of several documents: they have parts of one name
+    that are not the same, and something outside of it refers to that name."""
+    schemas = [json.loads(each, parse_float=Decimal) if isinstance(each, str) else each for each in schemas]
+    for keyword in ("$id", "id"):
+        known: dict[str, str] = {}
+        shared: set[str] = set()
+        meant: set[str] = set()
+        for schema in schemas:
+            for name, part in _named_parts(schema, keyword, meant).items():
+                text = json.dumps(part, sort_keys=True, default=repr)
+                if known.setdefault(name, text) != text:
+                    shared.add(name)
+        if shared & meant or (shared and _DYNAMIC in meant):
+            name = min(shared & meant or shared)
+            raise UnsupportedSchemaError(
+                f"{RIGHT}#",
+                f"both schemas have a part that is called {name!r}, and a reference could mean either: leave {keyword} "
+                "out of one of them",
+            )
+
+
+_DYNAMIC = "$dynamicRef"
+"""Stands among the names that are referred to for all that references by way of anchors could mean."""
+
+
+def _named_parts(schema: Any, keyword: str, meant: set[str]) -> dict[str, Any]:
+    """The parts of a schema that have a URI, by that; more than there are, where data looks like a schema. The URIs
+    that something outside of them refers to are added to ``meant``."""
+    found: dict[str, Any] = {}
+    stack: list[tuple[Any, str]] = [(schema, "")]
+    while stack:
+        value, base = stack.pop()
+        if isinstance(value, Mapping):
+            if isinstance(name := value.get(keyword), str) and not name.startswith("#"):
+                base = urldefrag(urljoin(base, name))[0]
+                found[base] = value
+            if isinstance(reference := value.get("$ref"), str):
+                uri = urldefrag(urljoin(base, reference))[0]
+                if uri != base:
+                    meant.add(uri)
+            if "$dynamicRef" in value or "$recursiveRef" in value:
+                meant.add(_DYNAMIC)
+            stack += [(each, base) for each in value.values()]
+        elif isinstance(value, list):
+            stack += [(each, base) for each in value]
+    return found

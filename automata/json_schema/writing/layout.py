@@ -1,0 +1,134 @@
+"""How a JSON text is written: its spelling, and where white space may stand in it, as expressions between tokens.
+
+``Layout`` is the one value that says it. White space: ``"flexible"``: after an opening bracket, before a closing one
+and after a comma there may be nothing, one space, or a line break and up to ``MOST_INDENT`` spaces; after a colon
+nothing or one space. So every text of ``json.dumps``, with compact or default separators or an ``indent`` of up to
+``MOST_INDENT`` spaces in all, is there, and no model can write blanks without end. Empty brackets hold nothing.
+``"compact"``: none.
+``"pretty"``: each member and each item on a line of its own, and one space after the colon. Anything else is a regular
+expression for what may stand at every place where JSON allows white space inside of a value.
+
+``separators`` and ``indent`` are exactly those of ``json.dumps``. With ``indent`` how far a line is indented depends on
+how deep it is, which no finite set of rules says of all depths: each level has a layout of its own, and behind
+``MOST_LEVELS`` of them an array or object holds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Literal
+
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    concat,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+from tokenfst.automata.json_values.strings import Spelling
+from tokenfst.automata.regex.translate import regex
+from tokenfst.errors import ConstraintError
+
+MOST_INDENT = 64
+
+_SPACE = literal(b" ")
+
+
+MOST_LEVELS = 32
+
+Surrounding = Literal["none", "flexible"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """``opened`` follows an opening bracket, ``closing`` precedes a closing one, ``empty`` stands between the two;
+    ``comma`` and ``colon`` are those signs with what stands around them. ``around``: what may stand before and after
+    the whole value. ``inner``: the layout inside of an array or object; ``None``: the same. Compared by identity."""
+
+    spelling: Spelling
+    opened: Expr
+    closing: Expr
+    empty: Expr
+    comma: Expr
+    colon: Expr
+    around: Expr = EPSILON
+    inner: Layout | None = None
+
+
+@lru_cache(maxsize=64)
+def layout(
+    whitespace: str = "flexible",
+    *,
+    spelling: Spelling = "plain",
+    separators: tuple[str, str] | None = None,
+    indent: int | None = None,
+    surrounding: Surrounding = "none",
+) -> Layout:
+    """The layout of these settings, one object for each. ConstraintError for a pattern that matches more than JSON's
+    white space, or nothing, and for settings that contradict each other."""
+    line = concat(literal(b"\n"), repeat(_SPACE, 0, MOST_INDENT))
+    gap = union(EPSILON, _SPACE, line)
+    make = partial(Layout, spelling, around=gap if surrounding == "flexible" else EPSILON)
+    if separators is not None or indent is not None:
+        if whitespace != "flexible":
+            given = "separators" if indent is None else "indent"
+            raise ConstraintError(
+                f"whitespace={whitespace!r} and {given} both say what stands between tokens"
+            )
+        default = (", ", ": ") if indent is None else (",", ": ")
+        comma, colon = _separators(default if separators is None else separators)
+        if indent is None:
+            return make(EPSILON, EPSILON, EPSILON, comma, colon)
+        return _indented(make, indent, comma, colon)
+    if whitespace == "compact":
+        return make(EPSILON, EPSILON, EPSILON, literal(b","), literal(b":"))
+    if whitespace == "pretty":
+        return make(line, line, EPSILON, concat(literal(b","), line), literal(b": "))
+    if whitespace == "flexible":
+        return make(gap, gap, EPSILON, concat(literal(b","), gap), concat(literal(b":"), optional(_SPACE)))
+    allowed = regex(whitespace)
+    answer = regex(r"[ \t\n\r]*").includes(allowed)
+    if not answer:
+        raise ConstraintError(
+            f"whitespace={whitespace!r} is none of 'flexible', 'compact', 'pretty', and as a pattern it matches "
+            f"{answer.witness!r}, which is no JSON white space"
+        )
+    if allowed.is_empty():
+        raise ConstraintError(f"whitespace={whitespace!r} matches no text, not even the empty one")
+    gap = allowed.expr
+    return make(gap, gap, gap, concat(gap, literal(b","), gap), concat(gap, literal(b":"), gap))
+
+
+def _separators(given: tuple[str, str]) -> list[Expr]:
+    """The two signs with the white space that is given around them."""
+    for text, sign in zip(given, (",", ":"), strict=True):
+        if len(text) > MOST_INDENT:
+            raise ConstraintError(f"a separator of {len(text):,} characters: {MOST_INDENT} are the most")
+        if text.strip(" \t\n\r") != sign:
+            raise ConstraintError(
+                f"separators={given!r}: {text!r} must be {sign!r} and JSON white space around it"
+            )
+    return [literal(text.encode()) for text in given]
+
+
+def _indented(make: Callable[..., Layout], indent: int, comma: Expr, colon: Expr) -> Layout:
+    """The layout of ``json.dumps(indent=indent)``, level by level, from the inside."""
+    if not 0 <= indent <= MOST_INDENT:
+        raise ConstraintError(f"indent={indent} must be from 0 to {MOST_INDENT}")
+
+    def line(level: int) -> Expr:
+        return literal(b"\n" + b" " * (indent * level))
+
+    if indent == 0:
+        return make(line(0), line(0), EPSILON, concat(comma, line(0)), colon)
+    found = make(EMPTY, EMPTY, EPSILON, EMPTY, colon)
+    for level in reversed(range(MOST_LEVELS)):
+        found = make(
+            line(level + 1), line(level), EPSILON, concat(comma, line(level + 1)), colon, inner=found
+        )
+    return found

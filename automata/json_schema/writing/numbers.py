@@ -1,0 +1,66 @@
+"""How the numbers of a schema are written.
+
+``"any"``: integers without an exponent, with or without a fraction of zeros; other numbers also with exponents, by the
+rule of ``texts``. Otherwise plainly: what a schema calls an integer has digits only, and so has a constant
+that is given as an integer; all other numbers as ``json.dumps`` or ``JSON.stringify`` write them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, union
+from tokenfst.automata.json_schema.sets.shape import INTEGERS, NO_NUMBER
+from tokenfst.automata.json_values.numbers import NumberSet
+from tokenfst.automata.json_values.strings import Spelling
+from tokenfst.automata.json_values.texts import number_language, plain_numbers
+from tokenfst.automata.languages.emptiness import has_a_word
+
+
+@lru_cache(maxsize=512)
+def number_texts(
+    numbers: NumberSet, whole: NumberSet | None, bare: NumberSet, spelling: Spelling, fractions: bool
+) -> Expr:
+    """The texts of numbers. ``whole`` and ``bare``: as of ``Shape``. ``fractions``: whether ``"any"`` spelling may
+    write 1.0 for an integer; it may always where that is among numbers which are none: the 7 of ``{"minimum": 0}``, and
+    not that of ``{"enum": [7, 2.5]}``."""
+    if spelling == "any":
+        return _every(numbers, fractions) if whole is None else _apart(numbers, whole)
+    if whole is not None:
+        return union(plain_numbers(whole, fraction=False), _not_bare(plain_numbers(numbers - bare)))
+    if bare.is_empty():
+        return plain_numbers(numbers)
+    return union(plain_numbers(numbers & bare, fraction=False), plain_numbers(numbers - bare))
+
+
+def _every(numbers: NumberSet, fractions: bool) -> Expr:
+    integral = (numbers - INTEGERS).is_empty()
+    lone = NO_NUMBER if fractions or integral else numbers.lone_integers()
+    if lone.is_empty():
+        return number_language(numbers, exponents=not integral, integer_fraction=fractions).expr
+    spelled_alone = number_language(lone, exponents=False, integer_fraction=False).expr
+    return union(spelled_alone, number_language(numbers - lone, exponents=True).expr)
+
+
+def _apart(numbers: NumberSet, whole: NumberSet) -> Expr:
+    """The texts of integers without fraction and exponent, and those of numbers that have one of them."""
+    integers = (
+        EMPTY if whole.is_empty() else number_language(whole, exponents=False, integer_fraction=False).expr
+    )
+    if numbers.is_empty():
+        return integers
+    others = _every(numbers, True)
+    if not ((numbers & INTEGERS) - whole).is_empty():
+        others = _not_bare(others)
+    return union(integers, others)
+
+
+def _not_bare(texts: Expr) -> Expr:
+    """Those of these texts that have a fraction or an exponent; there are some, as every number has."""
+    if texts is EMPTY:
+        return EMPTY
+    made = intersect(
+        texts, complement(number_language(INTEGERS, exponents=False, integer_fraction=False).expr)
+    )
+    has_a_word(made)
+    return made

@@ -1,0 +1,55 @@
+"""Grammars whose rules were written here, so that they become a program in one walk (``program``).
+
+The idea: ``Grammar.program`` passes over all rules once for each question that it asks of any grammar. Of these the
+answers are known; where the walk cannot tell, the grammar's own way is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.writing.program import schema_program
+from tokenfst.budget import Budget
+
+_LAZY = Budget(positions=1 << 20_000)
+"""Without a budget of the user's own: counted repetitions are walked, never written out, so they cost nothing here."""
+
+
+class WrittenGrammar(Grammar):
+    """Rules as ``writer`` makes them. ``states``: those that may have the empty word."""
+
+    __slots__ = ("_made", "_states")
+
+    def __init__(
+        self,
+        rules: Mapping[str, Expr],
+        start: str,
+        states: frozenset[str],
+        *,
+        shared: str = "",
+        source: str = "",
+        budget: Budget | None = None,
+    ) -> None:
+        """``shared``: as of ``schema_program``."""
+        super().__init__(rules, start, source=source, budget=budget)
+        self._states = states
+        self._made = schema_program(self._rules, start, shared, states, budget or _LAZY)
+
+    @property
+    def states(self) -> frozenset[str]:
+        """The rules that may have the empty word."""
+        return self._states
+
+    def is_empty(self) -> bool:
+        """Whether there is no word."""
+        return super().is_empty() if self._made is None else self._made is False
+
+    def program(self) -> Program:
+        """The rules as the native core reads them, made once."""
+        return self._made if isinstance(self._made, Program) else super().program()
+
+    def _check(self, name: str, body: Expr) -> None:
+        """Nothing: the rules call their own rules only, and ``schema_program`` looks at their sizes."""

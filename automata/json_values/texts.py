@@ -1,0 +1,210 @@
+"""Sets of numbers as languages of their JSON texts.
+
+Texts without an exponent are one notation: every member has all of them that RFC 8259, section 6, allows, with as many
+zeros at the end of a fraction as one likes. Exponents make the two spellings differ.
+
+``plain_numbers``: as ``json.dumps`` or JavaScript's ``JSON.stringify`` write a number with an exponent, and where one
+of the two does: from 1e16 on and below 1e-4, with one digit, not 0, before the point, no zeros at the end of the
+mantissa, ``e`` and a sign; ``e-05`` to ``e-09`` as Python pads them and ``e-7`` to ``e-9`` as JavaScript does not. 0
+has a sign before a fraction only (Python's ``-0.0``). A number that is alone, a constant or what bounds leave, is
+written in the two ways of the two writers and in no other.
+
+``number_language``: in every spelling. Without exponents every one is there. With exponents the set of all spellings
+is not regular as soon as a bound other than 0, or divisibility, takes part (``bounds`` shows why), so
+``exponents=True`` follows a rule, for the negative and for the other members separately:
+
+1. where all numbers, or none, or 0 alone are members: every JSON spelling;
+2. where an interval of numbers, an interval of the multiples of a power of ten (integers, hundredths), or a single
+   number belongs to the set: its spellings without an exponent, and those with one digit, not 0, before the
+   point, and an exponent (0 with any exponent);
+3. where an interval of other multiples, or of numbers that are not multiples, belongs to it: without an exponent.
+   (An interval with few multiples is a number of single ones.)
+
+Plain texts with exponents are those of 2 and 3 as well. Among multiples, mantissas with more than 16 decimals, zeros
+at the end not counted, are left out; no 64-bit float needs more.
+
+Whatever the rule, every text in the language means a member, and every member has a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from tokenfst.automata.expressions.expression import (
+    Expr,
+    complement,
+    concat,
+    intersect,
+    literal,
+    optional,
+    union,
+)
+from tokenfst.automata.json_values.bounds import (
+    EXPONENT,
+    End,
+    magnitudes,
+    plain_scientific,
+    plain_texts,
+    scientific,
+    scientific_spellings,
+    spellings,
+)
+from tokenfst.automata.json_values.multiples import (
+    EVERY,
+    NONE,
+    Multiples,
+    decimal_power,
+    spellings_of_multiples,
+)
+from tokenfst.automata.json_values.numbers import NumberSet
+from tokenfst.automata.languages.emptiness import has_a_word
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+
+_ZERO = End(Fraction(0), True)
+_MINUS = literal(b"-")
+_NOT_ZERO = complement(literal(b"0"))
+_NEGATIVE = NumberSet.between(exclusive_maximum=0)
+_FEW = 64
+"""So many multiples in an interval are written out one by one rather than by remainders."""
+
+
+def number_language(numbers: NumberSet, *, exponents: bool, integer_fraction: bool = True) -> Language:
+    """The JSON texts (RFC 8259, section 6) that spell members of a set.
+
+    ``exponents``: texts with an exponent too, by the rule in the module's docstring; without, every member has all
+    its texts that have none. ``integer_fraction=False``: if all members are integers, the texts without an exponent
+    have no fraction either (no ``1.0``); otherwise this changes nothing.
+
+    O(digits of the bounds) to build where no moduli but powers of ten take part; otherwise with automata of about
+    as many states as the moduli have remainders. Raises ``BudgetExceeded`` naming a multipleOf that is too large.
+    """
+    fraction = integer_fraction or not (numbers - NumberSet.integers()).is_empty()
+    spelling = _EverySpelling(exponents, fraction, numbers.budget or Budget())
+    positive, negative = numbers.magnitudes(), numbers.mirrored().magnitudes()
+    if positive == negative:
+        expr = concat(optional(_MINUS), spelling.texts(positive))
+    else:
+        expr = union(spelling.texts(positive), concat(_MINUS, spelling.texts(negative)))
+    return Language(expr, str(numbers), numbers.budget)
+
+
+def plain_numbers(numbers: NumberSet, *, fraction: bool = True) -> Expr:
+    """The plain texts of the members; ``fraction=False``, where all are integers: digits only.
+
+    Cost and BudgetExceeded as of ``number_language``.
+    """
+    plain = _PlainSpelling(fraction, numbers.budget or Budget(), frozenset(numbers.points()))
+    negative = plain.texts((numbers if fraction else numbers & _NEGATIVE).mirrored().magnitudes(), -1)
+    if fraction and numbers.contains(0) and 0 not in plain.lone:
+        negative = intersect(negative, _NOT_ZERO)
+        has_a_word(negative)
+    return union(plain.texts(numbers.magnitudes(), 1), concat(_MINUS, negative))
+
+
+@dataclass(frozen=True, slots=True)
+class _EverySpelling:
+    """How members >= 0 are spelled."""
+
+    exponents: bool
+    fraction: bool
+    budget: Budget
+
+    def texts(self, numbers: NumberSet) -> Expr:
+        """All the texts of a set without negative members."""
+        single = numbers.points()
+        parts: list[Expr] = []
+        free = numbers.cuts in ((), (0,)) and all(part in (NONE, EVERY) for part in numbers.inside)
+        if self.exponents and self.fraction and free:
+            return concat(_EverySpelling(False, True, self.budget).texts(numbers), optional(EXPONENT))
+        for low, high, members in numbers.intervals():
+            assert low is not None, "0 bounds the set from below"
+            few = _few_members(low, high, members)
+            if few is None:
+                parts.append(_fixed(low, high, members, self.fraction, self.budget))
+                if self.exponents and _has_exponents(members):
+                    parts.append(scientific(low, high, _places(members)))
+            else:
+                single += few
+        if self.exponents and numbers.contains(0):
+            parts.append(concat(magnitudes(_ZERO, _ZERO), EXPONENT))
+        return union(*parts, *self.points(single))
+
+    def points(self, values: Iterable[Fraction]) -> list[Expr]:
+        """The texts of single numbers."""
+        found = sorted(set(values))
+        return [
+            spellings(found, fraction=self.fraction),
+            *([scientific_spellings(found)] if self.exponents else []),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainSpelling:
+    """How members >= 0 are written plainly; ``lone`` are the constants, of either sign."""
+
+    fraction: bool
+    budget: Budget
+    lone: frozenset[Fraction]
+
+    def texts(self, numbers: NumberSet, sign: int) -> Expr:
+        """All the texts of a set without negative members, which stand behind ``sign``."""
+        parts: list[Expr] = []
+        listed = [point for point in numbers.points() if point * sign not in self.lone]
+        for low, high, members in numbers.intervals():
+            assert low is not None, "0 bounds the set from below"
+            few = _few_members(low, high, members)
+            if few is None:
+                parts.append(_fixed(low, high, members, self.fraction, self.budget))
+                if self.fraction and _has_exponents(members):
+                    parts.append(plain_scientific(low, high, _places(members)))
+            else:
+                listed += few
+        parts.append(spellings(sorted(set(listed)), fraction=self.fraction))
+        words = {text for each in listed for text in self.constant(each) if "e" in text}
+        for each in self.lone:
+            if each * sign > 0 or (each == 0 and sign > 0):
+                words.update(self.constant(abs(each)))
+        return union(*parts, *(literal(word.encode()) for word in sorted(words)))
+
+    def constant(self, value: Fraction) -> tuple[str, ...]:
+        """The texts of a number that is alone."""
+        return plain_texts(value) if self.fraction else (str(value),)
+
+
+def _fixed(low: End, high: End | None, members: Multiples, fraction: bool, budget: Budget) -> Expr:
+    """The texts without an exponent of the members in an interval that begins at 0 or later."""
+    places = _places(members)
+    if members == EVERY or (places is not None and places >= 0):
+        return magnitudes(low, high, places=places, fraction=fraction)
+    texts = spellings_of_multiples(members, fraction=fraction, budget=budget)
+    if low != _ZERO or high is not None:
+        within = magnitudes(low, high, places=None if fraction else 0, fraction=fraction)
+        texts = intersect(within, texts)
+    return texts
+
+
+def _places(members: Multiples) -> int | None:
+    """The n for which the members are the multiples of 10^-n, if there is one."""
+    return None if members.modulus is None else decimal_power(members.modulus)
+
+
+def _has_exponents(members: Multiples) -> bool:
+    return members == EVERY or _places(members) is not None
+
+
+def _few_members(low: End, high: End | None, members: Multiples) -> list[Fraction] | None:
+    """All members of an interval, if they are few and no interval of the multiples of a power of ten."""
+    if high is None or members.is_dense or (members.modulus and decimal_power(members.modulus) is not None):
+        return None
+    values: set[Fraction] = set()
+    for m, _ in members.terms:
+        first, last = ceil(low.value / m), floor(high.value / m)
+        if last - first >= _FEW:
+            return None
+        values |= {k * m for k in range(first, last + 1)}
+    inner = (value for value in values if low.value < value < high.value and value in members)
+    return [*inner, *(end.value for end in (low, high) if end.closed)]

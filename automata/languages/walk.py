@@ -1,0 +1,273 @@
+"""Texts by walking: how many there are of each length, which they are, and one drawn evenly.
+
+The idea: a text leads a lazily determinized automaton to one configuration, with stacks or without, however many ways
+there are to read it. So the paths of ``Walk`` are the texts, and whatever counts paths counts texts, not derivations.
+Every configuration leads to acceptance. A text of n bytes is a path of n arcs, so a configuration matters together with
+the bytes that are left (``ways``); with stacks there are infinitely many configurations, and those are left out that
+need more bytes than are left (``least``).
+
+Invariant: numbers of ways are exact integers, and depend on nothing but the language. Cost: configurations × lengths;
+there may be as many configurations as texts where stacks nest (brackets of two kinds: 2^(n/2) of n bytes). The budget's
+states bound them, its seconds each question.
+
+Rejected: counting derivations by convolution, which is quick, but wrong where a grammar is ambiguous, and whether it is
+cannot be decided.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tokenfst._native as _native
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.budget import Budget
+
+Arcs = list[tuple[int, bytes]]
+"""Of a configuration: where it leads, and by which bytes; ascending, each configuration once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many texts there are: ``total`` in all, ``by_length[n]`` of n bytes."""
+
+    total: int
+    by_length: tuple[int, ...]
+
+
+class Walk:
+    """The configurations of an automaton by number. Not for several threads at once."""
+
+    def __init__(self, automaton: _native.ByteAutomaton, budget: Budget, purpose: str) -> None:
+        """``purpose``: what an error of the budget names. Strings that must differ from each other may be the same
+        here: who walks where there are some asks ``accepts``."""
+        self._native = _native.ByteWalk(automaton)
+        self.start = 0 if len(self._native) else None
+        """The first configuration; ``None`` if there is no text."""
+        self.budget, self.purpose = budget, purpose
+        self.deadline = Deadline(budget, purpose)
+        self.accepting = self._native.accepting
+        self.least = self._native.least
+        self._arcs: dict[int, Arcs] = {}
+        self._ways: list[dict[int, int]] = []
+        self._completes: dict[tuple[int, int], bool] = {}
+
+    def begin(self) -> None:
+        """A question begins: the seconds of the budget are its own."""
+        self.deadline = Deadline(self.budget, self.purpose)
+
+    def arcs(self, at: int) -> Arcs:
+        """Where a configuration leads."""
+        found = self._arcs.get(at)
+        if found is None:
+            self.deadline.tick(20)
+            found = self._arcs[at] = self._native.arcs(at)
+        return found
+
+    def run(self, text: bytes) -> int | None:
+        """Where a text leads; ``None`` if no text of the language begins so."""
+        at = self.start
+        for byte in text:
+            if at is None:
+                break
+            at = self.step(at, byte)
+        return at
+
+    def step(self, at: int, byte: int) -> int | None:
+        """Where a byte leads; ``None`` if nowhere."""
+        self.deadline.tick(2)
+        found = self._native.advance(at, byte)
+        return None if found < 0 else found
+
+    # --- how many -------------------------------------------------------------------------------------
+
+    def counts(self, longest: int | None) -> Counts:
+        """How many texts of 0 to ``longest`` bytes there are; ``None``: of all lengths, which must be finitely many."""
+        found: list[int] = []
+        here = {} if self.start is None else {self.start: 1}
+        while here or (longest is not None and len(found) <= longest):
+            found.append(sum(number for at, number in here.items() if self.accepting(at)))
+            if longest is not None and len(found) > longest:
+                break
+            onward: dict[int, int] = {}
+            for at, number in here.items():
+                for target, bytes_ in self.arcs(at):
+                    self.deadline.tick()
+                    onward[target] = onward.get(target, 0) + number * len(bytes_)
+            if longest is not None:
+                left = longest - len(found)
+                onward = {at: number for at, number in onward.items() if self.least(at) <= left}
+            here = onward
+        return Counts(sum(found), tuple(found))
+
+    def ways(self, at: int, left: int) -> int:
+        """How many texts of ``left`` bytes lead from a configuration to acceptance."""
+        known = self._ways
+        while len(known) <= left:
+            known.append({})
+        layers = [{at} if at not in known[left] else set()]
+        for length in range(left, 0, -1):
+            onward: set[int] = set()
+            for each in layers[-1]:
+                for target, _ in self.arcs(each):
+                    self.deadline.tick()
+                    if target not in known[length - 1] and self.least(target) < length:
+                        onward.add(target)
+            layers.append(onward)
+        for length, layer in enumerate(reversed(layers)):
+            if length == 0:
+                known[0].update((each, int(self.accepting(each))) for each in layer)
+                continue
+            below = known[length - 1]
+            for each in layer:
+                self.deadline.tick(2)
+                known[length][each] = sum(
+                    below.get(target, 0) * len(bytes_) for target, bytes_ in self.arcs(each)
+                )
+        return known[left][at]
+
+    # --- which ----------------------------------------------------------------------------------------
+
+    def text_at(self, length: int, place: int) -> bytes:
+        """The text of ``length`` bytes before which, in an order that is always the same, ``place`` others stand."""
+        assert self.start is not None
+        at, text = self.start, bytearray()
+        self.ways(at, length)
+        for left in range(length - 1, -1, -1):
+            known = self._ways[left]
+            for target, bytes_ in self.arcs(at):
+                each = known.get(target, 0)
+                if place < each * len(bytes_):
+                    byte, place = divmod(place, each)
+                    text.append(bytes_[byte])
+                    at = target
+                    break
+                place -= each * len(bytes_)
+        return bytes(text)
+
+    def completes(self, at: int, left: int) -> bool:
+        """Whether some text of ``left`` bytes leads to acceptance. Looks no further than it has to."""
+        known = self._completes
+        stack = [(at, left)]
+        while stack:
+            key = stack[-1]
+            if key in known:
+                stack.pop()
+                continue
+            self.deadline.tick(2)
+            here, length = key
+            if length == 0 or self.least(here) > length:
+                known[key] = length == 0 and self.accepting(here)
+                continue
+            found: bool | None = False
+            for target, _ in self.arcs(here):
+                found = known.get((target, length - 1))
+                if found is None:
+                    stack.append((target, length - 1))
+                if found is not False:
+                    break
+            if found is not None:
+                known[key] = found
+        return known[at, left]
+
+    def of_length(self, length: int) -> Iterator[bytes]:
+        """All texts of ``length`` bytes, in byte order."""
+        if self.start is None or not self.completes(self.start, length):
+            return
+        if length == 0:
+            yield b""
+            return
+        text = bytearray()
+        levels = [iter(self._steps(self.start))]
+        while levels:
+            left = length - len(levels)
+            step = next((step for step in levels[-1] if self.completes(step[1], left)), None)
+            if step is None:
+                levels.pop()
+                if text:
+                    text.pop()
+                continue
+            text.append(step[0])
+            if left == 0:
+                yield bytes(text)
+                text.pop()
+            else:
+                levels.append(iter(self._steps(step[1])))
+
+    def _steps(self, at: int) -> list[tuple[int, int]]:
+        """The bytes that lead on, ascending, and where to."""
+        return sorted((byte, target) for target, bytes_ in self.arcs(at) for byte in bytes_)
+
+    def completion(self, at: int) -> bytes:
+        """The shortest way to acceptance, of several the least in byte order."""
+        way = bytearray()
+        for left in range(self._distance(at) - 1, -1, -1):
+            byte, at = next(step for step in self._steps(at) if self.completes(step[1], left))
+            way.append(byte)
+        return bytes(way)
+
+    def _distance(self, at: int) -> int:
+        """The bytes of a shortest way to acceptance: best first, by the least that is missing."""
+        seen = {at: 0}
+        queue: list[tuple[int, int, int]] = [(self.least(at), 0, at)]
+        while True:
+            _, length, here = heapq.heappop(queue)
+            if self.accepting(here):
+                return length
+            if length > seen[here]:
+                continue
+            for target, _ in self.arcs(here):
+                if length + 1 < seen.get(target, length + 2):
+                    seen[target] = length + 1
+                    heapq.heappush(queue, (length + 1 + self.least(target), length + 1, target))
+
+    def is_finite(self) -> bool:
+        """Whether there are finitely many texts: no way leads round in a circle. Makes all configurations, so it
+        is for automata without stacks."""
+        open_: set[int] = set()
+        done: set[int] = set()
+        stack: list[tuple[int, Iterator[tuple[int, bytes]]]] = []
+        if self.start is not None:
+            open_.add(self.start)
+            stack.append((self.start, iter(self.arcs(self.start))))
+        while stack:
+            at, onward = stack[-1]
+            for target, _ in onward:
+                if target in open_:
+                    return False
+                if target not in done:
+                    open_.add(target)
+                    stack.append((target, iter(self.arcs(target))))
+                    break
+            else:
+                stack.pop()
+                open_.discard(at)
+                done.add(at)
+        return True
+
+
+def texts(walk: Walk, endless: bool, accepts: Callable[[bytes], bool] | None = None) -> Iterator[bytes]:
+    """All texts that ``accepts`` takes, shorter ones first, those of one length in byte order. ``endless``: they are
+    known to be infinitely many; otherwise it is looked for the end. Each has the seconds of the budget."""
+    here = set() if walk.start is None else {walk.start}
+    length = 0
+    while here:
+        for text in walk.of_length(length):
+            if accepts is None or accepts(text):
+                yield text
+                walk.begin()
+        if not endless:
+            here = {target for at in here for target, _ in walk.arcs(at)}
+        length += 1
+
+
+def below(generator: Any, limit: int) -> int:
+    """A number from 0 to ``limit`` - 1, each as probable: of a ``random.Random`` or of numpy's ``Generator``."""
+    size = (limit.bit_length() + 7) // 8
+    draw = generator.randbytes if hasattr(generator, "randbytes") else generator.bytes
+    while True:
+        found = int.from_bytes(draw(size), "little") & ((1 << limit.bit_length()) - 1)
+        if found < limit:
+            return found

@@ -1,0 +1,340 @@
+"""From formats to expressions: each format's words, followed by what closes it.
+
+Contents are put together by ``assembling``: the whole is a language where all of them are. Free text is
+``free_text``'s, tokens are ``token_text``'s, JSON Schemas in other styles are ``xml_styles``'.
+
+With free text u that stays open, U_t free text up to a trigger t, T_t what may follow it, and S the union of all U_t
+T_t, ``triggered_tags`` is S* u; with ``stop_after_first`` it is u | S, with ``at_least_one`` S₁ S* u where S₁ is the
+union of all t T_t. Inside of a tag, its ends are marks too, and u goes up to the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tokenfst.automata.characters.classes import character_set
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    Expr,
+    TokenName,
+    concat,
+    intersect,
+    optional,
+    repeat,
+    union,
+)
+from tokenfst.automata.grammars.assembly import Assembled
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
+from tokenfst.automata.regex.ecma import ecma_pattern
+from tokenfst.automata.structural_tags.assembling import Parts
+from tokenfst.automata.structural_tags.closing import OPEN, Closing, read_closing
+from tokenfst.automata.structural_tags.formats import (
+    AnyText,
+    AnyTokens,
+    ConstString,
+    Format,
+    GrammarText,
+    JsonSchema,
+    Mark,
+    Or,
+    Pattern,
+    Repeat,
+    Rule,
+    Separated,
+    Sequence,
+    Tag,
+    Token,
+    TokenRef,
+    TokenTriggered,
+    Triggered,
+    is_unlimited,
+)
+from tokenfst.automata.structural_tags.free_text import FreeText
+from tokenfst.automata.structural_tags.marks import Marks, Spelled, shown, spelled_expr, token_expr
+from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.structural_tags.stopping import stopping
+from tokenfst.automata.structural_tags.token_text import TokenText, special_but
+from tokenfst.budget import Budget
+from tokenfst.errors import PatternError, StructuralTagError
+
+
+class Builder:
+    """Builds one structural tag."""
+
+    def __init__(self, marks: Marks, schemas: Schemas, token_text: TokenText, budget: Budget | None) -> None:
+        self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
+        self.parts = Parts(budget)
+        self._leaves: dict[int, Assembled] = {}
+        """By the id of their formats."""
+
+    def build(self, format: Format) -> Expr:
+        """The words of the whole tag."""
+        return union(self.expr(format, OPEN), stopping(self, format))
+
+    def finish(self, expr: Expr, source: str) -> Assembled:
+        """The constraint whose words are ``expr``."""
+        return self.parts.finish(expr, source)
+
+    def expr(self, format: Format, closing: Closing) -> Expr:
+        """A format's words, each followed by what closes it."""
+        if isinstance(format, AnyText):
+            return self._any_text(format, closing)
+        if isinstance(format, Triggered):
+            return self._triggered(format, closing)
+        if isinstance(format, AnyTokens):
+            return self.token_text.any_tokens(format, closing)
+        if isinstance(format, TokenTriggered):
+            return self._token_triggered(format, closing)
+        if isinstance(format, Sequence):
+            *before, last = format.elements
+            return concat(*(self.expr(each, closing.elsewhere) for each in before), self.expr(last, closing))
+        if isinstance(format, Or):
+            return union(*(self.expr(each, closing) for each in format.elements))
+        if isinstance(format, Repeat):
+            return self._repeat(format, closing)
+        return concat(self._limited(format), closing.expr)
+
+    def _limited(self, format: Format) -> Expr:
+        """The words of a format that says itself where it ends."""
+        if isinstance(format, ConstString):
+            return self.marks.expr(format.value, f"{format.pointer}/value")
+        if isinstance(format, (JsonSchema, GrammarText, Pattern)):
+            return self.parts.expr(self.leaf(format))
+        if isinstance(format, Tag):
+            return concat(
+                self._mark(format.begin, f"{format.pointer}/begin"), self._tagged(format.content, format.ends)
+            )
+        if isinstance(format, Separated):
+            tag, separator = self.separated(format)
+            some = tag if separator is EMPTY else concat(tag, repeat(concat(separator, tag)))
+            return some if format.at_least_one else optional(some)
+        assert isinstance(format, Token)
+        return token_expr(self.marks.token(format.token))
+
+    def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Assembled:
+        """The constraint of a format that has a language of its own; made once."""
+        found = self._leaves.get(id(format))
+        if found is None:
+            if isinstance(format, JsonSchema):
+                found = self.schemas.constraint(format)
+            elif isinstance(format, GrammarText):
+                found = _placed(f"{format.pointer}/grammar", lambda: ebnf(format.grammar, budget=self.budget))
+            else:
+                whole = f"^(?:{format.pattern})$"
+                found = _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
+            self._leaves[id(format)] = found
+        return found
+
+    def _mark(self, mark: Mark, pointer: str) -> Expr:
+        if isinstance(mark, TokenRef):
+            return token_expr(self.marks.token(mark))
+        return self.marks.expr(mark, pointer)
+
+    def _tagged(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
+        """A content and one of its ends."""
+        pointer = f"{content.pointer.removesuffix('/content')}/end"
+        if is_unlimited(content) and not any(ends):
+            raise StructuralTagError(
+                pointer,
+                "nothing ends this content, which goes on until something does: give an end that is not empty",
+            )
+        return self.expr(content, read_closing(ends, self.marks, pointer))
+
+    def _repeat(self, format: Repeat, closing: Closing) -> Expr:
+        low, high = format.low, format.high
+        if not closing.here:
+            return repeat(self.expr(format.content, closing), low, high)
+        if high == 0:
+            return closing.expr
+        more = repeat(
+            self.expr(format.content, closing.elsewhere), max(low - 1, 0), None if high is None else high - 1
+        )
+        some = concat(more, self.expr(format.content, closing))
+        return some if low else union(closing.expr, some)
+
+    # --- free text ------------------------------------------------------------------------------------
+
+    def _any_text(self, format: AnyText, closing: Closing) -> Expr:
+        limit = None
+        if format.max_chars is not None:
+            limit = repeat(character_set(((0, MAX_CODE_POINT),), True), 0, format.max_chars)
+        if format.max_tokens is not None:
+            tokens = repeat(TEXT_TOKEN, 0, format.max_tokens)
+            limit = tokens if limit is None else intersect(limit, tokens)
+        text = self._free_text(closing.marks, format, closing, limit)
+        return _closed(text, closing)
+
+    def _free_text(
+        self,
+        marks: tuple[Spelled, ...],
+        format: AnyText | Triggered,
+        closing: Closing,
+        limit: Expr | None = None,
+        spellings: Iterable[bytes] = (),
+    ) -> FreeText:
+        excludes, pointer = format.excludes, f"{format.pointer}/excludes"
+        held = (*(each.encode() for each in excludes), *spellings, *closing.avoided)
+        others = EMPTY
+        if self.token_text.control_tokens and limit is None:
+            named = [*marks, *(way for each in excludes for way in self.marks.variants(each, pointer))]
+            others = special_but({part for way in named for part in way if isinstance(part, TokenName)})
+        return FreeText(marks, held, self.parts.budget or Budget(), limit, others)
+
+    def _triggered(self, format: Triggered, closing: Closing) -> Expr:
+        at_once, later, text = self._pieces(format, closing)
+        return _looped(format, at_once, later, _closed(text, closing))
+
+    def _pieces(
+        self, format: Triggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
+    ) -> tuple[Expr, Expr, FreeText]:
+        """Triggers and what follows them, at once and behind free text, and the free text itself. ``behind``: what
+        follows a rule's beginning, if it is not what the rule says."""
+        variants: list[list[Spelled]] = []
+        spellings: list[bytes] = []
+        for trigger, place in zip(format.triggers, format.places, strict=True):
+            variants.append(self.marks.variants(trigger, place))
+            spelling = self.marks.spelling(trigger, place)
+            if spelling is not None:
+                spellings.append(spelling)
+        marks = tuple(each for way in variants for each in way) + closing.marks
+        text = self._free_text(marks, format, closing, spellings=spellings)
+        for trigger, place, ways in zip(format.triggers, format.places, variants, strict=True):
+            self._check_reached(text, trigger, place, ways)
+        behind = behind or (lambda rule: self._rule(format, rule, closing))
+        following = [self._behind(format, number, behind) for number in range(len(format.triggers))]
+        pairs = list(zip(variants, following, strict=True))
+        later = union(*(concat(union(*map(text.until, ways)), rest) for ways, rest in pairs))
+        at_once = union(*(concat(union(*map(spelled_expr, ways)), rest) for ways, rest in pairs))
+        return at_once, later, text
+
+    def _check_reached(self, text: FreeText, trigger: str, place: str, ways: list[Spelled]) -> None:
+        """StructuralTagError if no way to read a trigger is ever a first mark."""
+        blockers = [blocker for blocker in map(text.blocker, ways) if blocker is not None]
+        if len(blockers) == len(ways):
+            raise StructuralTagError(
+                place,
+                f"the trigger {trigger!r} can never fire: {shown(blockers[0])!r}, which ends free text or is excluded "
+                "from it, stands inside. Leave one of the two out",
+            )
+
+    def _behind(self, format: Triggered, number: int, behind: Callable[[Rule], Expr]) -> Expr:
+        """What may follow a trigger."""
+        trigger = format.triggers[number]
+        found = []
+        for rule in format.rules:
+            if rule.trigger != number:
+                continue
+            assert isinstance(rule.begin, str)
+            pointer = f"{rule.content.pointer.removesuffix('/content')}/begin"
+            crossed = self.marks.crossed(trigger + rule.begin, len(trigger))
+            if crossed is not None:
+                raise StructuralTagError(
+                    format.places[number],
+                    f"the trigger {trigger!r} ends inside of the special token {crossed!r}: write the token's whole "
+                    'name, or choose special_tokens="text"',
+                )
+            found.append(concat(self.marks.expr(rule.begin, pointer), behind(rule)))
+        return union(*found)
+
+    def _rule(self, format: Triggered | TokenTriggered, rule: Rule, closing: Closing) -> Expr:
+        """What follows the beginning of a rule; with what closes the whole, if that ends there."""
+        closing = closing if format.stop_after_first else closing.elsewhere
+        if rule.ends is None:
+            return self.expr(rule.content, closing)
+        return concat(self._tagged(rule.content, rule.ends), closing.expr)
+
+    def _token_triggered(self, format: TokenTriggered, closing: Closing) -> Expr:
+        at_once, later, text = self._token_pieces(format, closing)
+        return _looped(format, at_once, later, concat(text, closing.expr))
+
+    def _token_pieces(
+        self, format: TokenTriggered, closing: Closing, behind: Callable[[Rule], Expr] | None = None
+    ) -> tuple[Expr, Expr, Expr]:
+        """The same as ``_pieces``."""
+        triggers = [self.marks.token(each) for each in format.triggers]
+        excluded = {self.marks.token(each) for each in format.excludes}
+        for token, reference in zip(triggers, format.triggers, strict=True):
+            if token in excluded or token in closing.tokens:
+                why = "excluded" if token in excluded else "an end of the tag around it"
+                raise StructuralTagError(
+                    reference.pointer,
+                    f"the token {reference.token!r} can never fire: it is {why}. Leave one of the two out",
+                )
+        text = self.token_text.between({*triggers, *excluded, *closing.tokens})
+        behind = behind or (lambda rule: self._rule(format, rule, closing))
+        at_once = union(*(concat(token_expr(triggers[rule.trigger]), behind(rule)) for rule in format.rules))
+        return at_once, concat(text, at_once), text
+
+    def separated(self, format: Separated) -> tuple[Expr, Expr]:
+        """A tag, and what stands between two; EMPTY where there is at most one."""
+        tag = union(*map(self._limited, format.tags))
+        if format.stop_after_first:
+            return tag, EMPTY
+        return tag, self.marks.expr(format.separator, f"{format.pointer}/separator")
+
+    # --- end tokens -----------------------------------------------------------------------------------
+
+    def stopped(self, tag: Tag) -> Expr:
+        """A tag's beginning and content, where an end token may end it; EMPTY where none may."""
+        last = self._stopped(tag.content, tag.ends)
+        return last if last is EMPTY else concat(self._mark(tag.begin, f"{tag.pointer}/begin"), last)
+
+    def stopped_behind_triggers(self, format: Triggered | TokenTriggered) -> Expr:
+        """Tags in free text, the last of which ends with an end token; EMPTY where none may."""
+
+        def behind(rule: Rule) -> Expr:
+            if rule.ends is None:
+                return stopping(self, rule.content)
+            return self._stopped(rule.content, rule.ends)
+
+        if all(behind(rule) is EMPTY for rule in format.rules):
+            return EMPTY
+        at_once, later = self._tags(format)
+        last_at_once, last_later = self._tags(format, behind)
+        if format.at_least_one:
+            more = EMPTY if format.stop_after_first else concat(at_once, repeat(later), last_later)
+            return union(last_at_once, more)
+        return last_later if format.stop_after_first else concat(repeat(later), last_later)
+
+    def _tags(
+        self, format: Triggered | TokenTriggered, behind: Callable[[Rule], Expr] | None = None
+    ) -> tuple[Expr, Expr]:
+        """Triggers and what follows them, at once and behind free text."""
+        if isinstance(format, Triggered):
+            return self._pieces(format, OPEN, behind)[:2]
+        return self._token_pieces(format, OPEN, behind)[:2]
+
+    def _stopped(self, content: Format, ends: tuple[Mark, ...]) -> Expr:
+        closing = read_closing(ends, self.marks, f"{content.pointer.removesuffix('/content')}/end")
+        return union(
+            self.expr(content, closing.elsewhere) if closing.stops else EMPTY,
+            stopping(self, content) if "" in ends else EMPTY,
+        )
+
+
+def _closed(text: FreeText, closing: Closing) -> Expr:
+    """Free text, and what closes it."""
+    if not closing.here:
+        return text.open()
+    ways = [text.until(mark, closes=True) for mark in closing.marks]
+    if closing.other is not None:
+        ways.append(concat(text.open(), closing.other))
+    return union(*ways)
+
+
+def _looped(format: Triggered | TokenTriggered, at_once: Expr, later: Expr, text: Expr) -> Expr:
+    """Tags and free text in turn. ``text``: free text with what closes it; with ``stop_after_first``, tags have that
+    too."""
+    if format.at_least_one:
+        return at_once if format.stop_after_first else concat(at_once, repeat(later), text)
+    return union(text, later) if format.stop_after_first else concat(repeat(later), text)
+
+
+def _placed(pointer: str, make: Callable[[], Assembled]) -> Assembled:
+    """What ``make`` gives; its errors say where in the document they are."""
+    try:
+        return make()
+    except PatternError as error:
+        raise StructuralTagError(pointer, str(error)) from error

@@ -1,0 +1,82 @@
+"""What ends a content: the ends of the tag around it, as what is written there and as what free text must not hold.
+
+The idea: a content and what follows it are built together, since the first end that appears in free text closes it. A
+``Closing`` is handed down to the place where a content ends: there free text goes up to the first end. Free text at
+other places of the same content only must not hold an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tokenfst.automata.expressions.expression import EPSILON, Expr, TokenName, union
+from tokenfst.automata.structural_tags.formats import Mark, TokenRef
+from tokenfst.automata.structural_tags.marks import Marks, Spelled, spelled_expr, token_expr
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """``marks``: the ends as sequences. ``tokens``: those that are one token. ``avoided``: texts that free text must
+    not hold because of them. ``other``: ends that are no marks of free text, the empty one among them. ``here``:
+    whether the content ends here, so that an end follows. ``stops``: whether an end token is one of the ends."""
+
+    marks: tuple[Spelled, ...] = ()
+    tokens: frozenset[TokenName | bytes] = frozenset()
+    avoided: tuple[bytes, ...] = ()
+    other: Expr | None = None
+    here: bool = False
+    stops: bool = False
+
+    @property
+    def expr(self) -> Expr:
+        """What follows the content: one of the ends, or nothing."""
+        if not self.here:
+            return EPSILON
+        others = () if self.other is None else (self.other,)
+        return union(*map(spelled_expr, self.marks), *others)
+
+    @property
+    def elsewhere(self) -> Closing:
+        """The same for a part of the content that is not its end."""
+        return replace(self, here=False)
+
+
+OPEN = Closing()
+"""Nothing ends the content."""
+
+
+def read_closing(ends: Iterable[Mark], marks: Marks, pointer: str) -> Closing:
+    """The ends of a tag."""
+    found: list[Spelled] = []
+    tokens: set[TokenName | bytes] = set()
+    avoided: list[bytes] = []
+    others: list[Expr] = []
+    stops = False
+    for end in ends:
+        if marks.stops(end):
+            stops = True
+            if isinstance(end, str) and marks.reading == "both":
+                found.append((end.encode(),))
+            elif isinstance(end, str):
+                avoided.append(end.encode())
+        elif isinstance(end, TokenRef):
+            token = marks.token(end)
+            tokens.add(token)
+            if isinstance(token, bytes):
+                others.append(token_expr(token))
+            else:
+                found.append((token,))
+        elif end:
+            variants = marks.variants(end, pointer)
+            found += variants
+            tokens |= {each[0] for each in variants if len(each) == 1 and isinstance(each[0], TokenName)}
+            spelling = marks.spelling(end, pointer)
+            if spelling is not None:
+                avoided.append(spelling)
+        else:
+            others.append(EPSILON)
+    other = union(*others) if others else None
+    return Closing(
+        tuple(dict.fromkeys(found)), frozenset(tokens), tuple(avoided), other, here=True, stops=stops
+    )

@@ -1,0 +1,54 @@
+"""The door of structural tags: from a document to a language, or to a grammar where a part needs a stack."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tokenfst.arguments import checked
+from tokenfst.automata.grammars.assembly import Assembled
+from tokenfst.automata.structural_tags.building import Builder
+from tokenfst.automata.structural_tags.marks import Marks, Reading, TokenTable
+from tokenfst.automata.structural_tags.reading import read_document
+from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.structural_tags.token_text import TokenText
+from tokenfst.budget import Budget
+from tokenfst.errors import ConstraintError
+
+__all__ = ["structural_tag"]
+
+
+@checked
+def structural_tag(
+    spec: Any,
+    *,
+    vocabulary: TokenTable | None = None,
+    special_tokens: Literal["token", "text", "both"] = "token",
+    control_tokens: bool = False,
+    whitespace: str = "flexible",
+    additional_properties: Literal["schema", "forbid"] = "forbid",
+    source: str = "",
+    budget: Budget | None = None,
+) -> Assembled:
+    """The texts of a structural tag, as xgrammar, vLLM and SGLang define them: free text with calls of functions in it.
+
+    ``spec``: a dict, JSON text, or an object with ``model_dump`` such as ``xgrammar.StructuralTag``; the legacy form
+    with ``structures`` too. ``vocabulary`` gives the special tokens that the strings of the tag name, and the ids of
+    tokens; without, strings are text and token formats name special tokens. ``special_tokens``: what stands for such a
+    name: the ``"token"``, the ``"text"`` that spells it in other tokens, or ``"both"``; with ``"token"`` free text does
+    not hold the spelling of marks either. ``control_tokens``: whether free text without a bound
+    holds special tokens, those that none of its marks and exclusions names; ``any_tokens`` and ``exclude_token`` always
+    do. ``whitespace`` and ``additional_properties``
+    as of ``json_schema``; the document's ``max_whitespace_cnt`` goes before.
+
+    A Language where all parts are, else a Grammar. Raises StructuralTagError with the JSON pointer of a field that is
+    missing, unknown or of the wrong type, of a trigger that can never fire and of a tag that no trigger reaches;
+    SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas in it; BudgetExceeded.
+    """
+    if special_tokens not in ("token", "text", "both"):
+        raise ConstraintError(f"special_tokens={special_tokens!r} is none of 'token', 'text' and 'both'")
+    reading: Reading = special_tokens
+    format = read_document(spec)
+    marks = Marks(vocabulary, reading)
+    schemas = Schemas(whitespace, additional_properties, budget)
+    builder = Builder(marks, schemas, TokenText(marks, control_tokens=control_tokens), budget)
+    return builder.finish(builder.build(format), source or "structural_tag(...)")

@@ -1,0 +1,86 @@
+"""JSON in whose strings, as they are written, some texts do not stand: ``excludes`` of ``json_schema``.
+
+The idea: strings are leaves of what JSON Schema writes, names among them, so each is intersected where it is written. A
+name that the schema does not list may then come twice: nothing remembers what is intersected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    UNIVERSE,
+    Expr,
+    complement,
+    concat,
+    intersect,
+    literal,
+    union,
+)
+from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.sets.formula import Formula
+from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
+from tokenfst.automata.json_schema.sets.strings import Strings, spelled
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.layout import Layout
+from tokenfst.automata.json_schema.writing.members import Members
+from tokenfst.automata.json_schema.writing.writer import Writer
+from tokenfst.automata.languages.emptiness import has_word
+
+
+class Excluding(Writer):
+    """Writes JSON without these texts in its strings."""
+
+    def __init__(
+        self, meaning: Meaning, layout: Layout, *, fractions: bool, any_order: bool, excludes: Sequence[bytes]
+    ) -> None:
+        super().__init__(meaning, layout, fractions=fractions, any_order=any_order, distinct=False)
+        self._plain = None
+        self.excludes = excludes
+        quote = literal(b'"')
+        self._held = concat(quote, held(excludes), quote)
+
+    def kept(self, text: Expr) -> Expr:
+        """Of JSON strings those in which nothing excluded stands."""
+        return with_word(intersect(text, complement(self._held)), self.work) if text is not EMPTY else EMPTY
+
+    def scalars(self, shape: Shape, where: str) -> Expr:
+        strings = union(*(self.kept(cell.json(self.spelling, self.work)) for cell in shape.strings))
+        return union(super().scalars(shape.without_strings(), where), strings)
+
+    def member(self, name: str, formula: Formula) -> Expr:
+        key = name, id(formula)
+        found = self._level.members.get(key)
+        if found is None:
+            text = concat(self.kept(spelled(name, self.spelling)), self.layout.colon, self.value(formula))
+            found = self._level.members[key] = text
+        return found
+
+    def _any(self) -> Expr:
+        return self._body(EVERY, "#")
+
+    def _body(self, shape: Shape, where: str) -> Expr:
+        arrays = [Items(self, cell).texts() for cell in shape.arrays]
+        objects = [_Members(self, cell).texts() for cell in shape.objects]
+        return union(self.scalars(shape, where), *arrays, *objects)
+
+
+class _Members(Members):
+    """The members of an object; those that are not listed have names in which nothing excluded stands."""
+
+    writer: Excluding
+
+    def _free(self, strings: Strings) -> Expr:
+        return self.writer.kept(super()._free(strings))
+
+
+def held(excludes: Sequence[bytes]) -> Expr:
+    """All in which something excluded stands."""
+    return concat(UNIVERSE, union(*map(literal, excludes)), UNIVERSE)
+
+
+def with_word(text: Expr, work: Work) -> Expr:
+    """An expression that has a word, or EMPTY."""
+    return text if has_word(text, work.left()) else EMPTY

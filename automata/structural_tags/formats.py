@@ -1,0 +1,165 @@
+"""The formats of structural tags as values: what is left of a document once it is read and checked.
+
+Fields have the names of the format. ``pointer`` is the place in the document, as a JSON pointer in a URI fragment.
+``star``, ``plus``, ``optional`` and ``repeat`` are one format, and so are ``triggered_tags`` and ``dispatch``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format of the document."""
+
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRef:
+    """A token, by its id or by its name or spelling."""
+
+    pointer: str
+    token: int | str
+
+
+Mark = str | TokenRef
+"""What a tag begins or ends with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstString(Format):
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema(Format):
+    """``place``: where the schema itself stands."""
+
+    json_schema: Any
+    place: str
+    style: str
+    any_order: bool
+    max_whitespace: int | None
+    excludes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarText(Format):
+    grammar: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern(Format):
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnyText(Format):
+    excludes: tuple[str, ...]
+    max_tokens: int | None
+    max_chars: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Format):
+    elements: tuple[Format, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Format):
+    elements: tuple[Format, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Format):
+    """``high``: ``None`` for no bound."""
+
+    content: Format
+    low: int
+    high: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tag(Format):
+    """``ends``: texts, or one token."""
+
+    begin: Mark
+    content: Format
+    ends: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What follows a trigger of ``Triggered``: the rest of a tag's beginning, its content and its ends; of ``dispatch``
+    a content alone. ``trigger`` is a number of the triggers."""
+
+    trigger: int
+    begin: Mark
+    content: Format
+    ends: tuple[Mark, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered(Format):
+    """``triggered_tags`` and ``dispatch``: free text, and behind each trigger one of its rules. ``places``: where each
+    trigger is written."""
+
+    triggers: tuple[str, ...]
+    places: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    at_least_one: bool
+    stop_after_first: bool
+    excludes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTriggered(Format):
+    """``token_triggered_tags`` and ``token_dispatch``: the same over tokens."""
+
+    triggers: tuple[TokenRef, ...]
+    rules: tuple[Rule, ...]
+    at_least_one: bool
+    stop_after_first: bool
+    excludes: tuple[TokenRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Separated(Format):
+    """``tags_with_separator``."""
+
+    tags: tuple[Tag, ...]
+    separator: str
+    at_least_one: bool
+    stop_after_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Token(Format):
+    token: TokenRef
+
+
+@dataclass(frozen=True, slots=True)
+class AnyTokens(Format):
+    """``any_tokens``, and ``exclude_token``, which is exactly one."""
+
+    excludes: tuple[TokenRef, ...]
+    low: int
+    high: int | None
+
+
+def is_unlimited(format: Format) -> bool:
+    """Whether a format ends with text that goes on until something ends it."""
+    if isinstance(format, AnyText):
+        return format.max_tokens is None and format.max_chars is None
+    if isinstance(format, AnyTokens):
+        return format.high is None
+    if isinstance(format, Sequence):
+        return is_unlimited(format.elements[-1])
+    if isinstance(format, Or):
+        return any(map(is_unlimited, format.elements))
+    if isinstance(format, Repeat):
+        return is_unlimited(format.content)
+    return isinstance(format, (Triggered, TokenTriggered))

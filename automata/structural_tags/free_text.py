@@ -1,0 +1,143 @@
+"""Free text between marks: text in which no mark and no excluded string stands, and text up to the first mark.
+
+The idea, with Σ* all texts, P the marks and E what is excluded. Text that stays open is Σ* less Σ*(P|E)Σ*. Text up to
+and with a mark p, where p is the first of all marks by where it ends, is Σ*p less Σ*PΣ⁺ and less Σ*EΣ*; where p ends
+the text for good, less Σ*EΣ*p instead: an end may be excluded from what it ends. All are regular: deterministic
+automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with UTF-8 checked along the
+way. The texts up to first marks are prefix-free, so there is no doubt where free text ends.
+
+A mark that holds special tokens is found by them: free text has none, so what comes before the first token of the mark
+is open text that ends with the mark's first bytes, and not with those of another mark that is complete earlier.
+
+Cost: an automaton of a few states for each byte of the marks, for each mark that ends a text; kept for the next tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from tokenfst.automata.expressions.expression import (
+    ANY_BYTE,
+    EMPTY,
+    EPSILON,
+    UNIVERSE,
+    Expr,
+    complement,
+    concat,
+    intersect,
+    literal,
+    machine,
+    repeat,
+    union,
+)
+from tokenfst.automata.languages.engine import make_automaton, make_tables
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr, symbols
+from tokenfst.budget import Budget
+
+
+class FreeText:
+    """Free text with these marks and exclusions. ``limit``: all texts that are short enough, where there is a bound.
+    ``others``: special tokens that stand in it, none of which is in a mark."""
+
+    def __init__(
+        self,
+        marks: Iterable[Spelled],
+        excludes: Iterable[bytes],
+        budget: Budget,
+        limit: Expr | None = None,
+        others: Expr = EMPTY,
+    ) -> None:
+        self.marks = tuple(dict.fromkeys(marks))
+        self.excludes = tuple(dict.fromkeys(excludes))
+        self.limit, self.others = limit, others
+        self._budget = budget
+        self._plain = tuple(
+            sorted(each[0] for each in self.marks if len(each) == 1 and isinstance(each[0], bytes))
+        )
+
+    def open(self) -> Expr:
+        """Text that holds no mark and nothing excluded."""
+        last = self._limited(_text(b"", self._plain, self.excludes, self._budget), EPSILON)
+        return last if self.others is EMPTY else concat(self._runs(), last)
+
+    def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
+        """Text up to and with ``mark``, one of the marks, which is the first. EMPTY if it never is. ``closes``: the
+        text ends with it, so that what is excluded may stand in the mark and across its beginning."""
+        if self.blocker(mark, closes=closes) is not None:
+            return EMPTY
+        lead, rest = _divided(mark)
+        others = [_divided(other) for other in self.marks if other != mark]
+        earlier = tuple(
+            sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead))
+        )
+        before = _text(
+            lead, self._plain, self.excludes, self._budget, earlier, is_mark=not rest, across=not closes
+        )
+        last = concat(self._limited(before, literal(lead)), spelled_expr(rest))
+        return last if self.others is EMPTY else concat(self._runs(), last)
+
+    def blocker(self, mark: Spelled, *, closes: bool = False) -> Spelled | None:
+        """What stands in ``mark`` so that it can never be the first: a mark that ends earlier, or something
+        excluded."""
+        for other in self.marks:
+            if ends_inside(other, mark):
+                return other
+        for text in () if closes else self.excludes:
+            if any(isinstance(part, bytes) and text in part for part in mark):
+                return (text,)
+        return None
+
+    def _runs(self) -> Expr:
+        """Runs of text, each with a special token behind it."""
+        return repeat(concat(_text(b"", self._plain, self.excludes, self._budget), self.others))
+
+    def _limited(self, text: Expr, end: Expr) -> Expr:
+        return text if self.limit is None else intersect(text, concat(self.limit, end))
+
+
+def _divided(mark: Spelled) -> tuple[bytes, Spelled]:
+    """The bytes before the first special token, and the rest."""
+    return (mark[0], mark[1:]) if isinstance(mark[0], bytes) else (b"", mark)
+
+
+def _is_begun(short: Spelled, long: Spelled) -> bool:
+    """Whether one is not empty, and ``long`` begins with it and goes on."""
+    one, other = symbols(short), symbols(long)
+    return 0 < len(one) < len(other) and other[: len(one)] == one
+
+
+@lru_cache(maxsize=512)
+def _text(
+    end: bytes,
+    marks: tuple[bytes, ...],
+    excludes: tuple[bytes, ...],
+    budget: Budget,
+    other_ends: tuple[bytes, ...] = (),
+    *,
+    is_mark: bool = False,
+    across: bool = True,
+) -> Expr:
+    """Texts that end with ``end`` and with none of the other ends, and hold none of the marks and of what is excluded.
+    ``is_mark``: ``end`` is a mark, which no other may end before. ``across``: what is excluded is so in ``end`` too."""
+    ended = concat(_any_text(), literal(end))
+    held = [concat(UNIVERSE, literal(each)) for each in other_ends]
+    if marks:
+        behind = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
+        held.append(concat(UNIVERSE, union(*map(literal, marks)), behind))
+    if excludes:
+        behind = UNIVERSE if across else concat(UNIVERSE, literal(end))
+        held.append(concat(UNIVERSE, union(*map(literal, excludes)), behind))
+    if not held:
+        return ended
+    return _machine(intersect(ended, complement(union(*held))), budget)
+
+
+def _machine(expr: Expr, budget: Budget) -> Expr:
+    dfa = make_tables(make_automaton(expr, budget))
+    return machine(dfa) if dfa.start else EMPTY
+
+
+def _any_text() -> Expr:
+    return Language.any_text().expr

@@ -1,0 +1,193 @@
+"""What stands for a special token in the strings of a structural tag: the token, its spelling, or both.
+
+The idea: a string is cut at the names of special tokens. What is left is a sequence of byte strings and tokens, a
+``Spelled``, over the alphabet of bytes and special tokens; ``"both"`` makes one for each way to read each name.
+
+Free text is bytes alone, so in it a special token never stands for its name. With ``"token"`` it does not hold the
+spelling either: whoever reads the text, and not the tokens, would take it for the token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Literal, Protocol
+
+from tokenfst.automata.expressions.expression import (
+    Expr,
+    TokenName,
+    concat,
+    literal,
+    one_token,
+    tokens,
+    union,
+)
+from tokenfst.automata.structural_tags.formats import Mark, TokenRef
+from tokenfst.errors import StructuralTagError
+
+Reading = Literal["token", "text", "both"]
+Spelled = tuple[bytes | TokenName, ...]
+"""Bytes and special tokens in turn, no byte string empty and no two beside each other."""
+
+_MOST_VARIANTS = 64
+
+
+class TokenTable(Protocol):
+    """What is asked of a vocabulary."""
+
+    @property
+    def tokens(self) -> Sequence[bytes]: ...
+    @property
+    def special_tokens(self) -> Mapping[str, int]: ...
+    @property
+    def special_token_ids(self) -> Collection[int]: ...
+    @property
+    def eos_token_ids(self) -> Collection[int]: ...
+    def ids(self, data: bytes, /) -> Iterable[int]: ...
+
+
+class Marks:
+    """Reads strings and references to tokens, by a vocabulary if there is one."""
+
+    def __init__(self, vocabulary: TokenTable | None, reading: Reading) -> None:
+        self.vocabulary, self.reading = vocabulary, reading
+        names = [] if vocabulary is None or reading == "text" else sorted(vocabulary.special_tokens, key=len)
+        kept = [re.escape(name) for name in reversed(names) if name]
+        self._names = re.compile("|".join(kept)) if kept else None
+
+    def variants(self, text: str, pointer: str) -> list[Spelled]:
+        """The ways to read a string. StructuralTagError if it names an end token."""
+        pieces: list[tuple[Spelled, ...]] = []
+        position = 0
+        for match in self._names.finditer(text) if self._names else ():
+            if match.start() > position:
+                pieces.append(((text[position : match.start()].encode(),),))
+            token: Spelled = (self._special(match[0], pointer),)
+            pieces.append((token, (match[0].encode(),)) if self.reading == "both" else (token,))
+            position = match.end()
+        if position < len(text):
+            pieces.append(((text[position:].encode(),),))
+        count = 1
+        for piece in pieces:
+            count *= len(piece)
+        if count > _MOST_VARIANTS:
+            raise StructuralTagError(
+                pointer,
+                f"names so many special tokens that there are {count} ways to read it, more than {_MOST_VARIANTS}: "
+                'choose special_tokens="token" or "text"',
+            )
+        return [_joined(way) for way in product(*pieces)]
+
+    def expr(self, text: str, pointer: str) -> Expr:
+        """A string as it may stand there."""
+        return union(*(spelled_expr(each) for each in self.variants(text, pointer)))
+
+    def spelling(self, text: str, pointer: str) -> bytes | None:
+        """The bytes that free text must not hold where this string is a mark, beside its variants; ``None``: none."""
+        if self.reading != "token" or (text.encode(),) in self.variants(text, pointer):
+            return None
+        return text.encode() or None
+
+    def crossed(self, text: str, position: int) -> str | None:
+        """The name of a special token that begins before ``position`` and ends behind it; ``None`` if none does."""
+        for match in self._names.finditer(text) if self._names else ():
+            if match.start() < position < match.end():
+                return match[0]
+        return None
+
+    def stops(self, mark: Mark) -> bool:
+        """Whether a mark is an end token of the vocabulary."""
+        table = self.vocabulary
+        if table is None or (isinstance(mark, str) and self.reading == "text"):
+            return False
+        named = mark.token if isinstance(mark, TokenRef) else mark
+        return (table.special_tokens.get(named) if isinstance(named, str) else named) in table.eos_token_ids
+
+    def token(self, reference: TokenRef) -> TokenName | bytes:
+        """A special token, or the bytes of one of text. StructuralTagError."""
+        token, table = reference.token, self.vocabulary
+        if table is None:
+            if isinstance(token, str):
+                return TokenName(token, special=True)
+            raise StructuralTagError(
+                reference.pointer,
+                f"which token has the id {token}, only a vocabulary knows: pass vocabulary=, or name a special token",
+            )
+        if isinstance(token, str):
+            if token in table.special_tokens:
+                return self._special(token, reference.pointer)
+            if not [*table.ids(token.encode())]:
+                raise StructuralTagError(
+                    reference.pointer,
+                    f"the vocabulary has neither a special token nor a token of text {token!r}",
+                )
+            return token.encode()
+        if token >= len(table.tokens):
+            raise StructuralTagError(
+                reference.pointer, f"the vocabulary has {len(table.tokens):,} tokens, so no token {token}"
+            )
+        self._refuse_end(token, f"the token {token}", reference.pointer)
+        if token not in table.special_token_ids:
+            return table.tokens[token]
+        for name, number in table.special_tokens.items():
+            if number == token:
+                return TokenName(name, special=True)
+        raise StructuralTagError(
+            reference.pointer, f"the special token {token} has no name in the vocabulary"
+        )
+
+    def _special(self, name: str, pointer: str) -> TokenName:
+        assert self.vocabulary is not None
+        self._refuse_end(self.vocabulary.special_tokens[name], repr(name), pointer)
+        return TokenName(name, special=True)
+
+    def _refuse_end(self, token: int, shown: str, pointer: str) -> None:
+        if self.vocabulary is not None and token in self.vocabulary.eos_token_ids:
+            raise StructuralTagError(
+                pointer,
+                f"{shown} is an end token of the vocabulary, which ends the whole text: it can be the end of a tag, "
+                "and nothing else. Leave it out",
+            )
+
+
+def token_expr(token: TokenName | bytes) -> Expr:
+    """One token."""
+    return one_token(literal(token)) if isinstance(token, bytes) else tokens(token)
+
+
+def spelled_expr(spelled: Spelled) -> Expr:
+    """The one sequence that this is."""
+    return concat(*(literal(part) if isinstance(part, bytes) else tokens(part) for part in spelled))
+
+
+def shown(spelled: Spelled) -> str:
+    """The string that this is read from."""
+    return "".join(part.decode() if isinstance(part, bytes) else part.name for part in spelled)
+
+
+def symbols(spelled: Spelled) -> list[int | TokenName]:
+    """One symbol after the other."""
+    found: list[int | TokenName] = []
+    for part in spelled:
+        if isinstance(part, bytes):
+            found += part
+        else:
+            found.append(part)
+    return found
+
+
+def ends_inside(inner: Spelled, outer: Spelled) -> bool:
+    """Whether ``inner`` stands in ``outer`` and ends before it does."""
+    one, other = symbols(inner), symbols(outer)
+    return any(other[place : place + len(one)] == one for place in range(len(other) - len(one)))
+
+
+def _joined(way: tuple[Spelled, ...]) -> Spelled:
+    found: list[bytes | TokenName] = []
+    for part in (part for piece in way for part in piece):
+        if found and isinstance(part, bytes) and isinstance(found[-1], bytes):
+            found[-1] += part
+        else:
+            found.append(part)
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""The contents of ``json_schema``: JSON texts, or parameters in the style of a model (``xml_styles``).
+
+Errors of a schema keep their class; their JSON pointers are those of the whole document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tokenfst.automata.grammars.assembly import Assembled
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.structural_tags.formats import JsonSchema
+from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.automata.structural_tags.xml_writing import styled
+from tokenfst.budget import Budget
+from tokenfst.errors import EmptyLanguageError, SchemaError
+
+_SPACE = r"[ \t\n\r]"
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """How schemas are written, as far as the document does not say."""
+
+    whitespace: str = "flexible"
+    additional_properties: Literal["schema", "forbid"] = "forbid"
+    budget: Budget | None = None
+
+    def constraint(self, format: JsonSchema) -> Assembled:
+        """The texts of one schema."""
+        whitespace = self.whitespace
+        if format.max_whitespace is not None:
+            whitespace = f"{_SPACE}{{0,{format.max_whitespace}}}"
+        try:
+            if format.style != "json" or format.excludes:
+                return styled(
+                    format.json_schema,
+                    STYLES.get(format.style),
+                    whitespace=whitespace,
+                    any_order=format.any_order,
+                    additional_properties=self.additional_properties,
+                    excludes=tuple(each.encode() for each in format.excludes),
+                    budget=self.budget,
+                )
+            return json_schema(
+                format.json_schema,
+                whitespace=whitespace,
+                property_order="any" if format.any_order else "schema",
+                additional_properties=self.additional_properties,
+                budget=self.budget,
+            )
+        except SchemaError as error:
+            raise type(error)(_below(format.place, error.pointer), error.reason) from None
+        except EmptyLanguageError as error:
+            pointers = tuple(_below(format.place, each) for each in error.pointers)
+            raise EmptyLanguageError(f"{format.place}: {error}", pointers) from None
+
+
+def _below(place: str, pointer: str) -> str:
+    """A pointer in a schema as one in the document."""
+    return place + pointer[1:] if pointer.startswith("#") else pointer

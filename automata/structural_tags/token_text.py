@@ -1,0 +1,69 @@
+"""Runs of tokens: any tokens but some, with or without special ones.
+
+``any_tokens`` and ``exclude_token`` say "any token", special tokens among them. What stands between the tags of
+``token_triggered_tags`` is free text: tokens of text, and special tokens only if control tokens are allowed in it. In
+other free text these are all that no mark and no excluded string names.
+End tokens are never part of a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from tokenfst._native import Lexicon
+from tokenfst.automata.expressions.expression import (
+    ANY_BYTE,
+    Expr,
+    TokenName,
+    complement,
+    concat,
+    intersect,
+    one_token,
+    repeat,
+    tokens,
+    union,
+    words,
+)
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
+from tokenfst.automata.structural_tags.closing import Closing
+from tokenfst.automata.structural_tags.formats import AnyTokens
+from tokenfst.automata.structural_tags.marks import Marks
+
+
+class TokenText:
+    """Makes the expressions. ``control_tokens``: whether free text holds special tokens."""
+
+    def __init__(self, marks: Marks, *, control_tokens: bool) -> None:
+        self.marks, self.control_tokens = marks, control_tokens
+
+    def any_tokens(self, format: AnyTokens, closing: Closing) -> Expr:
+        """Any tokens, and what closes them."""
+        excluded = {self.marks.token(each) for each in format.excludes} | closing.tokens
+        return concat(repeat(one_of_others(excluded), format.low, format.high), closing.expr)
+
+    def between(self, excluded: Collection[TokenName | bytes]) -> Expr:
+        """The free text between tags."""
+        if self.control_tokens:
+            return repeat(one_of_others(excluded))
+        texts = [token for token in excluded if isinstance(token, bytes)]
+        any_text = Language.any_text().expr
+        return intersect(repeat(_text_token(texts)), any_text) if texts else any_text
+
+
+def one_of_others(excluded: Collection[TokenName | bytes]) -> Expr:
+    """One token, of text or special, that is none of these."""
+    texts = [token for token in excluded if isinstance(token, bytes)]
+    return union(_text_token(texts), special_but(token for token in excluded if isinstance(token, TokenName)))
+
+
+def special_but(excluded: Iterable[TokenName]) -> Expr:
+    """One special token that is none of these."""
+    return tokens(TokenName.others(token.name for token in excluded))
+
+
+def _text_token(excluded: list[bytes]) -> Expr:
+    """One token of text that is none of these."""
+    if not excluded:
+        return TEXT_TOKEN
+    return one_token(intersect(repeat(ANY_BYTE, 1), complement(words(Lexicon(sorted(excluded))))))

@@ -1,0 +1,103 @@
+"""How models write the parameters of a call: what stands around a name, a value, and the types of values.
+
+Strings are bare; other values are JSON, or in ``nested`` styles elements in their turn. The first ``stop`` ends a bare
+string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+KINDS = ("string", "number", "boolean", "null", "array", "object")
+"""The types of values that styles tell apart."""
+
+_MINIMAX = "]<]minimax[>["
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """``before`` a name comes this, ``after`` it, for each kind of value, these with white space in between, then the
+    value, ``stop`` and ``close``, in which ``{}`` is the name again. ``unnamed``: what comes before the value of an
+    item instead; ``None`` in styles whose lists are JSON. ``escapes``: how characters of names are written; ``barred``:
+    those that no name may hold. ``padded``: whether white space may stand around strings that are not any string;
+    ``spaced``: the same of other values. ``free_names``: whether there may be parameters that the schema does not
+    list."""
+
+    before: str
+    after: Mapping[str, tuple[str, ...]]
+    stop: str
+    close: str = ""
+    unnamed: str | None = None
+    escapes: Mapping[str, str] | None = None
+    barred: str = ""
+    padded: bool = True
+    spaced: bool = True
+    free_names: bool = True
+
+    @property
+    def nested(self) -> bool:
+        """Whether arrays and objects are elements, too."""
+        return self.unnamed is not None
+
+    def name(self, name: str) -> str | None:
+        """A parameter's name as it is written; ``None`` if this style cannot write it."""
+        if not name or any(character in self.barred or character < " " for character in name):
+            return None
+        return "".join((self.escapes or {}).get(character, character) for character in name)
+
+
+def _alike(*after: str) -> dict[str, tuple[str, ...]]:
+    return dict.fromkeys(KINDS, after)
+
+
+def _typed(before: str, types: Mapping[str, str], behind: str) -> dict[str, tuple[str, ...]]:
+    return {kind: (f"{before}{types[kind]}{behind}",) for kind in KINDS}
+
+
+def _deepseek(gap: str) -> Style:
+    types = {kind: "true" if kind == "string" else "false" for kind in KINDS}
+    return Style(
+        f'<｜DSML｜{gap}parameter name="',
+        _typed('" string="', types, '">'),
+        f"</｜DSML｜{gap}parameter>",
+        barred='"',
+        padded=False,
+    )
+
+
+STYLES: dict[str, Style] = {
+    "qwen_xml": Style("<parameter=", _alike(">"), "</parameter>", barred="<>"),
+    "minimax_xml": Style('<parameter name="', _alike('">'), "</parameter>", barred='"'),
+    "minimax_m3_xml": Style(
+        f"{_MINIMAX}<",
+        _alike(">"),
+        _MINIMAX,
+        "</{}>",
+        unnamed=f"{_MINIMAX}<item",
+        barred="<>/]",
+        padded=False,
+        spaced=False,
+        free_names=False,
+    ),
+    "deepseek_xml": _deepseek(""),
+    "deepseek_v4_1_xml": _deepseek(" "),
+    "glm_xml": Style("<arg_key>", _alike("</arg_key>", "<arg_value>"), "</arg_value>", barred="<>"),
+    "cohere_xml": Style(
+        '<cofl:value name="',
+        _typed(
+            '" type="',
+            {**dict.fromkeys(KINDS, "json"), "string": "raw", "array": "list", "object": "dict"},
+            '">',
+        ),
+        "</cofl:value>",
+        unnamed="<cofl:value",
+        escapes={"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"},
+    ),
+    "kimi_k3_xml": Style(
+        '<|open|>argument key="',
+        _typed('" type="', {kind: kind for kind in KINDS}, '"<|sep|>'),
+        "<|close|>argument<|sep|>",
+        escapes={"&": "&amp;", '"': "&quot;"},
+    ),
+}

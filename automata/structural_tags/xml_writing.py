@@ -1,0 +1,255 @@
+"""Parameters of a call in a model's own style, from a JSON Schema of an object.
+
+The idea: what a schema means is JSON Schema's business (``json_schema/reading``); only its texts are others. Members
+are chosen by what writes objects in JSON: listed ones at most once, required ones exactly once, in the schema's order
+or in any. An ``Elements`` writes each as an element, its value by its type: strings bare, up to the first stop of the
+style, other values in JSON, or as elements inside of it.
+
+Invariant: an element says of what type its value is where the style has a place for it, and its value is of that type.
+Names that the schema does not list may come twice: nothing remembers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from tokenfst.automata.expressions.expression import (
+    EMPTY,
+    EPSILON,
+    Expr,
+    complement,
+    concat,
+    intersect,
+    literal,
+    union,
+)
+from tokenfst.automata.grammars.assembly import Assembled
+from tokenfst.automata.json_schema.reading.forms import Forms
+from tokenfst.automata.json_schema.reading.leaves import Leaves
+from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.reading.source import Source
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
+from tokenfst.automata.json_schema.sets.formula import Formula
+from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
+from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.layout import Layout, layout
+from tokenfst.automata.json_schema.writing.members import Members
+from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, name_of, place_of
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
+from tokenfst.automata.structural_tags.free_text import FreeText
+from tokenfst.automata.structural_tags.xml_styles import Style
+from tokenfst.budget import Budget
+from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
+
+_FREE_NAME = r"[^\s\x00-\x20<>\"&=/\]\x7f]+"
+"""Names of parameters that no schema lists: nothing in them is a sign of any style."""
+
+
+def styled(
+    schema: Mapping[str, Any] | bool,
+    style: Style | None,
+    *,
+    whitespace: str,
+    any_order: bool,
+    additional_properties: Literal["schema", "forbid"],
+    excludes: Sequence[bytes] = (),
+    budget: Budget | None = None,
+) -> Assembled:
+    """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
+    strings. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
+    EmptyLanguageError also for a schema without objects."""
+    work = Work(budget)
+    known = Source(schema, None, None, work, Forms(work).check)
+    meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
+    json = Writer(meaning, layout(whitespace), fractions=True, any_order=any_order, distinct=True)
+    if excludes:
+        json = Excluding(meaning, json.layout, fractions=True, any_order=any_order, excludes=excludes)
+    closed = Evaluated() if additional_properties == "forbid" else None
+    with work.placed_errors():
+        writer = json if style is None else Elements(json, style, excludes, budget or Budget())
+        rules = writer.write(meaning.formula(known.root.closing(closed)))
+    source = "json_schema(...) in a style"
+    made: Assembled
+    if rules.bodies:
+        bodies = {START: rules.start, **rules.bodies}
+        # There may be no parameter at all.
+        made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
+    else:
+        made = Language(rules.start, source, budget)
+    if made.is_empty():
+        what = "value" if style is None else "object"
+        why = "" if style is None else ", and parameters are the members of one"
+        without = " without what is excluded" if excludes else ""
+        raise EmptyLanguageError(f"no {what}{without} satisfies the schema{why}")
+    return made
+
+
+class Elements(Writer):
+    """Writes elements; values inside of them by ``json``, whose rules it shares, unless the style nests."""
+
+    def __init__(self, json: Writer, style: Style, excludes: Sequence[bytes], budget: Budget) -> None:
+        gap = json.layout.opened
+        super().__init__(
+            json.meaning,
+            Layout(json.layout.spelling, gap, gap, gap, gap, EPSILON),
+            fractions=json.fractions,
+            any_order=json.any_order,
+            distinct=False,
+        )
+        self.json, self.style, self.gap = json, style, gap
+        self._plain = None
+        self.share_rules(json)
+        self._stop = style.stop.encode()
+        self.excludes = excludes
+        self._text = FreeText([(self._stop,)], excludes, budget).until((self._stop,), closes=True)
+
+    def write(self, root: Formula) -> Rules:
+        """The rules of the members of an object that ``root`` says of."""
+        shape = self.meaning.shape(root)
+        return self.finish(lambda: self._objects(replace(NOTHING, objects=shape.objects)))
+
+    def value(self, formula: Formula) -> Expr:
+        """An item: an element without a name, or JSON."""
+        if not self.style.nested:
+            return self.json.value(formula)
+        found = self._level.known.get(formula)
+        if found is None:
+            assert self.style.unnamed is not None
+            found = self._level.known[formula] = self.element(
+                literal(self.style.unnamed.encode()), None, formula
+            )
+        return found
+
+    def member(self, name: str, formula: Formula) -> Expr:
+        key = name, id(formula)
+        found = self._level.members.get(key)
+        if found is None:
+            written = self.style.name(name)
+            if written is None:
+                raise UnsupportedSchemaError(
+                    place_of(formula),
+                    f"the name {name!r} of a parameter cannot be written in this style: its own signs stand in it",
+                )
+            lead = literal((self.style.before + written).encode())
+            barred = self.excluded(name.encode())
+            found = self._level.members[key] = EMPTY if barred else self.element(lead, written, formula)
+        return found
+
+    def bracketed(
+        self, left: bytes, filled: Expr, right: bytes, *, empty: bool, distinct: bool = False
+    ) -> Expr:
+        return union(self.gap if empty else EMPTY, concat(self.gap, filled, self.gap))
+
+    # --- elements -------------------------------------------------------------------------------------
+
+    def element(self, lead: Expr, name: str | None, formula: Formula) -> Expr:
+        """An element with any of a formula's values. ``lead``: all that comes before the sign behind the name."""
+        shape = self.meaning.shape(formula)
+        close = self.style.close.format("item" if name is None else name).encode()
+        ways: dict[tuple[str, ...], list[Expr]] = {}
+        for kind, part in _by_kind(shape):
+            after = self.style.after[kind]
+            if name is None and after[0].startswith('"'):
+                after = (after[0][1:], *after[1:])
+            ways.setdefault(after, []).append(self._typed(kind, part, close, formula))
+        return concat(
+            lead,
+            union(
+                *(
+                    concat(*self._with_gaps([literal(each.encode()) for each in after]), union(*values))
+                    for after, values in ways.items()
+                )
+            ),
+        )
+
+    def _with_gaps(self, parts: list[Expr]) -> list[Expr]:
+        """Parts with white space in between."""
+        first, *rest = parts
+        return [first, *(each for part in rest for each in (self.gap, part))]
+
+    def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula) -> Expr:
+        """Values of one kind, and what ends the element."""
+        if kind == "string":
+            return concat(union(*map(self._bare, shape.strings)), literal(close))
+        end = literal(self._stop + close)
+        if kind in ("array", "object") and self.style.nested:
+            key = "element", kind, close, shape
+            return self._call(
+                key,
+                lambda: f"{kind} {name_of(formula)}",
+                lambda: concat(self._nested(shape), end),
+                self._level,
+            )
+        text = self.json.of_shape(shape, formula)
+        return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
+
+    def _nested(self, shape: Shape) -> Expr:
+        """Arrays and objects as elements."""
+        return union(*(Items(self, cell).texts() for cell in shape.arrays), self._objects(shape))
+
+    def _objects(self, shape: Shape) -> Expr:
+        return union(*(_Parameters(self, cell).texts() for cell in shape.objects))
+
+    def _bare(self, cell: Strings) -> Expr:
+        """The strings of a cell, each up to and with the first stop."""
+        if (cell,) == EVERY_STRING:
+            return self._text
+        stop = literal(self._stop)
+        gap = self.gap if self.style.padded else EPSILON
+        if cell.values is not None:
+            texts = sorted(text.encode() for text in cell.values)
+            kept = [text for text in texts if (text + self._stop).find(self._stop) == len(text)]
+            kept = [text for text in kept if not self.excluded(text)]
+            return concat(gap, union(*map(literal, kept)), gap, stop)
+        return with_word(intersect(concat(gap, cell.content().expr, gap, stop), self._text), self.work)
+
+    def excluded(self, text: bytes) -> bool:
+        """Whether something excluded stands in a text."""
+        return any(each in text for each in self.excludes)
+
+
+class _Parameters(Members):
+    """The members of an object as elements."""
+
+    writer: Elements
+
+    def _member(self, name: Expr, formula: Formula) -> Expr:
+        writer = self.writer
+        return writer.element(concat(literal(writer.style.before.encode()), name), "", formula)
+
+    def _free(self, strings: Strings) -> Expr:
+        """The names of a class that are listed nowhere."""
+        if not self.writer.style.free_names:
+            raise UnsupportedSchemaError(
+                self.cell.where,
+                "names that are not listed stand twice in an element of this style, and nothing compares the two: list "
+                "them, or forbid others",
+            )
+        names = intersect(strings.content().expr, regex(_FREE_NAME).expr)
+        if self.writer.excludes:
+            names = intersect(names, complement(held(self.writer.excludes)))
+        return with_word(names, self.writer.work)
+
+
+def _by_kind(shape: Shape) -> list[tuple[str, Shape]]:
+    """The parts of a shape by the types that styles tell apart."""
+    parts = [
+        ("string", replace(NOTHING, strings=shape.strings), bool(shape.strings)),
+        (
+            "number",
+            replace(NOTHING, numbers=shape.numbers, whole=shape.whole, bare=shape.bare),
+            shape.has_numbers(),
+        ),
+        ("boolean", replace(NOTHING, true=shape.true, false=shape.false), shape.true or shape.false),
+        ("null", replace(NOTHING, null=True), shape.null),
+        ("array", replace(NOTHING, arrays=shape.arrays), bool(shape.arrays)),
+        ("object", replace(NOTHING, objects=shape.objects), bool(shape.objects)),
+    ]
+    return [(kind, part) for kind, part, there in parts if there]

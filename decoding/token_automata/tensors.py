@@ -1,0 +1,203 @@
+"""The one table of an artifact's tensors.
+
+The writer and the reader go by it; a test holds docs/format.md, native/artifact/view.hpp and
+native/bindings/artifact.hpp to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tensor(NamedTuple):
+    """One tensor of the format. Sizes of the same name are equal in all tensors.
+
+    ``meaning``: what docs/format.md says of it. ``rules``: those that the core checks of its values before it is
+    walked, in the core's words; a rule about several tensors stands at the first that it is about.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[str | int, ...]
+    meaning: str
+    rules: tuple[str, ...]
+
+
+TENSORS = (
+    Tensor(
+        "distance",
+        "U32",
+        ("states",),
+        "least number of tokens to acceptance",
+        ("a distance is less than the number of states",),
+    ),
+    Tensor(
+        "flip_offsets",
+        "U32",
+        ("masks + 1",),
+        "where each mask's flips begin and end",
+        ("each mask has a range of flips", "flip ranges cover the flips", "flip ranges ascend"),
+    ),
+    Tensor("flips", "U32", ("flips",), "token ids", ("flips are token ids", "flips ascend")),
+    Tensor(
+        "mask",
+        "U32",
+        ("states",),
+        "the mask of each state",
+        ("each state has a mask, a distance and a bound", "states have masks that exist"),
+    ),
+    Tensor(
+        "mask_row",
+        "U32",
+        ("masks",),
+        "the row of each mask, plus 1; 0: no row",
+        ("masks have rows that exist", "mask 0 is the empty one"),
+    ),
+    Tensor(
+        "rows",
+        "U32",
+        ("rows", "words"),
+        "sets of tokens as bits; words = ⌈V / 32⌉",
+        ("rows are whole", "rows end with the vocabulary"),
+    ),
+    Tensor(
+        "table",
+        "U32",
+        ("states", "classes"),
+        "the next state",
+        (
+            "the table has a row of classes for each state",
+            "state 0 is absorbing",
+            "transitions lead to states",
+            "start states are states",
+        ),
+    ),
+    Tensor("worst", "U32", ("states",), "a bound of the distance after one more token", ()),
+    Tensor(
+        "accepting",
+        "U8",
+        ("states",),
+        "1: the state accepts; 0: it does not",
+        (
+            "state 0 is there",
+            "a state accepts (1) or not (0)",
+            "state 0 does not accept, allows nothing, and leads nowhere",
+        ),
+    ),
+    Tensor(
+        "classes",
+        "U8",
+        (256,),
+        "the class of each byte",
+        ("there are 1 to 256 byte classes", "each byte has a class"),
+    ),
+)
+"""In the order of the file: wide types first, so that all are aligned, and then by name."""
+
+MARKS = Tensor(
+    "marks",
+    "U32",
+    ("marked", 4),
+    "a marked state; its signs; the state it stands for; the same where a string is known, or 0",
+    (
+        "marks have four numbers",
+        "marks are of states, ascend, and lead to states",
+        "a mark has signs that exist",
+    ),
+)
+"""What automata with strings that must differ have beside. It stands before ``mask``."""
+
+STACK_TENSORS = (
+    Tensor(
+        "stack_asks",
+        "U32",
+        ("asks", 3),
+        "look-ups: inner node, answer, outcome",
+        (
+            "rows of stacks are whole",
+            "inner nodes count from 1",
+            "each state with a stack has its own tree",
+            "look-ups ascend, and each has one outcome",
+            "look-ups ask for frames and lead somewhere",
+            "look-ups begin at states",
+            "a look-up goes on only where something lies below",
+            "look-ups are trees",
+            "look-ups end in masks that exist",
+        ),
+    ),
+    Tensor(
+        "stack_chains",
+        "U32",
+        ("chains", 3),
+        "upper symbol, lower symbol, the one symbol that stands for both",
+        (
+            "chains ascend, and each is there once",
+            "chains are of frames, the upper of which may be left out",
+        ),
+    ),
+    Tensor(
+        "stack_effects",
+        "U32",
+        ("effects", 3),
+        "the state that is reached; 1 if the old stack stays below, else 0; where its pushes end",
+        (
+            "effects lead to states",
+            "an effect keeps the stack or not, and its pushes follow those before",
+            "an effect leads to a state with a stack just if there is one",
+            "effects cover the pushes",
+        ),
+    ),
+    Tensor(
+        "stack_frames",
+        "U32",
+        ("symbols", 2),
+        "1 if the symbol may be left out, else 0; its distance",
+        ("a frame may be left out (1) or not (0)",),
+    ),
+    Tensor("stack_pushes", "U32", ("pushes",), "symbols", ("pushes are frames",)),
+    Tensor(
+        "stack_reveals",
+        "U32",
+        ("reveals", 3),
+        "state, answer, effect",
+        (
+            "answers ascend, and each is given once",
+            "answers are given to states that look into the stack",
+            "answers name frames, and have effects that exist",
+            "nothing stays below where nothing lies",
+        ),
+    ),
+    Tensor(
+        "stack_states",
+        "U32",
+        ("states", 4),
+        "1 with a stack, 0 without; effect, 0 for none; 1 if it looks into the stack; distance without the stack",
+        (
+            "each state has its stacks",
+            "a state has one stack or none, and looks only into what it has",
+            "states have effects that exist",
+            "only states with a stack have a distance without it",
+            "states with a stack have the bound 0",
+            "state 0 has no stack and no effect",
+        ),
+    ),
+)
+"""What push-down automata have beside: all of them, or none. They stand before ``table``."""
+
+
+TOKEN_COLUMNS = Tensor(
+    "token_columns",
+    "U32",
+    ("columns", 2),
+    "token id, or 4,294,967,295 for the boundary of tokens; its column of `table`",
+    (
+        "columns of tokens have two numbers",
+        "automata with a stack have no columns of tokens",
+        "columns of tokens ascend by token",
+        "columns of tokens are columns of no byte",
+        "tokens with columns have no bytes",
+    ),
+)
+"""What version 2 has beside, before ``worst``; it has no stack."""
+
+EVERY_TENSOR = (*TENSORS, MARKS, *STACK_TENSORS, TOKEN_COLUMNS)

@@ -1,0 +1,25 @@
+// The translation units of the Python face: each binds a part of the core. A change in one rebuilds that one. All of them see
+// the same conversions: one that a unit did not include would fail when it is called.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+namespace tokenfst {
+
+void bind_values(nanobind::module_& m);
+void bind_byte_automata(nanobind::module_& m);
+void bind_token_automata(nanobind::module_& m);
+void bind_matchers(nanobind::module_& m);
+void bind_devices(nanobind::module_& m);
+
+}  // namespace tokenfst

@@ -1,0 +1,57 @@
+// The module: its parts, and how errors of the core become Python's. Argument checks that need Python and GIL handling live
+// in this room; no logic.
+
+#include "bindings/bindings.hpp"
+#include "calls/budget.hpp"
+#include "python/calls.hpp"
+
+namespace nb = nanobind;
+using namespace tokenfst;
+
+namespace {
+
+const char* class_of(Fault fault) {
+  switch (fault) {
+    case Fault::Constraint: return "ConstraintError";
+    case Fault::TokenId: return "TokenIdError";
+    case Fault::Terminated: return "TerminatedError";
+    case Fault::Rollback: return "RollbackError";
+    case Fault::TokenBudget: return "TokenBudgetError";
+    case Fault::MaskBuffer: return "MaskBufferError";
+    case Fault::EmptyLanguage: return "EmptyLanguageError";
+    case Fault::Nondeterministic: return "NondeterministicError";
+    case Fault::Corrupt: return "ArtifactCorruptError";
+    case Fault::Vocabulary: return "VocabularyError";
+    case Fault::Logits: return "LogitsError";
+  }
+  return "TokenfstError";
+}
+
+void raise(const char* name, nb::object args) {
+  nb::object type = nb::module_::import_("tokenfst.errors").attr(name);
+  PyErr_SetObject(type.ptr(), args.ptr());
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+  m.doc() = "tokenfst's native core";
+  QuickCall::set_up();
+  nb::set_leak_warnings(false);  // objects that a cache holds at exit are no leak
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Interrupted&) {
+      if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);  // in the main thread Python's handler raises it
+    } catch (const BudgetExceeded& e) {
+      raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where));
+    } catch (const Error& e) {
+      raise(class_of(e.fault), nb::str(e.what()));
+    }
+  });
+  bind_values(m);
+  bind_byte_automata(m);
+  bind_token_automata(m);
+  bind_matchers(m);
+  bind_devices(m);
+}

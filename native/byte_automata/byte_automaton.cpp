@@ -1,0 +1,312 @@
+// How states and rows are made: everything of ByteAutomaton that happens once for each.
+#include "byte_automata/byte_automaton.hpp"
+
+namespace tokenfst {
+
+ByteAutomaton::ByteAutomaton(Program program, Budget budget, bool own_start) : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
+  auto lock = enter();
+  arena_.watch([this](size_t bytes) { check_budget(bytes); });
+  Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
+  labels_ = std::move(loaded.labels);
+  marks_.any = loaded.has_marks, marks_.room = loaded.room;
+  if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);
+  columns_ = Columns(arena_, derivatives_.selections(), loaded.symbols, loaded.speaks_of_tokens);
+  tokens_intersected_ = loaded.tokens_intersected;
+  if (boundary() != kNone) loaded.root = derivatives_.at_boundary(loaded.root);
+  new_state(kEmpty);
+  start_ = state_of(loaded.root);
+  if (start_ != kDead && !alive(start_)) start_ = kDead;
+  if (own_start && start_ != kDead) {
+    inner_start_ = start_;
+    start_ = new_state(loaded.root);
+    states_[start_].life.store(Life::Alive);
+  } else {
+    inner_start_ = start_;
+  }
+}
+
+uint32_t ByteAutomaton::make_signs(State raw) {
+  with_arena([&](Arena&) { marks_.keep_signs(raw, derivatives_.signs_ahead(states_[raw].node)); });
+  return marks_.signs(raw) - 1;
+}
+
+State ByteAutomaton::make_passed(State raw, bool holds) {
+  const State state = intern(with_arena([&](Arena&) { return derivatives_.passed(states_[raw].node, holds); }));
+  with_arena([&](Arena&) { marks_.keep_passed(raw, holds, state); });
+  return state;
+}
+
+uint32_t ByteAutomaton::make_chain(uint32_t upper, uint32_t lower) {
+  if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact does not say what two frames of its stack are together");
+  auto lock = enter();
+  return pushdown_->make_chain(upper, lower);
+}
+
+uint32_t ByteAutomaton::make_union(uint32_t a, uint32_t b) {
+  auto lock = enter();
+  return pushdown_->make_union(a, b) - 1;
+}
+
+const Effect& ByteAutomaton::make_revealed(State state, std::span<const Edge> edges) {
+  if (!is_lazy()) throw Error(Fault::Corrupt, "the artifact does not say how the text goes on behind a frame of its stack");
+  auto lock = enter();
+  uint32_t signature = PushDown::is_single(edges) ? PushDown::single_signature(edges[0]) : pushdown_->signature(edges);
+  if (uint32_t known = pushdown_->revealed(state, signature)) return pushdown_->effect(known);
+  std::vector<std::pair<uint32_t, bool>> shown;
+  for (const Edge& edge : edges) shown.emplace_back(edge.frame, edge.below != kBottom);
+  const Shape& from = shape(state);
+  Settled settled = pushdown_->settler().reveal(from.members, from.stacks, from.reveal, shown);
+  uint32_t effect = pushdown_->add_effect(shaped(settled), settled);
+  pushdown_->keep_revealed(state, signature, effect);
+  return pushdown_->effect(effect);
+}
+
+size_t ByteAutomaton::memory() {
+  const auto lock = locked(mutex_);
+  return bytes_held();
+}
+
+void ByteAutomaton::check(const Deadline& deadline, State state, size_t bytes) {
+  if (state % 64 != 0) return;
+  const auto lock = locked(mutex_);
+  if (deadline.expired()) exceed("seconds", budget_.seconds);
+  check_bytes(bytes);
+}
+
+State ByteAutomaton::new_state(NodeId node) {
+  size_t id = states_.grow();
+  StateInfo& info = states_[id];
+  info.node = node;
+  info.accepting = arena_[node].nullable;
+  info.marked = arena_[node].has(kMarkAhead);
+  if (!arena_[node].has(kHasMark)) info.arrival.store(0, std::memory_order_relaxed);  // nothing lies below
+  if (node == kEmpty) {
+    info.life.store(Life::Dead);
+    info.row.store(rows_.add(num_classes()), std::memory_order_release);
+    info.whole.store(true, std::memory_order_release);
+  } else if (arena_[node].certain) {
+    info.life.store(Life::Alive);
+  }
+  return static_cast<State>(id);
+}
+
+State ByteAutomaton::state_of(NodeId node) {
+  if (node == kEmpty) return kDead;
+  if (state_index_.size() <= node) {
+    const size_t more = std::max<size_t>(arena_.size(), node + 1) - state_index_.size();
+    if (const size_t bytes = growth(state_index_, more)) check_bytes(bytes);
+    state_index_.resize(state_index_.size() + more, 0);
+  }
+  State& state = state_index_[node];
+  if (state == 0) {
+    if (states_.size() > std::min<uint64_t>(budget_.states, kPending - 1)) exceed("states", static_cast<double>(budget_.states));
+    if (states_.size() % 64 == 0) check_budget(states_.growth());
+    state_index_[node] = new_state(node);
+  }
+  return state_index_[node];
+}
+
+State ByteAutomaton::live_state(NodeId node) {
+  const State state = state_of(node);
+  return state != kDead && alive(state) ? state : kDead;
+}
+
+template <class F>
+void ByteAutomaton::each_target(State state, F&& f) {
+  const NodeId node = states_[state].node;
+  const Node top = arena_[node];
+  // Where one part is read first, its moves are the whole's, with the rest behind them: nothing to be kept twice.
+  const bool led = top.kind == Kind::Concat && !arena_[top.a].nullable && !arena_[top.a].has(kHasBehind);
+  const NodeId head = led ? top.a : node;
+  for (size_t k = 0, count = derivatives_.moves(head).size(); k < count; ++k) {
+    const Move move = derivatives_.moves(head)[k];  // f may find others
+    f(state_of(led ? arena_.concat(move.target, top.b) : move.target), move.set);
+  }
+  if (boundary() != kNone) f(state_of(derivatives_.at_boundary(node)), ByteSet{});
+}
+
+const State* ByteAutomaton::make_row(State state) {
+  auto lock = enter();
+  if (State* known = states_[state].row.load(std::memory_order_acquire)) return known;
+  State* row = rows_.add(num_classes());
+  if (fill_words_row(state, row)) {
+    states_[state].whole.store(true, std::memory_order_release);
+  } else {
+    columns_.each(byte_derivatives_.readable(states_[state].node), [&](uint32_t column) { row[column] = kPending; });
+    if (boundary() != kNone) row[boundary()] = kPending;
+  }
+  states_[state].row.store(row, std::memory_order_release);
+  return row;
+}
+
+State ByteAutomaton::make_entry(State state, uint32_t column) {
+  auto lock = enter();
+  State* const row = states_[state].row.load(std::memory_order_relaxed);
+  return row[column] & kPending ? fill_entry(state, row, column) : row[column];
+}
+
+State ByteAutomaton::fill_entry(State state, State* row, uint32_t column) {
+  const NodeId node = states_[state].node;
+  if (column == boundary()) return store_entry(row, column, live_state(derivatives_.at_boundary(node)));
+  if (const State* known = entry_behind(node, column)) return store_entry(row, column, *known);
+  const NodeId top = top_of(state);
+  const auto [left, same] = byte_derivatives_.after(top, columns_.letter(column));
+  const State made = live_state(top == node ? left : arena_.concat(left, arena_.hole(0)));
+  columns_.each(same, [&](uint32_t other) {
+    if (row[other] & kPending) store_entry(row, other, made);
+  });
+  return made;
+}
+
+NodeId ByteAutomaton::top_of(State state) const {
+  if (!pushdown_ || states_[state].shape == 0) return states_[state].node;
+  const std::vector<Member>& members = shape(state).members;
+  const bool one = members.size() == 1 && members[0].hole == 0 && !members[0].open;
+  return one ? members[0].top : states_[state].node;
+}
+
+const State* ByteAutomaton::entry_behind(NodeId node, uint32_t column) {
+  const Node& top = arena_[node];
+  constexpr uint16_t kInContext = kHasBehind | kHasVar;
+  if (top.kind != Kind::Concat || !arena_[top.a].nullable || top.has(kInContext) || !columns_.is_byte(column) || top.b >= state_index_.size()) return nullptr;
+  const State rest = state_index_[top.b];
+  const State* row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
+  if (!row || (row[column] & kPending) || columns_.letter(column).in(byte_derivatives_.readable(top.a))) return nullptr;
+  return row + column;
+}
+
+const State* ByteAutomaton::make_whole(State state) {
+  entries(state);
+  auto lock = enter();
+  StateInfo& info = states_[state];
+  State* const row = info.row.load(std::memory_order_relaxed);
+  for (uint32_t column = 0; column < num_classes(); ++column) {
+    if (row[column] & kPending) fill_entry(state, row, column);
+  }
+  info.whole.store(true, std::memory_order_release);
+  return row;
+}
+
+bool ByteAutomaton::fill_words_row(State state, State* row) {
+  const auto [kind, lexicon, place] = std::tuple(arena_[states_[state].node].kind, arena_[states_[state].node].a, arena_[states_[state].node].b);
+  if (kind != Kind::Words || boundary() != kNone) return false;
+  Selections& selections = derivatives_.selections();
+  selections.lexicon(lexicon).each_arc(place, [&](Lexicon::Arc arc) { row[columns_.of_byte(arc.byte)] = state_of(selections.words(lexicon, arc.target)); });
+  return true;
+}
+
+uint32_t ByteAutomaton::prepare(State raw) {
+  auto lock = enter();
+  StateInfo& info = states_[raw];
+  if (uint32_t known = info.arrival.load(std::memory_order_relaxed); known != PushDown::kUnknown) return known;
+  Settled settled = pushdown_->settler().settle(states_[raw].node);
+  uint32_t arrival = static_cast<uint32_t>(settled.holes.size());
+  const bool stays = settled.shape == states_[raw].node && settled.ops.empty() && settled.keeps_stacks();
+  State state = shaped(settled);
+  if (!stays || shape(state).reveal != kNone) {
+    arrival = PushDown::kPasses;
+    info.effect = pushdown_->add_effect(state, settled);
+  }
+  info.arrival.store(arrival, std::memory_order_release);
+  return arrival;
+}
+
+State ByteAutomaton::shaped(const Settled& settled) {
+  State state = state_of(settled.shape);
+  StateInfo& info = states_[state];
+  if (info.shape == 0 && !settled.holes.empty()) {
+    info.shape = pushdown_->add_shape(settled);
+    info.stacks = static_cast<uint32_t>(settled.holes.size());
+  }
+  return state;
+}
+
+Life ByteAutomaton::life(State state) const {
+  const Life known = states_[state].life.load(std::memory_order_relaxed);
+  return known == Life::Unknown && has_word(arena_, states_[state].node) ? Life::Alive : known;
+}
+
+bool ByteAutomaton::alive(State state) {
+  if (Life known = life(state); known != Life::Unknown) return known == Life::Alive;
+  if (const std::optional<bool> found = alive_by_parts(state)) return *found;
+  const auto pairs = pairs_of_parts(arena_, states_[state].node, kMostPairs);
+  Life found = search(state, pairs.empty() ? SIZE_MAX : kGlance);
+  if (found == Life::Unknown) {
+    if (exclude_each_other(pairs)) states_[state].life.store(found = Life::Dead);
+    else found = search(state, SIZE_MAX);
+  }
+  return found == Life::Alive;
+}
+
+Life ByteAutomaton::search(State state, size_t limit) {
+  const size_t before = looked_at_;
+  return leads_to_acceptance(
+      state, [&](State q) { return life(q); }, [&](State q, Life found) { states_[q].life.store(found); },
+      [&](State q, auto&& visit) {
+        if (++looked_at_ % 64 == 0) check_budget((looked_at_ - before) * kHeldBySearch);
+        each_target(q, [&](State target, const ByteSet&) { visit(target); });
+      },
+      [&](State q) { return least_lengths_.of(states_[q].node); }, limit);
+}
+
+bool ByteAutomaton::exclude_each_other(const std::vector<std::pair<NodeId, NodeId>>& pairs) {
+  const size_t most = looked_at_ + kGlanceAtPairs;
+  return std::ranges::any_of(pairs, [&](const auto& pair) {
+    const NodeId both[] = {pair.first, pair.second};
+    const State state = state_of(arena_.all_of(both));
+    const Life known = life(state);
+    return known == Life::Dead || (known == Life::Unknown && looked_at_ < most && search(state, most - looked_at_) == Life::Dead);
+  });
+}
+
+std::optional<bool> ByteAutomaton::alive_by_parts(State state) {
+  const std::optional<std::vector<NodeId>> uncertain = uncertain_parts(arena_, states_[state].node);
+  if (!uncertain) return std::nullopt;
+  bool all = true;
+  for (NodeId part : *uncertain) all = all && alive(state_of(part));
+  states_[state].life.store(all ? Life::Alive : Life::Dead);
+  return all;
+}
+
+size_t ByteAutomaton::bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() + state_index_.capacity() * sizeof(State); }
+
+void ByteAutomaton::check_bytes(size_t more) {
+  if (bytes_held() + beside_.load(std::memory_order_relaxed) + more > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
+}
+
+void ByteAutomaton::check_budget(size_t more) {
+  check_bytes(more);
+  if (!deadline_) deadline_.emplace(budget_.seconds);
+  if (deadline_->expired()) exceed("seconds", budget_.seconds);
+}
+
+void ByteAutomaton::exceed(const char* resource, double limit) {
+  std::vector<NodeId> newest;
+  for (size_t q = states_.size() > 512 ? states_.size() - 512 : 0; q < states_.size(); ++q) newest.push_back(states_[q].node);
+  throw BudgetExceeded(resource, limit, most_around(arena_, derivatives_, newest, labels_));
+}
+
+State ByteAutomaton::intern(NodeId node) {
+  auto lock = enter();
+  return live_state(node);
+}
+
+Unordered::Demand ByteAutomaton::demand(NodeId node) {
+  auto lock = enter();
+  return derivatives_.unordered().demand(node);
+}
+
+std::pair<const Lexicon*, uint32_t> ByteAutomaton::words_of(NodeId id) {
+  auto lock = enter();
+  const Node& node = arena_[id];
+  if (node.kind != Kind::Words) return {nullptr, 0};
+  return {&derivatives_.selections().lexicon(node.a), node.b};
+}
+
+NodeId ByteAutomaton::at_boundary(NodeId node) {
+  if (boundary() == kNone) return node;
+  auto lock = enter();
+  return derivatives_.at_boundary(node);
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,218 @@
+// How masks, distances and arcs are made: everything of TokenAutomaton that walks the vocabulary.
+#include "token_automata/token_automaton.hpp"
+
+namespace tokenfst {
+
+uint32_t TokenAutomaton::find_distance(Config config, Stacks& stacks) {
+  const auto lock = locked(mutex_);
+  return bound(config, stacks);
+}
+
+TokenAutomaton::TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
+               std::vector<std::pair<uint32_t, uint32_t>> specials, uint32_t narrow)
+    : TokenDistances(std::move(bytes), std::move(vocabulary), narrow), masks_(vocabulary_->size()) {
+  composition_.adopt_specials(std::move(specials));
+  if (!vocabulary_->complete()) bytes_->marks().refuse_gaps();
+}
+
+bool TokenAutomaton::spellable(Config config, Stacks& stacks) {
+  if (is_dead(config) || accepting(config)) return !is_dead(config);
+  if (!complete_) {
+    const auto lock = locked(mutex_);
+    return with_walk(stacks, nullptr, [&](auto& walk) { return alive(walk, config); });
+  }
+  return !composition_.is_first(config) || masks_[mask(config, stacks)].count > 0;
+}
+
+uint32_t TokenAutomaton::bytes_left(Config config, Stacks& stacks) {
+  if (!bytes_->is_lazy() && bytes_->is_pushdown()) return std::min(distance(config, stacks), 1u << 20) * kBytesOfToken;
+  const auto lock = locked(mutex_);
+  if (bytes_->is_lazy()) return lengths_.of(config, stacks);
+  if (byte_lengths_.empty()) byte_lengths_ = lengths_of_tables(*bytes_);
+  return byte_lengths_[config.state];
+}
+
+uint32_t TokenAutomaton::most_bytes_left(Config config, Stacks& stacks) {
+  const auto lock = locked(mutex_);
+  return bytes_of(config, stacks);
+}
+
+uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
+  const auto lock = locked(mutex_);
+  if (bytes_->num_stacks(config.state) != 0) {
+    uint32_t worst = 0;
+    for (const Rise& rise : rises(config, stacks)) worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
+    return worst;
+  }
+  auto known = worst_bytes_.find(config.state);
+  if (known == worst_bytes_.end()) {
+    uint32_t worst = 0;
+    for (Config end : ends_of_tokens(config, nullptr, stacks)) worst = std::max(worst, bytes_of(end, stacks));
+    known = worst_bytes_.emplace(config.state, worst).first;
+  }
+  return known->second;
+}
+
+uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
+  distance(config, stacks);
+  if (bytes_->num_stacks(config.state) == 0) return info(config.state).worst;
+  const auto lock = locked(mutex_);
+  return worst_with_stacks(config, stacks);
+}
+
+bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stacks) {
+  const auto lock = locked(mutex_);
+  if (known_mask(config, stacks)) return true;
+  Gathered gathered;
+  Asked asked(config, bytes_->num_stacks(config.state), stacks);
+  Walker walk(*bytes_, stacks, &asked);
+  walk.stop_at(opaque, true);
+  StacksTrial trial(stacks);
+  gather(walk, config, gathered, stacks);
+  if (!walk.stuck()) keep_mask(config, stacks, gathered, asked);
+  return !walk.stuck();
+}
+
+std::vector<uint32_t> TokenAutomaton::top_distances(State state) {
+  const auto lock = locked(mutex_);
+  return tops(state);
+}
+
+uint32_t TokenAutomaton::distance_of_frame(uint32_t frame) {
+  const auto lock = locked(mutex_);
+  return frame_distance(frame);
+}
+
+std::vector<std::pair<uint32_t, State>> TokenAutomaton::arcs(State state) {
+  Stacks stacks;
+  std::vector<std::pair<uint32_t, State>> found;
+  for (auto& [token, end] : arcs({state}, stacks)) found.emplace_back(token, end.state);
+  return found;
+}
+
+std::vector<std::pair<uint32_t, Config>> TokenAutomaton::arcs(Config config, Stacks& stacks, StackId opaque) {
+  bytes_->marks().refuse();
+  const auto lock = locked(mutex_);
+  return with_walk(stacks, nullptr, [&](auto& walk) {
+    if constexpr (requires { walk.stop_at(opaque); }) walk.stop_at(opaque);
+    auto found = composition_.ends(walk, config);
+    if (!complete_) std::erase_if(found, [&](auto& arc) { return !alive(walk, arc.second); });
+    return found;
+  });
+}
+
+bool TokenAutomaton::fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks) {
+  if (left != kUnreachable && (left == 0 || distance(config, stacks) == kUnreachable)) {
+    std::memset(out, 0, masks_.words() * 4);
+    return true;
+  }
+  if (left == kUnreachable || worst(config, stacks) <= left - 1) return write(mask(config, stacks), out);
+  const auto lock = locked(mutex_);
+  std::memset(out, 0, masks_.words() * 4);
+  with_walk(stacks, nullptr, [&](auto& walk) {
+    for (uint32_t token : exact_tokens(walk, config, left - 1, stacks)) out[token >> 5] |= 1u << (token & 31);
+  });
+  return true;
+}
+
+size_t TokenAutomaton::memory() {
+  const auto lock = locked(mutex_);
+  return bytes_held();
+}
+
+TokenAutomaton::Stats TokenAutomaton::stats() {
+  const auto lock = locked(mutex_);
+  size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
+  return {bytes_->num_states(), masks_made_, masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames, mask_leaves_, mask_tree_.deepest()};
+}
+
+std::vector<State> TokenAutomaton::reachable() {
+  if (complete_ && bytes_->boundary() == kNone) return tokenfst::reachable(*bytes_);
+  std::vector<State> order{kDead};
+  std::set<State> seen{kDead};
+  auto visit = [&](State q) {
+    if (seen.insert(q).second) order.push_back(q);
+  };
+  Stacks stacks;
+  if (spellable(start(), stacks)) visit(start().state);
+  const auto lock = locked(mutex_);
+  Deadline deadline(bytes_->budget().seconds);
+  PlainWalk walk(*bytes_);
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "states that tokens reach");
+    for (auto& [token, end] : composition_.ends(walk, {order[i]})) {
+      if (complete_ || alive(walk, end)) visit(end.state);
+    }
+  }
+  return order;
+}
+
+size_t TokenAutomaton::bytes_held() const {
+  return bytes_->memory() + held_beside();
+}
+
+size_t TokenAutomaton::held_beside() const { return masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory(); }
+
+MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
+  if (MaskId known = known_mask(config, stacks)) return known;
+  gathered_.clear();
+  Asked asked(config, bytes_->num_stacks(config.state), stacks);
+  StacksTrial trial(stacks);
+  with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered_, stacks); });
+  return keep_mask(config, stacks, gathered_, asked);
+}
+
+template <class Walk>
+void TokenAutomaton::gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks) {
+  if (composition_.structural(config)) composition_.gather(walk, config, gathered);
+  else gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
+}
+
+MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
+  if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
+  MaskId id = mask_maker_.make(gathered);
+  bytes_->set_beside(held_beside());
+  if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
+  Info& entry = info(config.state);
+  uint32_t value = id;
+  if (bytes_->is_pushdown()) {
+    value = mask_tree_.keep(mask_tree_.make_place(entry.mask.load(), config, bytes_->num_stacks(config.state), stacks, asked), id);
+    ++mask_leaves_;
+  }
+  if (entry.mask.load() == 0) ++masks_made_;
+  entry.mask.store(value, std::memory_order_release);
+  return id;
+}
+
+template <class Walk>
+std::vector<uint32_t> TokenAutomaton::exact_tokens(Walk& walk, Config config, uint32_t farthest, Stacks& stacks) {
+  std::vector<uint32_t> tokens;
+  StacksTrial trial(stacks);
+  for (auto& [token, end] : composition_.ends(walk, config)) {
+    if (farthest == kAtAll ? complete_ || alive(walk, end) : bound(end, stacks) <= farthest) tokens.push_back(token);
+  }
+  if (farthest != kAtAll && accepting(config)) tokens.insert(tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
+  return tokens;
+}
+
+template <class Walk>
+bool TokenAutomaton::alive(Walk& walk, Config start) {
+  auto life = [&](State q) {
+    if (q == kDead) return Life::Dead;
+    if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
+    return bytes_->accepting(q) ? Life::Alive : info(q).life;
+  };
+  if (Life known = life(start.state); known != Life::Unknown) return known == Life::Alive;
+  Deadline deadline(bytes_->budget().seconds);
+  return leads_to_acceptance(
+      start.state, life, [&](State q, Life found) { info(q).life = found; },
+      [&](State q, auto&& visit) {
+        if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
+        Onward onward = composition_.onward(walk, {q});
+        for (Config config : onward.next) visit(config.state);
+        for (Config config : onward.same) visit(config.state);
+      },
+      [](State) { return 0u; }) == Life::Alive;
+}
+
+}  // namespace tokenfst
