@@ -7,7 +7,6 @@ repeat their schemas.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import threading
 from collections import OrderedDict
@@ -22,6 +21,7 @@ from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.structural_tags.door import structural_tag
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
@@ -30,7 +30,6 @@ from tokenfst.errors import ConstraintError, TokenBudgetError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Kind: TypeAlias = Literal["json", "json_object", "regex", "choice", "grammar", "lark", "structural_tag"]
-_TAGS = "tokenfst.automata.structural_tags.door"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,10 @@ class Request:
     whitespace: str = "flexible"
     additional_properties: Literal["schema", "forbid"] = "schema"
 
-    def constraint(self) -> Language | Grammar:
-        """What the text must be. Raises ConstraintError (a subclass that names the place) and BudgetExceeded."""
+    def constraint(self, vocabulary: Vocabulary | None = None) -> Language | Grammar:
+        """What the text must be; ``vocabulary``: where a structural tag finds special tokens.
+
+        Raises ConstraintError (a subclass that names the place) and BudgetExceeded."""
         if self.kind == "json":
             return json_schema(
                 self.text, whitespace=self.whitespace, additional_properties=self.additional_properties
@@ -59,7 +60,7 @@ class Request:
             return ebnf(self.text)
         if self.kind == "lark":
             return lark_grammar(self.text)
-        return _structural_tag(self.text)
+        return structural_tag(self.text, vocabulary=vocabulary)
 
 
 def _labels(text: str) -> list[str]:
@@ -70,13 +71,6 @@ def _labels(text: str) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ConstraintError(f"choice must be a list of texts, not {text[:60]}")
     return list(dict.fromkeys(found))
-
-
-def _structural_tag(text: str) -> Language | Grammar:
-    if importlib.util.find_spec(_TAGS.rpartition(".")[0]) is None:
-        raise ConstraintError("structural_tag: structural tags are not supported by this release of tokenfst")
-    made: Language | Grammar = importlib.import_module(_TAGS).structural_tag(json.loads(text))
-    return made
 
 
 class CompiledRequests:
@@ -101,7 +95,8 @@ class CompiledRequests:
             if known is not None:
                 self._kept.move_to_end(key)
                 return known
-        made = compile(request.constraint(), self._vocabulary(stops))
+        vocabulary = self._vocabulary(stops)
+        made = compile(request.constraint(vocabulary), vocabulary)
         with self._lock:
             made = self._kept.setdefault(key, made)
             held = sum(each.memory().automaton for each in self._kept.values())

@@ -34,12 +34,14 @@ class LlamaHost:
         max_new_tokens: int,
         options: Mapping[str, Any],
     ) -> list[bytes]:
+        """As ``Host.generate``."""
         jobs = [self._begun(*each, max_new_tokens, options) for each in zip(prompts, automata, strict=True)]
         return [b"".join(self._pieces(*job, max_new_tokens)) for job in jobs]
 
     def stream(
         self, prompt: Prompt, automaton: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
+        """As ``Host.stream``."""
         return self._pieces(*self._begun(prompt, automaton, max_new_tokens, options), max_new_tokens)
 
     def _begun(

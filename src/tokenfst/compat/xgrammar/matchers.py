@@ -1,0 +1,217 @@
+"""What xgrammar decodes with: matchers and bitmasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
+
+from tokenfst._native import Matcher
+from tokenfst.arguments import shown
+from tokenfst.compat.xgrammar.grammars import CompiledGrammar, raising
+from tokenfst.decoding.masks import bitmask as masks
+from tokenfst.errors import MissingDependencyError, VocabularyError
+
+try:
+    import torch
+except ImportError as error:
+    raise MissingDependencyError(
+        'tokenfst.compat.xgrammar needs torch: pip install "tokenfst[torch]"'
+    ) from error
+
+bitmask_dtype = torch.int32
+_T = TypeVar("_T")
+
+
+class GrammarMatcher:
+    """One decoding under a compiled grammar."""
+
+    def __init__(
+        self,
+        compiled_grammar: CompiledGrammar,
+        *,
+        override_stop_tokens: Sequence[int] | int | None = None,
+        terminate_without_stop_token: bool = False,
+        max_rollback_tokens: int = -1,
+        default_temperature: float | None = None,
+    ) -> None:
+        if not isinstance(compiled_grammar, CompiledGrammar):
+            raise ValueError(
+                f"GrammarMatcher: compiled_grammar must be compiled, not {shown(compiled_grammar)}"
+            )
+        if isinstance(override_stop_tokens, int):
+            override_stop_tokens = [override_stop_tokens]
+        self.matcher: Matcher = raising(compiled_grammar.automaton(override_stop_tokens).matcher)()
+        self._compiled = compiled_grammar
+        self._vocabulary = compiled_grammar.tokenizer_info.vocabulary
+        self.stop_token_ids = list(override_stop_tokens or self._vocabulary.eos_token_ids)
+        self._without_stop = terminate_without_stop_token
+        self.temperature, self.max_rollback_tokens = default_temperature, -1
+        self._steps: list[int] = []
+
+    def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
+        """Advance; False for what is not allowed, after the end, and for ids out of range."""
+        if (
+            self.matcher.is_terminated()
+            or not 0 <= token_id < len(self._vocabulary)
+            or not self.matcher.accept_token(token_id)
+        ):
+            return False
+        self._steps.append(1)
+        return True
+
+    def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
+        """Advance by a text, as one step; False, and nothing changes, where it is not allowed or no tokens spell it."""
+        data = input_str.encode() if isinstance(input_str, str) else input_str
+        if self.matcher.is_terminated():
+            return False
+        try:
+            tokens = self._vocabulary.encode_greedy(data)
+        except VocabularyError:
+            return False
+        if not self.matcher.accept_tokens(tokens):
+            return False
+        self._steps.append(len(tokens))
+        return True
+
+    def fill_next_token_bitmask(self, bitmask: Any, index: int = 0, *, debug_print: bool = False) -> bool:
+        """The mask of the next token into a row; False where every token is allowed."""
+        if self.matcher.is_terminated():
+            raise RuntimeError(
+                "GrammarMatcher has terminated: it has no next token. Roll it back, or reset it"
+            )
+        return self.matcher.fill_next_token_bitmask(bitmask, index)
+
+    def traverse_draft_tree(
+        self,
+        retrieve_next_token: torch.Tensor,
+        retrieve_next_sibling: torch.Tensor,
+        draft_tokens: torch.Tensor,
+        token_bitmask: torch.Tensor,
+        time_threshold: float = -1.0,
+        temperatures: torch.Tensor | None = None,
+    ) -> bool:
+        """Masks for a tree of drafts. Always goes through all of it."""
+        children, siblings = retrieve_next_token.numpy(), retrieve_next_sibling.numpy()
+        self.matcher.traverse_draft_tree(children, siblings, draft_tokens.numpy(), token_bitmask)
+        if temperatures is not None:
+            temperatures.fill_(-1.0 if self.temperature is None else self.temperature)
+        return True
+
+    def find_jump_forward_string(self) -> str:
+        """What every text goes on with."""
+        return "" if self.matcher.is_terminated() else self.matcher.find_jump_forward_string()
+
+    def rollback(self, num_tokens: int = 1) -> None:
+        """Undo the last steps."""
+        if not 0 <= num_tokens <= len(self._steps):
+            raise RuntimeError(f"rollback({num_tokens}): there were {len(self._steps)} steps")
+        if num_tokens:
+            self.matcher.rollback(sum(self._steps[-num_tokens:]))
+            del self._steps[-num_tokens:]
+
+    def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
+        """None: rules do not capture here."""
+        return []
+
+    def is_terminated(self) -> bool:
+        """Whether a stop token was accepted, or the text is whole where none is waited for."""
+        return self.matcher.is_terminated() or (self._without_stop and self.matcher.is_accepting())
+
+    def is_completed(self) -> bool:
+        """Whether the text so far is whole."""
+        return self.matcher.is_terminated() or self.matcher.is_accepting()
+
+    def reset(self) -> None:
+        """Back to the beginning."""
+        self.matcher.reset()
+        self._steps.clear()
+
+    def fork(self) -> GrammarMatcher:
+        """An independent copy."""
+        made = GrammarMatcher.__new__(GrammarMatcher)
+        made.__dict__.update(self.__dict__)
+        made.matcher, made._steps = self.matcher.fork(), list(self._steps)  # a copy
+        return made
+
+
+class BatchGrammarMatcher:
+    """Calls for many matchers at once; masks are filled in one native call without the interpreter's lock."""
+
+    def __init__(self, max_threads: int | Literal["auto"] = "auto") -> None:
+        self._threads = None if max_threads == "auto" else max_threads
+
+    def batch_fill_next_token_bitmask(
+        self,
+        matchers: Sequence[GrammarMatcher],
+        bitmask: Any,
+        indices: Sequence[int] | None = None,
+        debug_print: bool = False,
+    ) -> None:
+        """The masks of all matchers, into the rows ``indices`` where they are given."""
+        native = [each.matcher for each in matchers]
+        if indices is None:
+            masks.fill_bitmasks(native, bitmask, self._threads)
+            return
+        found = torch.full((len(native), bitmask.shape[1]), -1, dtype=bitmask_dtype)
+        masks.fill_bitmasks(native, found, self._threads)
+        bitmask[list(indices)] = found
+
+    @staticmethod
+    def batch_accept_token(
+        matchers: Sequence[GrammarMatcher], tokens: Sequence[int], debug_print: bool = False
+    ) -> list[bool]:
+        """Which matchers accepted their token."""
+        return [each.accept_token(token) for each, token in _pairs(matchers, tokens)]
+
+    @staticmethod
+    def batch_accept_string(
+        matchers: Sequence[GrammarMatcher], strings: Sequence[str | bytes], debug_print: bool = False
+    ) -> list[bool]:
+        """Which matchers accepted their text."""
+        return [each.accept_string(text) for each, text in _pairs(matchers, strings)]
+
+    @staticmethod
+    def batch_rollback(matchers: Sequence[GrammarMatcher], num_tokens: Sequence[int] | int = 1) -> None:
+        """Roll each back."""
+        counts = [num_tokens] * len(matchers) if isinstance(num_tokens, int) else num_tokens
+        for each, count in _pairs(matchers, counts):
+            each.rollback(count)
+
+
+def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tuple[GrammarMatcher, _T]]:
+    if len(matchers) != len(parts):
+        raise RuntimeError(f"{len(matchers)} matchers and {len(parts)} parts: give one for each")
+    return list(zip(matchers, parts, strict=True))
+
+
+def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:
+    """The shape of a bitmask."""
+    return batch_size, -(-vocab_size // 32)
+
+
+def allocate_token_bitmask(batch_size: int, vocab_size: int) -> torch.Tensor:
+    """A bitmask that allows every token."""
+    return torch.full(get_bitmask_shape(batch_size, vocab_size), -1, dtype=bitmask_dtype)
+
+
+def reset_token_bitmask(bitmask: torch.Tensor) -> None:
+    """Allow every token again."""
+    bitmask.fill_(-1)
+
+
+def apply_token_bitmask_inplace(
+    logits: torch.Tensor,
+    bitmask: torch.Tensor,
+    *,
+    vocab_size: int | None = None,
+    indices: Sequence[int] | None = None,
+    backend: str = "auto",
+) -> None:
+    """Set the logits of forbidden tokens to -inf, on whatever device; tokens beyond the mask are forbidden, too."""
+    masks.apply_token_bitmask_inplace(
+        logits,
+        bitmask,
+        vocab_size=vocab_size,
+        indices=None if indices is None else list(indices),
+        check_nan=False,
+    )
