@@ -70,13 +70,14 @@ def is_plain_number(text: str, *, integer: bool = False) -> bool:
 
 def _with_exponent(value: Decimal) -> set[str]:
     """How the two write a number where they write an exponent."""
-    sign, digits, exponent = value.normalize().as_tuple()
+    sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    if value == 0:
+    shown = "".join(map(str, digits)).lstrip("0")
+    if not shown:
         return set()
-    power = exponent + len(digits) - 1
-    first, *rest = map(str, digits)
-    mantissa = "-" * sign + first + ("." + "".join(rest) if rest else "")
+    power = exponent + len(shown) - 1
+    first, rest = shown[0], shown[1:].rstrip("0")  # of any length: Decimal's own operations round
+    mantissa = "-" * sign + first + ("." + rest if rest else "")
     found = set()
     if power >= 16 or power < -4:
         found.add(f"{mantissa}e{power:+03d}")
