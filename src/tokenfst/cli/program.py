@@ -46,8 +46,8 @@ COMMANDS = {
     "lint": (
         "linting",
         "Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
-        "recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, with "
-        "--strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.",
+        "recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, "
+        "with --strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.",
     ),
     "diff": (
         "comparing",
