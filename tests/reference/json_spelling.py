@@ -65,19 +65,20 @@ def is_plain_number(text: str, *, integer: bool = False) -> bool:
         return False
     if integer:
         return text.lstrip("-").isdigit()
-    return _FIXED.fullmatch(text) is not None or text in _with_exponent(Decimal(text))
+    return _FIXED.fullmatch(text) is not None or text in _with_exponent(text)
 
 
-def _with_exponent(value: Decimal) -> set[str]:
+def _with_exponent(text: str) -> set[str]:
     """How the two write a number where they write an exponent."""
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    shown = "".join(map(str, digits)).lstrip("0")
+    # By hand: Decimal rounds long mantissas, and refuses long exponents.
+    number, _, exponent = text.lower().removeprefix("-").partition("e")
+    whole, _, decimals = number.partition(".")
+    shown = (whole + decimals).lstrip("0")
     if not shown:
         return set()
-    power = exponent + len(shown) - 1
-    first, rest = shown[0], shown[1:].rstrip("0")  # of any length: Decimal's own operations round
-    mantissa = "-" * sign + first + ("." + rest if rest else "")
+    power = int(exponent) - len(decimals) + len(shown) - 1
+    first, rest = shown[0], shown[1:].rstrip("0")
+    mantissa = "-" * text.startswith("-") + first + ("." + rest if rest else "")
     found = set()
     if power >= 16 or power < -4:
         found.add(f"{mantissa}e{power:+03d}")
