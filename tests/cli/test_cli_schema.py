@@ -80,10 +80,13 @@ def test_compile_of_any_value_makes_a_push_down_automaton(folder: Path) -> None:
     assert tokenfst("inspect", "any.safetensors", "--json").json["stack"] is not None
 
 
-def test_a_recursive_schema_without_a_vocabulary_needs_a_depth(folder: Path) -> None:
-    done = tokenfst("sample", "--json-schema", "any.json")
-    assert done.code == 2 and "--depth" in done.err
-    assert tokenfst("sample", "--json-schema", "any.json", "--depth", "1").code == 0
+def test_a_recursive_schema_is_sampled_with_and_without_a_depth(folder: Path) -> None:
+    for depth in ([], ["--depth", "1"]):
+        done = tokenfst("sample", "--json-schema", "any.json", *depth)
+        assert (
+            done.code == 0
+            and tokenfst("check", "--json-schema", "any.json", done.out.splitlines()[0]).code == 0
+        )
 
 
 def test_draw_and_lint(folder: Path) -> None:
