@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -185,6 +187,9 @@ def _listed(place: Place, keyword: str, values: list[Any], meaning: Meaning) -> 
         raise UnsupportedSchemaError(
             where, f"its strings have {length:,} characters, more than {LONGEST_CONSTANTS:,}"
         )
+    if place.draft == 4 and any(isinstance(value, float | Decimal) and value % 1 == 0 for value in values):
+        # One writes an integer with a fraction, which is another type there: then each may be written so.
+        values = [Fraction(value) if type(value) is int else value for value in values]
     work = meaning.formulas.work
     before, work.place = work.place, where
     work.tick(1 + len(values) // 8)

@@ -27,7 +27,9 @@ def number_texts(
     if spelling == "any":
         return _every(numbers, fractions) if whole is None else _apart(numbers, whole)
     if whole is not None:
-        return union(plain_numbers(whole, fraction=False), _not_bare(plain_numbers(numbers - bare)))
+        # A number that must not be written by digits alone has its other texts, whoever calls it an integer.
+        others = _not_bare(plain_numbers(numbers - (bare & whole)))
+        return union(plain_numbers(whole, fraction=False), others)
     if bare.is_empty():
         return plain_numbers(numbers)
     return union(plain_numbers(numbers & bare, fraction=False), plain_numbers(numbers - bare))

@@ -171,3 +171,27 @@ def test_null_is_no_schema() -> None:
     with pytest.raises(errors.SchemaError, match="not null"):
         tokenfst.json_schema(None)
     assert tokenfst.json_schema(type(None)).accepts("null")
+
+
+def test_a_number_that_is_no_integer_keeps_its_fraction() -> None:
+    draft = {"$schema": "http://json-schema.org/draft-04/schema#"}
+    constraint = tokenfst.json_schema({**draft, "oneOf": [{"type": "integer"}, {"enum": [0]}]})
+    assert constraint.accepts("0.0") and constraint.accepts("7")
+    assert not constraint.accepts("0") and not constraint.accepts("7.0")
+
+
+def test_a_list_with_a_fraction_lists_numbers() -> None:
+    """1.0 is an instance of draft-04's enum of 1 and 2.0, as jsonschema has it; of integers alone it is none."""
+    draft = {"$schema": "http://json-schema.org/draft-04/schema#"}
+    mixed = tokenfst.json_schema({**draft, "enum": [1, 2.0]})
+    for text, expected in (
+        ("1", True),
+        ("1.0", True),
+        ("2", True),
+        ("2.0", True),
+        ("1.00", False),
+        ("3", False),
+    ):
+        assert mixed.accepts(text) is expected, text
+    assert not tokenfst.json_schema({**draft, "enum": [1, 2.0], "type": "integer"}).accepts("1.0")
+    assert not tokenfst.json_schema({**draft, "enum": [1, 2]}).accepts("1.0")
