@@ -49,6 +49,6 @@ def test_random_grammars_soak(block: int, first: int) -> None:
 @pytest.mark.xfail(strict=True, reason="words that need no nesting are lost where left recursion is removed")
 @pytest.mark.parametrize(("seed", "word"), [(196_019, b"aaaa"), (110_008, b"aba"), (128_015, b"abbba")])
 def test_grammars_of_which_too_much_is_cut(seed: int, word: bytes) -> None:
-    """As of the first: its rules begin with each other and may be empty. ``aaaa`` needs none of them inside of itself, and depth 0 lacks
-    it: in the rules that replace left recursion, what stood side by side is nested."""
+    """The rules of the first begin with each other and may be empty. ``aaaa`` needs none of them inside of itself, and
+    depth 0 lacks it: in the rules that replace left recursion, it seems, what stood side by side is nested."""
     check(seed, [word])
