@@ -24,6 +24,7 @@ from typing import Any
 import tokenfst._native as _native
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
 
 Arcs = list[tuple[int, bytes]]
 """Of a configuration: where it leads, and by which bytes; ascending, each configuration once."""
@@ -35,6 +36,10 @@ class Counts:
 
     total: int
     by_length: tuple[int, ...]
+
+
+_BYTES_OF_ENTRY = 120
+"""What an entry of a table costs, with its number."""
 
 
 class Walk:
@@ -57,6 +62,11 @@ class Walk:
     def begin(self) -> None:
         """A question begins: the seconds of the budget are its own."""
         self.deadline = Deadline(self.budget, self.purpose)
+
+    def hold(self, entries: int) -> None:
+        """Raise BudgetExceeded("bytes") where so many entries of tables are more than the budget has room for."""
+        if entries * _BYTES_OF_ENTRY > self.budget.bytes:
+            raise BudgetExceeded("bytes", self.budget.bytes, self.purpose)
 
     def arcs(self, at: int) -> Arcs:
         """Where a configuration leads."""
@@ -88,6 +98,8 @@ class Walk:
         found: list[int] = []
         here = {} if self.start is None else {self.start: 1}
         while here or (longest is not None and len(found) <= longest):
+            self.deadline.tick()
+            self.hold(len(found))
             found.append(sum(number for at, number in here.items() if self.accepting(at)))
             if longest is not None and len(found) > longest:
                 break
@@ -105,10 +117,13 @@ class Walk:
     def ways(self, at: int, left: int) -> int:
         """How many texts of ``left`` bytes lead from a configuration to acceptance."""
         known = self._ways
+        self.hold(left)
         while len(known) <= left:
+            self.deadline.tick()
             known.append({})
         layers = [{at} if at not in known[left] else set()]
         for length in range(left, 0, -1):
+            self.deadline.tick()
             onward: set[int] = set()
             for each in layers[-1]:
                 for target, _ in self.arcs(each):
@@ -157,6 +172,7 @@ class Walk:
                 stack.pop()
                 continue
             self.deadline.tick(2)
+            self.hold(len(stack) + len(known))
             here, length = key
             if length == 0 or self.least(here) > length:
                 known[key] = length == 0 and self.accepting(here)
