@@ -82,11 +82,10 @@ def test_compile_of_any_value_makes_a_push_down_automaton(folder: Path) -> None:
 
 def test_a_recursive_schema_is_sampled_with_and_without_a_depth(folder: Path) -> None:
     for depth in ([], ["--depth", "1"]):
-        done = tokenfst("sample", "--json-schema", "any.json", *depth)
-        assert (
-            done.code == 0
-            and tokenfst("check", "--json-schema", "any.json", done.out.splitlines()[0]).code == 0
-        )
+        done = tokenfst("sample", "--json-schema", "any.json", *depth, "--json")
+        assert done.code == 0
+        for each in done.json["samples"]:
+            json.loads(bytes.fromhex(each["hex"]))
 
 
 def test_draw_and_lint(folder: Path) -> None:
