@@ -125,7 +125,7 @@ class Unordered:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """The own data of a FRESH node: what is known of how many words it has (``distinct.fresh``)."""
+    """The own data of a FRESH node: what is known of how many words it has (``exclusion_marks.fresh``)."""
 
     thin: bool = True
     fewest: int = 0
@@ -165,7 +165,7 @@ class Expr(Node):
     a word. Then it is known what such a node is asked for again and again; nothing is said of others. ``size``: the
     positions of a plain node with its counted repetitions written out, at most 2**62; 0 if it is not plain.
     ``nullable``: whether a plain node has the empty word. ``known``: whether it was found to have a word, for
-    ``known_words``.
+    ``languages.emptiness``.
     """
 
     __slots__ = ()

@@ -147,7 +147,7 @@ class Grammar(Operators):
 
     def witness(self) -> bytes | None:
         """A shortest word, the least of them in byte order; ``None`` if there is none. Where strings must differ
-        (``distinct.fresh``), a short one."""
+        (``exclusion_marks.fresh``), a short one."""
         if self._differs:
             return self.automaton.shortest()
         return shortest_words(self._rules, self._budget).get(self._start)

@@ -3,7 +3,7 @@
 The idea: two characters are equal but for case if Unicode's simple case folding maps both to one; a class of such
 characters takes the place of each of them. This relation works character by character, so the image of a language
 under it commutes with union, concatenation and repetition, and the expression stays as it is, by the code of
-``inverse_image`` with classes for characters: counted repetitions stay counted, nothing is determinized. It does not
+``spellings`` with classes for characters: counted repetitions stay counted, nothing is determinized. It does not
 commute with intersection and complement (``A`` is in the images of ``a`` and of everything but ``a``): those, and
 look-around, are made automata first.
 

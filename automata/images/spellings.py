@@ -1,4 +1,4 @@
-"""The inverse image of a language under a code: all spellings of its texts, in any code of ``spelling``.
+"""The inverse image of a language under a code: all spellings of its texts, in any code of ``characters.codes``.
 
 The idea: replace each character by its spellings and leave the expression as it is, so that repetitions stay
 counted, boolean operations lazy and nothing is determinized. Decoding is a function on the valid spellings J* (J: the

@@ -1,14 +1,14 @@
 """JSON Schema: the texts of the JSON values that a schema allows.
 
-The idea: a schema is read where it is needed (``schema_source``), becomes a set of values split by type and closed
-under and, or, not (``schema_meaning``, ``schema_shape``), and each set that has parts becomes a rule of a grammar
-(``schema_text``). Nothing is approximated: what no automaton of sensible size says exactly is refused, with the JSON
+The idea: a schema is read where it is needed (``reading.source``), becomes a set of values split by type and closed
+under and, or, not (``reading.meaning``, ``sets.shape``), and each set that has parts becomes a rule of a grammar
+(``writing.writer``). Nothing is approximated: what no automaton of sensible size says exactly is refused, with the JSON
 pointer of the keyword.
 
 Members come in the order of the schema's own ``properties``, then in that of the schemas that it applies in place, then
 those that are only required, and all others, in any order; or all in any order, as ``property_order`` says.
 No name comes twice: listed ones by the rules, others and unique strings since a sequence remembers them
-(``schema_fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
+(``writing.fresh``). With ``repeated_names="allow"`` others may; each of the members must be valid then, and all count
 towards ``maxProperties``. A ``minProperties`` that repeated names would help to reach is refused.
 
 A Python type stands for its schema (``python_types``), and the constraint's ``parse`` makes its instances.
@@ -150,7 +150,7 @@ def json_schema(  # one option after the other
     ``separators`` and ``indent``, as ``json.dumps`` has them. ``surrounding="flexible"``: white space before and after
     the value. ``property_order``: ``"schema"``, or ``"any"`` for members in any order; it costs memory for those sets
     of names only that texts use. ``additional_properties="forbid"``: objects have no members but
-    those that their schema names, unless it says something of others (``schema_closing``). ``repeated_names="allow"``:
+    those that their schema names, unless it says something of others (``reading.closing``). ``repeated_names="allow"``:
     a text may repeat names that its schema does not list, so that finite automata can hold the constraint; without, no
     name comes twice. ``formats``: whether ``format``
     constrains; names that are no standard format never do. ``resolver``: gives the documents that ``$ref``

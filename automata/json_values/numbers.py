@@ -1,7 +1,7 @@
 """Sets of numbers as values with exact algebra.
 
 The idea: numeric keywords cut the line into points and the open intervals between them, and say for each interval
-which numbers in it are meant: all, none, multiples of something, or not (``json_multiples.Multiples``, a normal
+which numbers in it are meant: all, none, multiples of something, or not (``multiples.Multiples``, a normal
 form). Operations lay the cuts of both sets over one another and combine interval by interval, so a complement
 costs no more than a union and nothing multiplies. Intervals without members are emptied when they are made (their
 members can be counted), so a set is empty exactly if its normal form is the empty one.

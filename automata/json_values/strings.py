@@ -4,7 +4,7 @@ The idea: escaping is a code. A character is spelled raw, as UTF-8 (unless it is
 mark or a backslash); as a two-character escape, where it has one; as ``\uXXXX``, in either case; beyond U+FFFF as the
 ``\u`` escapes of two surrogates. ``Spelling`` says which of these are used. Spellings of one character are no prefixes
 of those of another, so all texts of a language are its inverse image under the code, which keeps the expression as it
-is (``inverse_image``). A length counts code points and stays one counted repetition of one "any JSON character",
+is (``images.spellings``). A length counts code points and stays one counted repetition of one "any JSON character",
 whatever the spelling.
 
 A surrogate escaped on its own (``\ud800``) is left out: it is no Unicode scalar value, no UTF-8 text holds it, and
@@ -106,7 +106,7 @@ def json_string_of_length(low: int = 0, high: int | None = None, *, spelling: Sp
 
     However a character is spelled, it counts once: the escapes of two surrogates are one character. O(1), and lazy
     in the bounds. (For strings of other contents too: ``json_string(of_length(content, low, high))``.) Raises
-    ConstraintError unless 0 <= low <= high <= ``text_lengths.MAX_LENGTH``.
+    ConstraintError unless 0 <= low <= high <= ``images.lengths.MAX_LENGTH``.
     """
     check_bounds(low, high)
     source = f"json_string_of_length({low}, {high})"

@@ -143,8 +143,8 @@ def from_arcs(
 def to_arcs(fst: pynini.Fst) -> Arcs:
     """The arcs of an unweighted OpenFst transducer: what ``from_arcs`` takes.
 
-    Symbol tables are dropped: what labels mean is for ``fst_labels`` to say. Linear. Raises ``FstError`` for a semiring
-    other than the tropical one and for any weight but One, naming the first state or arc that has one.
+    Symbol tables are dropped: what labels mean is for ``label_kinds`` to say. Linear. Raises ``FstError`` for a
+    semiring other than the tropical one and for any weight but One, naming the first state or arc that has one.
     """
     require_pynini()
     import pywrapfst

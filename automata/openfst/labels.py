@@ -2,7 +2,7 @@
 
 This module alone knows the shift. Everything works on Python ints and, element by element, on numpy arrays.
 Byte 0 is a byte like any other, which is why labels are shifted: with label = byte it would be ε and vanish.
-pynini's own string compiler uses label = byte; ``fst_labels`` reads such machines.
+pynini's own string compiler uses label = byte; ``label_kinds`` reads such machines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Annotations, dataclasses and signatures read into a small model of what Python text they stand for.
 
-The idea: one model, two readers. ``python_objects`` writes it as expressions, ``python_values`` reads text back by it,
+The idea: one model, two readers. ``objects`` writes it as expressions, ``values`` reads text back by it,
 so that both always mean the same. Classes and functions are ``Call`` nodes, one for each, filled in from a worklist:
 they may refer to each other in any way, and chains of them cost no stack.
 

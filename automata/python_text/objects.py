@@ -1,8 +1,8 @@
 """Python objects as text: constructor calls of dataclasses, calls of functions, and values of any annotation.
 
-The idea: annotations are read into a model (``python_annotations``); here it becomes a grammar with a rule for each
+The idea: annotations are read into a model (``annotations``); here it becomes a grammar with a rule for each
 class and function, and that a language wherever no class contains itself. ``parse`` reads text back by the same model
-(``python_values``), so text and value cannot come apart.
+(``values``), so text and value cannot come apart.
 
 The layout is that of ``repr``, and fixed: ``, `` between items, ``: `` in dicts, no other white space;
 ``name=value``; ``(x,)`` for a tuple of one; ``set()`` and ``frozenset()`` for empty ones. Arguments stand in the order

@@ -5,7 +5,7 @@ separated by ``|`` where there are several. SUBSTRING_OF takes a text, written a
 what ``re.escape`` makes. The parser of ``re`` does not see them (``pattern``); the translator of ``regex`` asks here.
 
 Flags around a group hold for the patterns in it. Look-around among the arguments is refused: it would have to see
-beyond the group. Three groups are one token of a class (``token_groups``); IMAGE is refused beside look-around, which
+beyond the group. Three groups are one token of a class (``pieces.tokens``); IMAGE is refused beside look-around, which
 reads on over text only.
 """
 

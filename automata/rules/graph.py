@@ -45,7 +45,7 @@ class Rules(dict[str, Expr]):
     """Rule bodies by name, never changed once made, and what most questions about them begin with, kept.
 
     The nodes of a body are listed once, for all rules that are made ``like`` these and share the body.
-    ``productive`` and ``nullable`` are the answers of the functions of these names in ``grammar_lint``, once known.
+    ``productive`` and ``nullable`` are the answers of the functions of these names in ``lint``, once known.
     """
 
     def __init__(self, bodies: Mapping[str, Expr], like: Rules | None = None) -> None:
@@ -137,7 +137,7 @@ def calls_found(body: Expr, onward: Callable[[Expr], Iterable[Expr]]) -> list[st
 def left_edge(body: Expr, empty: Container[int]) -> list[str]:
     """The rules that a body can call with nothing but empty words in front.
 
-    ``empty`` holds the ids of the nodes that have the empty word (``grammar_lint.nullable``).
+    ``empty`` holds the ids of the nodes that have the empty word (``lint.nullable``).
     """
 
     def leading(node: Expr) -> Iterable[Expr]:

@@ -4,7 +4,7 @@ The idea. Rules lose their left recursion (``left_recursion``). Then *tail recur
 ``expression.recursive``: rules that call each other as their last part are variables of one system, a *family*,
 which is regular as it stands. Every other call is *hard*: it would need a stack, and is replaced by the callee's
 expression as long as that does not come back to itself. Cycles of hard calls go through *heads*: of every strongly
-connected component the rule entered first, and so on inside of it without its head (``rule_graph.nested_heads``).
+connected component the rule entered first, and so on inside of it without its head (``graph.nested_heads``).
 
 ``truncation`` cuts at heads below a depth; ``pushdown`` leaves their calls as they are. Both ask an ``Inliner``.
 

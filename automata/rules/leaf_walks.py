@@ -154,7 +154,7 @@ class LeafWalks:
 
 
 class _Closures:
-    """What each state leads to along ``neighbours``, itself included, ascending; found when asked for."""
+    """What each state leads to along ``regex.conditions``, itself included, ascending; found when asked for."""
 
     def __init__(self, neighbours: list[list[int]]) -> None:
         self.neighbours = neighbours

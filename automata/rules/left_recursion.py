@@ -14,7 +14,7 @@ For one rule alone, ``t: t s | x``, it is x s*. Rules between which there are st
 ``up``, which begins with the repetition of the rests among them; so no ``up`` reaches itself at its left edge.
 
 Only *heads* are rewritten: with the head of a group gone, its other rules fall apart into smaller groups with
-heads of their own (``rule_graph.nested_heads``). A rewritten head calls nothing of its group at its left edge,
+heads of their own (``graph.nested_heads``). A rewritten head calls nothing of its group at its left edge,
 so every cycle is cut, and all other rules stay as they are.
 
 Hidden calls. ``b? a x`` with an optional b has the exit ``b a x``, b not empty, and the step from a with rest

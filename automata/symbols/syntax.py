@@ -1,4 +1,4 @@
-r"""The syntax of temporal formulas: text to nodes of ``ltlf_progression``.
+r"""The syntax of temporal formulas: text to nodes of ``progression``.
 
 Precedence, from the loosest: ``<->``, ``->``, ``|``, ``&``, ``W``, ``U``, ``R``, ``M``, then what stands before its
 operand; binary operators group to the right. The levels are those of ltlf2dfa and pylogics, whose spellings are read

@@ -107,7 +107,7 @@ class DeviceMasks:
 
     @property
     def tables(self) -> Tables:
-        """The tensors; see ``device_pool.Tables``. Read only."""
+        """The tensors; see ``tables.pool.Tables``. Read only."""
         return self._tables
 
     def memory(self) -> DeviceMemory:

@@ -1,7 +1,7 @@
 """Several labels: lists of them as texts of ``multi_choice`` have them, the next label's probability exact each time.
 
 What may come next are the labels that are not used yet, and the end; their probabilities, normalised, are those of one
-pass over a trie (``label_pass``). A label counts with what may follow it: the end, where there are enough labels then,
+pass over a trie (``trie_pass``). A label counts with what may follow it: the end, where there are enough labels then,
 and the first token of a separator and a label that is still left, where there may be more. So the product of them over
 a list is a distribution over all lists, and a set's probability is the sum over its orders. ``multi_label`` takes the
 most probable label each time; ``label_lists`` keeps the most probable beginnings of lists, as beams, and says what

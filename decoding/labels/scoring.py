@@ -2,13 +2,13 @@
 
 A label's probability is that of its tokens after the prompt, times that of the end after them (so "sad" does not win by
 "sadness"), and over a set of labels it is normalised. The token sequences of all labels are a trie; one call of the
-model scores it, each node seeing the prompt and its own ancestors only (``label_pass``).
+model scores it, each node seeing the prompt and its own ancestors only (``trie_pass``).
 
 Which sequences: the tokenizer's own of each label (``"canonical"``), or all that spell it (``"all"``), whose sum is the
 probability of the text itself. A model is no automaton: what it thinks depends on the tokens, not on the state they
 lead to. So all paths of the token automaton are summed, and their number, exponential in a label's length, is bounded.
 
-Several labels are for ``label_lists``, sets too large to score for ``label_search``.
+Several labels are for ``label_lists``, sets too large to score for ``search``.
 
 Cost: nodes of the trie times the model's cost of a token, in calls of up to a thousand nodes. Rejected: a row for each
 label (the prompt's cache copied, shared beginnings scored again), and scores of the first tokens alone.

@@ -3,7 +3,7 @@
 A bitmask is int32 of shape ``(batch, ceil(V / 32))``: bit ``t % 32`` of word ``t // 32`` is 1 where token
 ``t`` is allowed. It is the layout that xgrammar, llguidance, vLLM and SGLang share, so a mask can be handed
 to their kernels and theirs to ours. Buffers are numpy arrays or torch tensors on the CPU; a kernel in the
-native core works on their memory in place. Logits on another torch device go to ``bitmask_torch``, which
+native core works on their memory in place. Logits on another torch device go to ``on_device``, which
 moves the mask there.
 
 This module never imports torch: a tensor is known by its class, which exists only once torch is imported.

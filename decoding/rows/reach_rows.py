@@ -8,7 +8,8 @@ reachability (``ReachRows``, over ``Reach``). Which tokens count:
     "exact" with ``count_end``      exactly n tokens, the last of which is an end token
 
 Both are exact: a mask has a token if and only if the text can be completed in the tokens left then. Finite automata
-know their distances; for those with stacks the matcher searches (``gcd_matcher``), or raises ``BudgetExceeded``.
+know their distances; for those with stacks the matcher searches (``matchers.reach_matcher``), or raises
+``BudgetExceeded``.
 """
 
 from __future__ import annotations

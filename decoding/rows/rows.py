@@ -58,8 +58,8 @@ _Place: TypeAlias = tuple[Reach, int, int]
 
 
 class Rows(ABC):
-    """What decoders ask of a batch's constraints. ``ConstraintRows`` walks matchers; ``gcd_rows.ReachRows`` keeps exact
-    numbers of tokens, and ``gcd_tensor.TensorRows`` those of nondeterministic automata."""
+    """What decoders ask of a batch's constraints. ``ConstraintRows`` walks matchers; ``reach_rows.ReachRows`` keeps
+    exact numbers of tokens, and ``tensor_rows.TensorRows`` those of nondeterministic automata."""
 
     def __init__(self, vocabulary: Vocabulary, width: int, device: torch.device) -> None:
         if width < len(vocabulary):

@@ -50,7 +50,7 @@ _NEVER = 1 << 30
 class TensorRows(Rows):
     """Rows over one automaton of edges, deterministic or not, completed by ``max_tokens`` tokens, exactly or at most.
 
-    ``edges``: without end tokens, over the tokens of ``vocabulary``; ``length`` and ``count_end`` as in ``gcd_rows``.
+    ``edges``: without end tokens, over the tokens of ``vocabulary``; ``length`` and ``count_end`` as in ``reach_rows``.
     Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, ``TokenBudgetError``, naming the
     numbers of tokens next to ``max_tokens`` that work.
     """

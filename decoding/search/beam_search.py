@@ -138,9 +138,9 @@ def abs_beam_search(
 
     ``model``: a causal transformers model, a function from ids to scores (with the ``width`` of its scores), or a
     ``LanguageModel``. ``prompts``: token ids, of any lengths; a function may have empty ones. ``automata``: one for all
-    prompts, or one for each; or rows that were started for them, with this length (``gcd_tensor.TensorRows`` of
+    prompts, or one for each; or rows that were started for them, with this length (``rows.tensor_rows.TensorRows`` of
     nondeterministic automata). ``max_length``: the most tokens after the prompt, its end token counted; with
-    ``length="exact"`` just as many, without end token unless ``count_end`` (``gcd_rows``).
+    ``length="exact"`` just as many, without end token unless ``count_end`` (``rows.reach_rows``).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
     ``TokenBudgetError``, with a ``max_length`` that works, ``VocabularyMismatchError``, ``ModelError``. Later:

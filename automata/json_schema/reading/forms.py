@@ -1,7 +1,7 @@
 """Whether keywords have values of the form that their draft's meta-schema asks for, also where nothing leads to.
 
 The idea: one walk over all places where a schema can stand, before anything is read; each object once, wherever it is
-shared. Addresses are found where something is wrong only. What is understood in every draft (``schema_keywords``) is
+shared. Addresses are found where something is wrong only. What is understood in every draft (``keywords``) is
 not refused, and what a draft does not know is an annotation, of which nothing is said.
 
 Cost: linear, about 0.2 µs for each keyword.

@@ -1,5 +1,5 @@
 """What the keywords of one type say: from ``type``, ``enum``, ``minimum``, ``pattern``, ``items``, ``properties`` and
-their kin to shapes. Applicators that speak of the same value are ``schema_meaning``'s.
+their kin to shapes. Applicators that speak of the same value are ``meaning``'s.
 
 Patterns are compiled once for a schema, so that equal ones are one ``Language``, and a cell that holds one and its
 complement is seen to be empty.

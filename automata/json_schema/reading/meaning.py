@@ -7,7 +7,7 @@ So ``$ref`` may recurse through parts as it likes, and one that leads back to it
 Invariant: a shape has exactly the values that the schema allows; where ``relax`` is asked for, keywords that are out
 of reach are left out, reported, and their shapes marked inexact.
 
-Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant tells apart (``schema_rivals``), n² at
+Cost: each formula once. A ``oneOf`` of n compares the pairs that no constant tells apart (``rivals``), n² at
 most, and complements only those that it cannot tell apart by what all keywords beside it leave of them.
 """
 
@@ -507,5 +507,5 @@ def _key(place: Place, keywords: Set[str]) -> Hashable:
 
 
 def _decimal(value: Any) -> list[str]:
-    """How a Decimal stands in a key; all else was seen to be JSON (``schema_source.read``)."""
+    """How a Decimal stands in a key; all else was seen to be JSON (``source.read``)."""
     return ["decimal", str(value)]

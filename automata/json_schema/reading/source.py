@@ -103,7 +103,7 @@ class Place:
     """One sub-schema: its ``value``, its ``pointer`` in the document (``#/...``), its resource.
 
     ``scope``: the URIs of the resources, other than the first document, that evaluation came through, as far as
-    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first. ``closed``: what ``schema_closing`` does
+    ``$dynamicRef`` may ask for them (core, section 7.1), the outermost first. ``closed``: what ``closing`` does
     there: ``None`` nothing, ``NESTED`` only in values below, otherwise the names that are allowed beside its own.
     """
 

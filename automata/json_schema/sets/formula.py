@@ -2,7 +2,7 @@
 
 The idea: below the top of a value nothing is computed. ``items: A`` and ``items: B`` together are ``items: A and B``;
 the complement of ``items: A`` has an element of which ``not A`` holds. So a value's parts carry formulas, and what a
-formula allows is found out when a rule for it is written (``schema_meaning``), once: equal formulas are one object.
+formula allows is found out when a rule for it is written (``reading.meaning``), once: equal formulas are one object.
 Recursion through ``$ref`` ends because the atoms of a schema are finitely many.
 
 Invariants: ``not`` stands at atoms only; operands of ``and`` and ``or`` are flat, distinct, and never contradict each

@@ -5,7 +5,7 @@ and some excluded words; or it is a list of words. Lengths stay numbers and word
 as one counter and one prefix tree, and questions about constants are answered without an automaton.
 
 Cost: operations are linear in the cells of both sides multiplied; the complement of n cells multiplies what they hold.
-Lone surrogates in words are dropped: no UTF-8 text holds one (``json_strings``).
+Lone surrogates in words are dropped: no UTF-8 text holds one (``json_values.strings``).
 """
 
 from __future__ import annotations

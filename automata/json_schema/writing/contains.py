@@ -9,7 +9,7 @@ the states they lead to. So where there are several kinds, and items are values 
 each is one of a kind or of its complement, and of the combinations those without a value are left out. There are few
 of them then, mostly one more than kinds, and few states.
 
-Cost: states multiplied by choices, which are counted (``schema_work``).
+Cost: states multiplied by choices, which are counted (``sets.work``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which strings may be told apart as a text goes on: names that a schema does not list, and items that must differ.
 
-The idea: an automaton reads such a string, and the sequence remembers it (``distinct.fresh``). A finite set of
+The idea: an automaton reads such a string, and the sequence remembers it (``exclusion_marks.fresh``). A finite set of
 strings takes away no prefix that begins infinitely many words; where some prefix begins few, or where there are fewer
 words in all than a text has room for, it is said, so that masks look for one that is left.
 Few names are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
@@ -43,8 +43,8 @@ _LONGEST = 128
 @dataclass(frozen=True, slots=True)
 class Room:
     """How many texts a set has, at most ``MANY``; ``None`` if that is not known. ``thin``: some prefix has fewer.
-    ``words``: the texts themselves, if they are few. ``near``, ``far``: as of ``distinct.fresh``, behind the quotation
-    mark or, unless it is thin, behind any prefix."""
+    ``words``: the texts themselves, if they are few. ``near``, ``far``: as of ``exclusion_marks.fresh``, behind the
+    quotation mark or, unless it is thin, behind any prefix."""
 
     count: int | None
     thin: bool = True

@@ -1,8 +1,8 @@
 """The texts of an array cell: the first items one by one, then a counted repetition.
 
-Where items are counted by what they are (``contains``), an automaton walks the sequence (``schema_contains``). Where
+Where items are counted by what they are (``contains``), an automaton walks the sequence (``contains``). Where
 they must differ (``uniqueItems``) and have listed values, each value is a member that comes at most once, in any order
-(``expression.unordered``); strings that are not listed are told apart as the text goes on (``schema_fresh``).
+(``expression.unordered``); strings that are not listed are told apart as the text goes on (``fresh``).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ members cost O(n log n), not 2^n, as a tree. Where the number of members matters
 name and each number written so far. After the listed names come those that are only required and all other members, in
 any order (``expression.unordered``); with ``property_order="any"``, everything comes in any order. Names of other
 members are none of these: the demands on names split all strings into disjoint classes, each with its own value. A
-class of few names is listed; the names of a large one are told apart as the text goes on (``schema_fresh``).
+class of few names is listed; the names of a large one are told apart as the text goes on (``fresh``).
 """
 
 from __future__ import annotations

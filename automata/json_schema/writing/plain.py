@@ -2,7 +2,7 @@
 
 The idea: a schema that says only what its type is, which members it lists, or what its items are, is a cell of the
 normal form as it stands. Nothing has to be met, joined or complemented, so its rule is written from the keywords at
-once, by what writes cells (``schema_members``, ``schema_items``). Whatever else is said, of whatever form, goes the
+once, by what writes cells (``members``, ``items``). Whatever else is said, of whatever form, goes the
 general way: plain schemas are never refused, and never plainly empty.
 
 Invariant: the texts are those of the general way (tests/automata/json_schema/writing/test_schema_plain.py).

@@ -1,7 +1,7 @@
 """From the rules of a schema to the program of their push-down automaton, in one walk.
 
 The idea: ``Grammar.program`` takes any grammar and passes over its rules once for each question: which have a word,
-which the empty one, which begin with themselves, which need a stack. Of what ``schema_text`` writes the answers are
+which the empty one, which begin with themselves, which need a stack. Of what ``writer`` writes the answers are
 known. Every value is behind a bracket, a comma or a colon, so no rule begins with itself; no value is empty; and every
 expression without calls is empty or has a word. So one depth-first walk from the start writes each rule where it is
 first called. What leads back to a rule that is not finished is recursion, and needs a stack; every other call is

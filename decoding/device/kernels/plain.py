@@ -1,4 +1,4 @@
-"""The masking loop in plain torch: the specification of ``native/device/kernels.hpp`` and ``device_triton.py``.
+"""The masking loop in plain torch: the specification of ``native/device/kernels.hpp`` and ``triton.py``.
 
 Pure functions of tables and tensors, on any device, without a word to the host: nothing here asks for the value of a
 tensor, no shape depends on one, so ``torch.compile(fullgraph=True)`` and CUDA graphs take them. Tokens in range are

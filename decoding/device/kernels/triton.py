@@ -1,5 +1,5 @@
-"""The masking loop by Triton kernels (device_kernels.py, device_stack_kernels.py): what ``device_torch`` and
-``device_stack_torch`` say, bit for bit.
+"""The masking loop by Triton kernels (device_kernels.py, device_stack_kernels.py): what ``plain`` and
+``plain_stacks`` say, bit for bit.
 
 Tables must be ``dense``: a mask is a row, or a list on the empty row. Masking stores -inf where the row forbids and
 reads no logit; for a list the program puts the listed logits of its block aside first and back afterwards. The greedy

@@ -19,7 +19,7 @@ def _mask_at(
     state, row, each, left, states, layers, masks, num_states, has_left: tl.constexpr, has_each: tl.constexpr,
     steps: tl.constexpr,
 ):  # fmt: skip
-    """The row, and the range of flips, of what a row may take: ``device_torch.mask_of``."""
+    """The row, and the range of flips, of what a row may take: ``plain.mask_of``."""
     at = states + tl.where((state >= 0) & (state < num_states), state, 0).to(tl.int64) * 8
     mask = tl.load(at + 2)
     if has_left:
@@ -61,7 +61,7 @@ def state_behind(row, at, length, inside, table):
 
 @triton.jit
 def _walked(state, token, states, table, classes, text, tokens, num_states, vocab_size):
-    """The states behind tokens: ``device_torch.advance``. Loops as long as the longest of them has bytes."""
+    """The states behind tokens: ``plain.advance``. Loops as long as the longest of them has bytes."""
     known = (state > 1) & (state < num_states) & (token >= 0) & (token < vocab_size)
     at = states + tl.where(known, state, 0).to(tl.int64) * 8
     begin, length, inside = text_of(state, token, known, states, tokens)

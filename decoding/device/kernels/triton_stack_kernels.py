@@ -73,7 +73,7 @@ def advance_stacks_kernel(
     batch, taken, states, table, classes, text, tokens, actions, pushes, comb, num_states, vocab_size, num_slots,
     capacity, reached, padded: tl.constexpr,
 ):  # fmt: skip
-    """The row behind a token: ``device_stack_torch.advance``. ``padded``: a power of 2, at least ``capacity``."""
+    """The row behind a token: ``plain_stacks.advance``. ``padded``: a power of 2, at least ``capacity``."""
     begin_row = tl.program_id(0).to(tl.int64) * (capacity + 2)
     state = tl.load(batch + begin_row)
     given = tl.load(batch + begin_row + 1)
@@ -108,7 +108,7 @@ def resting_kernel(
     batch, controls, comb, frames, num_states, num_slots, num_frames, capacity, found, lengths,
     has_left: tl.constexpr, padded: tl.constexpr,
 ):  # fmt: skip
-    """The state whose mask a row has: ``device_stack_torch.resting``; and with ``has_left``, the ``length`` of what
+    """The state whose mask a row has: ``plain_stacks.resting``; and with ``has_left``, the ``length`` of what
     lies below what that looks at."""
     row = tl.program_id(0)
     at = batch + row.to(tl.int64) * (capacity + 2)

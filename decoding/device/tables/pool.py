@@ -24,11 +24,11 @@ Tensor: TypeAlias = torch.Tensor
 
 
 class Tables(NamedTuple):
-    """All tables on the device, as ``device_tables.Packed`` describes them, of all automata.
+    """All tables on the device, as ``tables.Packed`` describes them, of all automata.
 
     ``states`` int32 (states, 8), ``table`` int32, ``classes`` uint8, ``bytes`` uint8, ``tokens`` int32 (V, 4),
     ``masks`` int32 (masks, 4), ``rows`` int32 (rows, ceil(V / 32)), ``flips`` int32, ``layers`` int32 (layers, 2). Of
-    stacks, as ``device_stack_tables.PackedStacks`` has them: ``controls`` int32 (states, 4), ``actions`` int32 (n, 5),
+    stacks, as ``stacks.PackedStacks`` has them: ``controls`` int32 (states, 4), ``actions`` int32 (n, 5),
     ``pushes`` int32 (n, 2), ``comb`` int32 (n, 2), ``frames`` int32.
     """
 

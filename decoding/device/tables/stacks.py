@@ -142,7 +142,7 @@ def pack_stacks(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget
     """Pack an automaton with a stack or without, expanded first where it is not.
 
     Raises ``NondeterministicError`` for a grammar that one stack is not enough for, ``ConstraintError`` for what
-    device tables do not hold (``device_tables.pack``), ``TokenBudgetError`` where ``budgets`` cannot be counted from
+    device tables do not hold (``tables.pack``), ``TokenBudgetError`` where ``budgets`` cannot be counted from
     above the stack, and ``BudgetExceeded``.
     """
     if not automaton.native.is_pushdown:

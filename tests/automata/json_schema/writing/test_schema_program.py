@@ -1,4 +1,4 @@
-"""The one-walk program of a schema against ``Grammar.program``, and ``known_words`` against the native search."""
+"""The one-walk program of a schema against ``Grammar.program``, and ``emptiness`` against the native search."""
 
 from __future__ import annotations
 
