@@ -2,8 +2,9 @@
 
 The idea. What is regular as it stands is inlined exactly (``inlining``): left and tail recursion, and calls that
 come back to nothing. Cycles of other calls are cut at their heads, which come from a weak topological order
-(``rule_graph.nested_heads``). A call of a head from inside of its component takes one of the ``depth`` re-entries
-of that head; entering an inner component anew gives it all of its own.
+(``graph.nested_heads``). A call of a head from inside of its component takes one of the ``depth`` re-entries
+of that head; entering an inner component anew gives it all of its own, and one more where it is not entered by its
+head: the first call of the head is no re-entry then.
 
 Invariant: no step changes the language but the cuts, and a cut only removes derivations; so the result is a
 subset, and more depth a superset. A path through a derivation that re-enters a head n times nests that rule
@@ -53,7 +54,8 @@ def inline(rules: Mapping[str, Expr], start: str, depth: int, budget: Budget) ->
         common = 0
         while common < min(len(chain), len(target)) and chain[common] == target[common]:
             common += 1
-        return callee, (*left[:common], *(depth,) * (len(target) - common))
+        # A component that is not entered by its head has an entry of it left beside the re-entries.
+        return callee, (*left[:common], *(depth + (head != callee) for head in target[common:]))
 
     first: _Key = (start, (depth,) * len(around[start]))
     done: dict[_Key, Expr] = {}
