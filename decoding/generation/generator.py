@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
-from tokenfst.automata.json_schema.sets.recent import Recent
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
 from tokenfst.decoding.generation.tool_calls import ToolCall, tool_target
 from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
+from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _T = TypeVar("_T")

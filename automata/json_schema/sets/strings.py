@@ -17,7 +17,6 @@ from typing import Final
 
 from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, union
 from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
-from tokenfst.automata.json_schema.sets.recent import Recent
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import (
     Spelling,
@@ -28,6 +27,7 @@ from tokenfst.automata.json_values.strings import (
 )
 from tokenfst.automata.languages.emptiness import has_a_word, has_word
 from tokenfst.automata.languages.language import Language
+from tokenfst.recent import Recent
 
 _MOST_PAIRS = 16
 """So many pairs of cells are met one by one; cells that would make more are one language first."""

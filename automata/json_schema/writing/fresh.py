@@ -19,13 +19,13 @@ from json import dumps
 from tokenfst._native import word_room
 from tokenfst.automata.expressions.exclusion_marks import FAR, NEAR, fresh
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, union
-from tokenfst.automata.json_schema.sets.recent import Recent
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import Spelling
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
+from tokenfst.recent import Recent
 
 MANY = 1 << 20
 """So many words are more than any array or object has: they never run out."""

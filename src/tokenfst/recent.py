@@ -1,5 +1,7 @@
-"""What was made lately, by what it was made from: like ``lru_cache``, but for results whose making takes more than
-their key, as a clock. The oldest goes first, one at a time."""
+"""A cache: like ``lru_cache``, but for results whose making takes more than their key, as a clock.
+
+The oldest goes first, one at a time.
+"""
 
 from __future__ import annotations
 

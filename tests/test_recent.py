@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tokenfst.automata.json_schema.sets.recent import Recent
+from tokenfst.recent import Recent
 
 
 def test_the_oldest_goes() -> None:
