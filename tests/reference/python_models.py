@@ -6,16 +6,19 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
+import functools
 import ipaddress
 import math
+import operator
 import random
 import string
 import uuid
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import pydantic
-from pydantic import ConfigDict, Field, StringConstraints, create_model
+from pydantic import ConfigDict, Field, StringConstraints, create_model, networks
 
 Decimal = decimal.Decimal
 Maker = Callable[[random.Random], Any]
@@ -300,15 +303,23 @@ def random_type(rng: random.Random, depth: int = 2) -> Typed:
         return dict[str, kind], lambda rng: {_text(rng): make(rng) for _ in range(rng.randrange(3))}
     if form == 5:
         other, make_other = random_type(rng, rng.randrange(depth))
-        return kind | other if not isinstance(kind, type(None)) or other is not None else kind, _either(
-            make, make_other
-        )
+        union = kind | other if not isinstance(kind, type(None)) or other is not None else kind
+        return _writers_of_any_value_last(union), _either(make, make_other)
     if form == 6:
         return _tagged(rng, kind, make)
     if form == 7:
         made = dataclasses.make_dataclass("Record", [("a", kind), ("b", int, dataclasses.field(default=1))])
         return made, lambda rng: {"a": make(rng)}
     return _model(rng, depth)
+
+
+def _writers_of_any_value_last(kind: Any) -> Any:
+    """A union in which each value is written as its own type: these types write any value, by ``str``, where they come
+    before the value's own type."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    writers = (networks.IPvAnyAddress, networks.IPvAnyInterface, networks.IPvAnyNetwork, networks.NameEmail)
+    return functools.reduce(operator.or_, sorted(get_args(kind), key=lambda member: member in writers))
 
 
 def _either(left: Maker, right: Maker) -> Maker:

@@ -9,6 +9,8 @@ from reference.random_grammars_wide import GrammarGenerator
 from tests.support.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, Vocabulary
 from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.decoding.compiling.missing_bytes import of_single_bytes
+from tokenfst.errors import EmptyLanguageError
 
 
 def follow(rng: random.Random, matcher: Matcher, size: int, model: TokenModel | None = None) -> None:
@@ -41,7 +43,7 @@ def follow(rng: random.Random, matcher: Matcher, size: int, model: TokenModel | 
 def random_case(
     rng: random.Random, tokens: list[bytes] | None = None
 ) -> tuple[Grammar, Vocabulary, TokenModel]:
-    """A grammar of which the vocabulary spells some word."""
+    """A grammar of which the vocabulary spells some word, without bytes that no token has, as ``compile`` asks for."""
     while True:
         grammar = GrammarGenerator(rng).grammar()
         vocabulary = (
@@ -49,6 +51,10 @@ def random_case(
             if tokens is None
             else Vocabulary([*tokens, b""], len(tokens))
         )
+        try:
+            grammar = of_single_bytes(grammar, vocabulary)
+        except EmptyLanguageError:
+            continue
         model = TokenModel(grammar, vocabulary)
         if model.recognizer.first is not None and model.least(START) < INFINITE:
             return grammar, vocabulary, model
