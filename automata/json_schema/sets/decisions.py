@@ -205,34 +205,36 @@ class Decisions:
     def _regions(self, name: str, groups: _Groups) -> Iterator[tuple[_Groups, bool, Formula]]:
         """What is left to decide, for each kind of a member: whether it may be missing, and its values."""
 
-        def divide(left: _Groups, region: Formula) -> dict[_Groups, Formula]:
-            """What is left where the member is there, and the values in a region for which that is so."""
-            self._formulas.work.tick()
-            said = Counter(literal.held for literal in _literals(left) if _speaks_of(literal, name))
-            if not said:
-                return {left: region}
-            [(formula, _)] = said.most_common(1)
-            inside = self._formulas.both(region, formula)
-            outside = self._formulas.both(region, self._formulas.negate(formula))
-            holds = _decided(left, lambda literal: _value_of(literal, name, formula, holds=True))
-            fails = _decided(left, lambda literal: _value_of(literal, name, formula, holds=False))
-            if self._is_empty(inside):
-                return divide(fails, region)
-            if self._is_empty(outside):
-                return divide(holds, region)
-            found, others = divide(holds, inside), divide(fails, outside)
-            if len(found) == 1 and found.keys() == others.keys():
-                return dict.fromkeys(found, region)
-            for rest, values in others.items():
-                found[rest] = self._formulas.any_of((found[rest], values)) if rest in found else values
-            return found
-
         missing = _decided(groups, lambda literal: literal.absent if _speaks_of(literal, name) else None)
-        present = divide(_decided(groups, lambda literal: _value_of(literal, name, ANY, holds=True)), ANY)
+        present = self._divided(
+            name, _decided(groups, lambda literal: _value_of(literal, name, ANY, holds=True)), ANY
+        )
         for left, region in present.items():
             yield left, left == missing, region
         if missing not in present:
             yield missing, True, NONE
+
+    def _divided(self, name: str, left: _Groups, region: Formula) -> dict[_Groups, Formula]:
+        """What is left where the member is there, and the values in a region for which that is so."""
+        self._formulas.work.tick()
+        said = Counter(literal.held for literal in _literals(left) if _speaks_of(literal, name))
+        if not said:
+            return {left: region}
+        [(formula, _)] = said.most_common(1)
+        inside = self._formulas.both(region, formula)
+        outside = self._formulas.both(region, self._formulas.negate(formula))
+        holds = _decided(left, lambda literal: _value_of(literal, name, formula, holds=True))
+        fails = _decided(left, lambda literal: _value_of(literal, name, formula, holds=False))
+        if self._is_empty(inside):
+            return self._divided(name, fails, region)
+        if self._is_empty(outside):
+            return self._divided(name, holds, region)
+        found, others = self._divided(name, holds, inside), self._divided(name, fails, outside)
+        if len(found) == 1 and found.keys() == others.keys():
+            return dict.fromkeys(found, region)
+        for rest, values in others.items():
+            found[rest] = self._formulas.any_of((found[rest], values)) if rest in found else values
+        return found
 
     def _rested(self, case: _Case, names: Strings, formula: Formula, holds: bool) -> _Case:
         if holds:

@@ -117,6 +117,7 @@ def test_steps_are_counted() -> None:
         {"properties": {"a": {"items": {"type": "object"}}, "b": {"uniqueItems": True}}},
         {"properties": {"a": {"type": "object", "properties": {"b": {"pattern": "("}}}, "b": {"items": {}}}},
         {"type": "integer", "enum": ["a"]},
+        {"not": {"not": {"oneOf": [{"required": ["a", "b"]}, {"required": ["a", "c"]}], "type": "object"}}},
     ],
     ids=lambda schema: next(iter(schema)),
 )
