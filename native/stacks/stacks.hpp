@@ -104,9 +104,9 @@ class Stacks {
 
   std::vector<StackId> known;  // scratch of look-ups (see ask_tree.hpp)
 
-  // The seconds of a call. What one step looks at may grow with the square of the text: so whoever goes through edges counts
-  // them, and each kEach-th asks the clock.
-  void limit(double seconds) { seconds_ = seconds; }
+  // The seconds of a call, and the bytes of all stacks. What one step looks at may grow with the square of the text: so whoever
+  // goes through edges counts them, and each kEach-th asks the clock.
+  void limit(const Budget& budget) { seconds_ = budget.seconds, bytes_ = budget.bytes; }
   void spend(size_t edges) {
     if ((spent_ += edges) >= kEach) look();
   }
@@ -248,11 +248,14 @@ class Stacks {
   StackId single(uint32_t frame, StackId below) {
     const Edge node{frame, below};
     StackId known = index_.find(hash_of(node), [&](StackId id) { return nodes_[id] == node; });
-    return known == kBottom ? add(node) : known;
+    if (known != kBottom) return known;
+    make_room(0);
+    return add(node);
   }
   StackId list(uint32_t kind, const std::vector<Edge>& edges) {
     StackId known = index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
     if (known != kBottom) return known;
+    make_room(edges.size());
     list_at_.push_back({static_cast<uint32_t>(lists_.size()), static_cast<uint32_t>(edges.size())});
     lists_.insert(lists_.end(), edges.begin(), edges.end());
     return add({kind, static_cast<uint32_t>(list_at_.size() - 1)});
@@ -271,8 +274,14 @@ class Stacks {
     const Edge& node = nodes_[id];
     return node.frame >= kTuple ? hash_of(node.frame, members(id)) : hash_of(node);
   }
-  StackId add(Edge node) {
+  // Asked before a node is made with so many edges in a list: nothing has changed where it raises.
+  void make_room(size_t edges) const {
     if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("stacks", static_cast<double>(kMaxNodes), "one sequence of tokens");
+    size_t more = nodes_.size() == nodes_.capacity() ? nodes_.capacity() : 0;  // a full table is doubled
+    if (lists_.size() + edges > lists_.capacity()) more += std::max(lists_.capacity(), edges);
+    if (more && memory() + more * sizeof(Edge) > bytes_) throw BudgetExceeded("bytes", static_cast<double>(bytes_), "the stacks of one sequence of tokens");
+  }
+  StackId add(Edge node) {
     nodes_.push_back(node);
     StackId id = static_cast<StackId>(nodes_.size() - 1);
     index_.add(id, [this](StackId each) { return hash_of(each); });
@@ -290,6 +299,7 @@ class Stacks {
   std::vector<List> list_at_;
   std::array<std::vector<uint32_t>, 2> least_;  // by Sum
   double seconds_ = std::numeric_limits<double>::infinity();
+  uint64_t bytes_ = UINT64_MAX;
   size_t spent_ = 0;
 };
 

@@ -320,3 +320,17 @@ def test_a_budget_that_was_exceeded_leaves_a_matcher_usable() -> None:
         assert matcher.num_tokens == accepted
     matcher.rollback(accepted)
     assert matcher.num_tokens == 0
+
+
+def test_stacks_stay_within_the_budgets_bytes() -> None:
+    """The table of open brackets is not doubled beyond the budget, and the matcher is as it was before the call."""
+    automaton = compile(BRACKETS, BYTES, budget=Budget(bytes=4_000_000))
+    matcher, opened = automaton.matcher(), 0
+    with pytest.raises(
+        BudgetExceeded, match="4,000,000 bytes; it grew in the stacks of one sequence of tokens"
+    ):
+        while matcher.accept_token(260):  # four brackets
+            opened += 4
+    assert opened > 50_000 and len(matcher.tokens) == opened // 4
+    assert matcher.accept_token(ord("x")) and not matcher.is_accepting()
+    assert matcher.accept_token(261) and matcher.rollback(2) is None and len(matcher.tokens) == opened // 4
