@@ -61,12 +61,12 @@ def assert_flat(seconds: list[float]) -> None:
     assert last < 3 * first + 2e-6, f"{first * 1e6:.2f} µs at first, {last * 1e6:.2f} µs at last"
 
 
-@pytest.mark.parametrize("max_tokens", [None, 30_000])
-def test_a_step_at_depth_ten_thousand_costs_what_the_first_does(max_tokens: int | None) -> None:
+@pytest.mark.parametrize("max_new_tokens", [None, 30_000])
+def test_a_step_at_depth_ten_thousand_costs_what_the_first_does(max_new_tokens: int | None) -> None:
     automaton = compile(BRACKETS, BYTES)
     opening, closing = BYTES.ids(b"[")[0], BYTES.ids(b"]")[0]
-    steps(automaton.matcher(max_tokens), [opening] * 50 + [closing] * 50, 263)
-    matcher = automaton.matcher(max_tokens)
+    steps(automaton.matcher(max_new_tokens), [opening] * 50 + [closing] * 50, 263)
+    matcher = automaton.matcher(max_new_tokens)
     down = steps(matcher, [opening] * 10_000, 263)
     up = steps(matcher, [closing] * 10_000, 263)
     assert matcher.is_accepting()
@@ -296,7 +296,7 @@ def test_budgets_raise() -> None:
     for budget in (Budget(states=50), Budget(bytes=20_000), Budget(positions=100)):
         with pytest.raises(BudgetExceeded) as error:
             automaton = compile(wide.with_budget(budget), BYTES, budget)
-            matcher = automaton.matcher(max_tokens=100)
+            matcher = automaton.matcher(max_new_tokens=100)
             for k in range(300):
                 matcher.accept_tokens(list(f"{k:04}".encode()))
         assert error.value.limit in (50, 20_000, 100)
