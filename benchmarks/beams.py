@@ -55,10 +55,10 @@ def beams(world: World) -> Iterator[Figure]:
 
 def _searches(torch: Any, model: Any, automaton: Any, k: int) -> dict[str, Callable[[], object]]:
     prompt = [5, 6, 7, 8]
-    options = {"num_beams": k, "max_length": STEPS, "length_penalty": 9.0}
+    options = {"num_beams": k, "max_new_tokens": STEPS, "length_penalty": 9.0}
     return {
-        OURS: lambda: tokenfst.abs_beam_search(model, [prompt], automaton, **options),
-        f"{OURS}, nothing pushed": lambda: tokenfst.abs_beam_search(
+        OURS: lambda: tokenfst.automata_beam_search(model, [prompt], automaton, **options),
+        f"{OURS}, nothing pushed": lambda: tokenfst.automata_beam_search(
             model, [prompt], automaton, alpha_min=0.0, gamma=float("inf"), **options
         ),
         "transformers": lambda: model.generate(

@@ -49,7 +49,7 @@ def main(steps: int = 400) -> None:
                 matcher.reset()
         budgeted = []
         for _ in range(4):
-            matcher = compile(regex(pattern), vocabulary, tokenization="canonical").matcher(max_tokens=40)
+            matcher = compile(regex(pattern), vocabulary, tokenization="canonical").matcher(max_new_tokens=40)
             while not matcher.is_terminated() and matcher.max_tokens_left:
                 begun = time.perf_counter()
                 matcher.fill_next_token_bitmask(mask)

@@ -140,7 +140,7 @@ def speculation(model: Any, prompt: list[int], automaton: tokenfst.TokenAutomato
     what = "an array of 3 such objects, whole text"
     note = f"{found.target_calls} calls, {len(found.tokens)} tokens, {found.acceptance:.0%} of drafted places accepted"
     yield figure(what, "speculative_generate by PromptLookup", fast, note=note)
-    note = f"{same.calls} calls; {'the same text' if same.tokens == [found.tokens] else 'ANOTHER TEXT'}"
+    note = f"{same.calls} calls; {'the same text' if same[0].tokens == found.tokens else 'ANOTHER TEXT'}"
     yield figure(what, "generate, tokens without an alternative appended", slow, note=note)
 
 

@@ -285,7 +285,7 @@ def layouts(world: World, torch: Any) -> Iterator[Figure]:
     import numpy as np
 
     where = "cuda" if torch.cuda.is_available() else "cpu"
-    automaton = resident(world, where, budgets=False)
+    automaton = resident(world, where, token_limits=False)
     size = len(world.vocabulary)
     texts = (patterns.DIGITS, patterns.STRING, patterns.object_with_20_properties())
     for name, text in zip(("digits", "strings", "objects"), texts, strict=True):
@@ -305,7 +305,7 @@ def layouts(world: World, torch: Any) -> Iterator[Figure]:
             return torch.where(keys[place] == wanted, targets[place], 0)
 
         timed = gpu_seconds if where == "cuda" else _cpu_seconds
-        table = type(automaton)(compiled, where, budgets=False).memory().automata
+        table = type(automaton)(compiled, where, token_limits=False).memory().automata
         yield figure(
             what,
             f"{OURS}: bytes through the class table",
@@ -324,7 +324,7 @@ def _cpu_seconds(torch: Any, call: Callable[[], object]) -> list[float]:
 def composition(world: World, torch: Any) -> Iterator[Figure]:
     """The mask of a state never seen, by running the whole vocabulary through the class table."""
     where = "cuda" if torch.cuda.is_available() else "cpu"
-    automaton = resident(world, where, budgets=False)
+    automaton = resident(world, where, token_limits=False)
     timed = gpu_seconds if where == "cuda" else _cpu_seconds
     for what in ("digits", "strings"):
         states, _ = states_in(world, automaton, torch, what, 1)

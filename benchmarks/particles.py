@@ -64,14 +64,14 @@ def particles(world: World) -> Iterator[Figure]:
             [[97]],
             automaton,
             particles=PARTICLES,
-            max_tokens=TOKENS,
+            max_new_tokens=TOKENS,
             generator=seeded(),
             **options,
         )
 
     def plain() -> Any:
         return draw_samples(
-            model, [[97]], count=PARTICLES, max_tokens=TOKENS, vocabulary=vocabulary, generator=seeded()
+            model, [[97]], count=PARTICLES, max_new_tokens=TOKENS, vocabulary=vocabulary, generator=seeded()
         )
 
     calls: dict[str, Callable[[], Any]] = {

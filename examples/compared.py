@@ -17,7 +17,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from small_model import SmallModel
 
 from tokenfst import ConstraintLogitsProcessor, TokenAutomaton
-from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.search.beam_search import automata_beam_search
 
 Decoder = Callable[[SmallModel, Sequence[str], Sequence[TokenAutomaton], int, int], list[str]]
 """A model, prompts, a constraint for each, beams, and the most tokens of a text: the texts."""
@@ -47,12 +47,12 @@ def guided(alpha_min: float, gamma: float) -> Decoder:
         beams: int,
         tokens: int,
     ) -> list[str]:
-        found = abs_beam_search(
+        found = automata_beam_search(
             loaded.model,
             [loaded.tokenizer(prompt).input_ids for prompt in prompts],
             list(automata),
             num_beams=beams,
-            max_length=tokens,
+            max_new_tokens=tokens,
             alpha_min=alpha_min,
             gamma=gamma,
         )

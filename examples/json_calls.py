@@ -149,7 +149,7 @@ def distilled(loaded: SmallModel, size: int, count: int) -> Hmm:
         vocabulary=loaded.vocabulary,
         hidden_size=size,
         count=count,
-        max_tokens=TOKENS,
+        max_new_tokens=TOKENS,
         generator=torch.Generator().manual_seed(0),
     ).hmm
 
@@ -160,7 +160,7 @@ def unconstrained(loaded: SmallModel, prompts: Sequence[Sequence[int]], count: i
         loaded.model,
         prompts,
         count=count,
-        max_tokens=TOKENS,
+        max_new_tokens=TOKENS,
         vocabulary=loaded.vocabulary,
         generator=torch.Generator().manual_seed(0),
     )
@@ -182,7 +182,7 @@ def particles(
         prompts,
         automaton,
         particles=count,
-        max_tokens=TOKENS,
+        max_new_tokens=TOKENS,
         proposal="p-gcd" if product else "lcd" if name == "LCD" else "gcd",
         hmm=[product] * len(prompts) if product else None,
         generator=torch.Generator().manual_seed(0),

@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 
 import tokenfst
 from tokenfst import SymbolAutomaton, Vocabulary, ltlf
-from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.search.beam_search import automata_beam_search
 
 CLOTHES = (
     *("t_shirt_top", "Trouser", "Pullover", "Dress", "Coat"),
@@ -150,12 +150,12 @@ def searcher(rule: SymbolAutomaton, beams: int) -> Any:
         def next_scores(ids: torch.Tensor) -> torch.Tensor:
             return steps[ids[:, 0], min(ids.shape[1], length) - 1]  # the prompt is the number of the sequence
 
-        found = abs_beam_search(
+        found = automata_beam_search(
             next_scores,
             [[index] for index in range(len(scores))],
             automata[length],
             num_beams=beams,
-            max_length=length,
+            max_new_tokens=length,
             width=len(vocabulary),
         )
         return [list(hypotheses[0].tokens) for hypotheses in found]

@@ -145,7 +145,7 @@ def test_the_loop_on_a_device(modules: Any) -> None:
     world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
     first = next(device.on_cpu(world, torch))
     assert first.what == "advance 64 rows, digits, on the CPU" and 0 < first.least <= first.median < 1e-2
-    automaton = device.resident(world, budgets=False)
+    automaton = device.resident(world, token_limits=False)
     for what in ("digits", "strings", "objects"):
         states, tokens = device.states_in(world, automaton, torch, what, 70)
         assert len(states) == 70 and not automaton.is_dead(automaton.advance(states, tokens)).any()

@@ -115,7 +115,7 @@ def test_a_budget_of_tokens_that_nothing_fits_is_refused_soon() -> None:
     automaton = tokenfst.compile(json_schema(nested_integers(13)), BYTES)
     begun = time.process_time()
     with pytest.raises(TokenfstError):
-        automaton.matcher(max_tokens=500)
+        automaton.matcher(max_new_tokens=500)
     assert time.process_time() - begun < 6
 
 
@@ -201,7 +201,7 @@ def test_masks_with_room_to_spare_are_those_without_a_budget(longest: int) -> No
     draw = random.Random(longest)
     typed = [TOKENS.index(token) for token in (b'"', b"a", b"b", b",", b"[", b"aa", b'","', b'"a"')]
     for _ in range(12):
-        one, other = automaton.matcher(), automaton.matcher(max_tokens=100_000)
+        one, other = automaton.matcher(), automaton.matcher(max_new_tokens=100_000)
         for _ in range(60):
             one.fill_next_token_bitmask(free, 0)
             other.fill_next_token_bitmask(bound, 0)
@@ -220,7 +220,7 @@ def test_masks_of_strings_that_begin_alike_are_cheap(tekken: Vocabulary) -> None
     tokens = tekken.encode_greedy(f"[{text}".encode())
     bitmask = allocate_token_bitmask(1, len(tekken))
     for _ in range(2):
-        matcher, spent = automaton.matcher(max_tokens=12_000), 0.0
+        matcher, spent = automaton.matcher(max_new_tokens=12_000), 0.0
         for token in tokens:
             begun = time.process_time()
             matcher.fill_next_token_bitmask(bitmask, 0)
@@ -304,7 +304,7 @@ def test_no_bounds() -> None:
     language = regex("[a-c]{1,200}(ab|c)*").with_budget(budget)
     assert language.accepts("abc" * 20) and language.determinize().num_states > 200
     automaton = tokenfst.compile(language, BYTES, budget).expand()
-    assert automaton.matcher(max_tokens=3).accept_tokens([ord("a"), ord("b")])
+    assert automaton.matcher(max_new_tokens=3).accept_tokens([ord("a"), ord("b")])
     grammar = tokenfst.gbnf('root ::= "(" root ")" | "a"{1,70}', budget)
     assert tokenfst.compile(grammar, BYTES, budget).matcher().distance() == 1
     assert json_schema({"type": "string", "pattern": "^a+$"}, budget=budget).accepts(b'"aaa"')

@@ -2,7 +2,9 @@
 
 ``python`` blocks of one page share a namespace and run in order, in an empty folder. In ``console`` blocks each line
 that begins with ``$ `` is a command: ``tokenfst`` lines are run there too, and must exit with 0, or with N where the
-line ends in ``# exit N``. A block that cannot run has the comment ``<!-- not run: why -->`` above it.
+line ends in ``# exit N``; those of README.md each in a process of its own, others in this one. The page of the command
+line is run in tests/cli/test_cli_page.py, which compares the output too. A block that cannot run has the comment
+``<!-- not run: why -->`` above it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.command_line import tokenfst_merged
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
@@ -24,6 +27,7 @@ PAGES = [
     ROOT / "examples" / "small_model" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+ELSEWHERE = ROOT / "docs" / "command-line.md"
 BLOCK = re.compile(
     r"^(?P<note><!-- not run: [^\n]+ -->\n)?```(?P<kind>python|console)\n(?P<body>.*?)^```",
     re.DOTALL | re.MULTILINE,
@@ -40,7 +44,9 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if BLOCKS[page]], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if BLOCKS[page] and page != ELSEWHERE], ids=lambda page: page.name
+)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
@@ -50,12 +56,18 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             exec(compile("\n" * (line - 1) + block["body"], str(page), "exec", dont_inherit=True), namespace)
         else:
             for command in re.findall(r"^\$ (tokenfst .*(?:\\\n.*)*)", block["body"], re.MULTILINE):
-                run(command)
+                run(command, apart=page.name == "README.md")
 
 
-def run(command: str) -> None:
+def run(command: str, apart: bool) -> None:
+    """Run one command, ``apart`` in a process of its own."""
     expected = re.search(r"# exit (\d+)\s*$", command)
-    words = shlex.split(command.replace("\\\n", " "), comments=True)
+    command = command.replace("\\\n", " ")
+    if not apart:
+        code, output = tokenfst_merged(command)
+        assert code == int(expected[1] if expected else 0), f"{command}\n{output}"
+        return
+    words = shlex.split(command, comments=True)
     environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "110"}
     done = subprocess.run(
         [sys.executable, "-m", "tokenfst", *words[1:]],

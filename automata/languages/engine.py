@@ -25,8 +25,9 @@ from tokenfst.automata.expressions.tables import frozen_dfa
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 
-_GLANCE = Budget(states=5_000)
-"""What the search for a readable witness may cost. In states, not seconds: the same word every time."""
+QUICK = Budget(states=5_000, bytes=64 << 20)
+"""What a question may cost whose answer only makes a result simpler or easier to read: it may stay open. Bounded by
+states and bytes, so that it has the same answer each time."""
 _READABLE_LENGTH = 1_000
 
 
@@ -47,14 +48,14 @@ def make_tables(automaton: _native.ByteAutomaton) -> Dfa:
 
 
 def find_witness(expr: Expr, automaton: _native.ByteAutomaton) -> bytes | None:
-    """A shortest word; among those a readable one, as far as ``_GLANCE`` allows to look for it."""
+    """A shortest word; among those a readable one, as far as ``QUICK`` allows to look for it."""
     word = automaton.shortest()
     if not word or len(word) > _READABLE_LENGTH:
         return word
     for characters in _readable():
         text = intersect(repeat(characters), repeat(ANY_BYTE, len(word), len(word)))
         try:
-            readable = make_automaton(intersect(expr, text), _GLANCE).shortest()
+            readable = make_automaton(intersect(expr, text), QUICK).shortest()
         except BudgetExceeded:
             return word
         if readable is not None:

@@ -31,7 +31,7 @@ _codes: Any = import_module("re._constants")
 # To the left, EDGE is the beginning of the text; to the right, the end.
 EDGE, ASCII_WORD, OTHER_WORD, NEWLINE, OTHER, LAST_NEWLINE = 1, 2, 4, 8, 16, 32
 _WORD, _NO_WORD = re.compile(r"\w"), re.compile(r"\W")
-_GLANCE = 70_000
+_MOST_LOOKED_AT = 70_000
 """So many characters are looked at one by one, rather than all that there are."""
 LEFT = EDGE | ASCII_WORD | OTHER_WORD | NEWLINE | OTHER
 RIGHT = LEFT | LAST_NEWLINE
@@ -53,7 +53,7 @@ def kinds_of(ranges: Ranges, text: bool) -> int:
     if overlap(above, ((0x80, 0x80),)) and overlap(above, ((0xE9, 0xE9),)):
         # A control character and é: both kinds, without a look at all word characters.
         return found | OTHER_WORD | OTHER
-    if sum(high - low for low, high in above) < _GLANCE:
+    if sum(high - low for low, high in above) < _MOST_LOOKED_AT:
         texts = "".join(chr(code) for low, high in above for code in range(low, high + 1))
         return found | (OTHER_WORD if _WORD.search(texts) else 0) | (OTHER if _NO_WORD.search(texts) else 0)
     if above:

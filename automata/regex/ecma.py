@@ -29,6 +29,7 @@ from typing import NoReturn
 from tokenfst.automata.characters.case import with_other_case
 from tokenfst.automata.characters.properties import binary_property, general_category, script
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, normalize, without_surrogates
+from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.ecma_tree import (
     BEGIN,
@@ -208,7 +209,7 @@ class _Reader:
             Group(group.position, PLAIN, group.alternatives).write(pieces, "", "")
             try:
                 expr = expression("".join(text for text, _ in pieces), 0, budget, any_width=True)
-                return few_words(Language(expr, "", _FEW_STATES).determinize())
+                return few_words(Language(expr, "", QUICK).determinize())
             except (PatternError, BudgetExceeded):
                 return None
 
@@ -469,5 +470,4 @@ _BORDERS = (r"(?a:\b)", _FOLDED_BORDER)
 _CONDITIONS = frozenset(
     (BEGIN, END, _LINE_BEGIN, _LINE_END, *_BORDERS, *(f"(?!{each})" for each in _BORDERS))
 )
-_FEW_STATES = Budget(states=5_000, bytes=64 << 20)
 _ANY_TEXT = f"{_spelled(((0, MAX_CODE_POINT),))}*"

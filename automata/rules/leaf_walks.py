@@ -32,7 +32,7 @@ from tokenfst.automata.expressions.expression import (
     union,
 )
 from tokenfst.automata.expressions.tables import frozen_dfa
-from tokenfst.automata.languages.engine import make_automaton, make_tables
+from tokenfst.automata.languages.engine import QUICK, make_automaton, make_tables
 from tokenfst.automata.rules.graph import COMPOSED
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
@@ -40,8 +40,6 @@ from tokenfst.errors import BudgetExceeded
 ACCEPTING = 0
 """As the state to end in: any accepting state. (DEAD, whose number this is, is never one.)"""
 
-_GLANCE = 5_000
-"""States up to which a leaf's own automaton is made."""
 _ATOMS = (Op.EMPTY, Op.EPSILON, Op.BYTES, Op.LITERAL)
 _BITS = 4_096
 """Bits of a set of states that count as one more pair."""
@@ -200,9 +198,9 @@ class _Leaf:
     def pairs(self, dfa: Dfa, budget: Budget) -> _Pairs | None:
         """The walks of its own automaton through ``dfa``; ``None`` if it is too large to be made."""
         if self._pairs is None and not self._too_large:
-            glance = replace(budget, states=min(budget.states, _GLANCE))
+            quick = replace(budget, states=min(budget.states, QUICK.states))
             try:
-                self._pairs = _Pairs(make_tables(make_automaton(self.expr, glance)), dfa)
+                self._pairs = _Pairs(make_tables(make_automaton(self.expr, quick)), dfa)
             except BudgetExceeded as error:
                 if error.resource == "seconds":
                     raise

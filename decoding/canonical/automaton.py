@@ -52,6 +52,7 @@ from tokenfst.errors import (
     TokenizationError,
 )
 from tokenfst.locks import fork_safe_lock
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.cuts import DEAD
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -169,11 +170,12 @@ class CanonicalAutomaton:
         except (TokenizationError, ConstraintError) as error:
             raise artifact_format.corrupt(path, f"its sequences cannot be told: {error}") from None
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
-    def matcher(self, max_tokens: int | None = None) -> CanonicalMatcher:
-        """A walk from the start. With ``max_tokens``, masks admit only tokens after which the text can still be
+    def matcher(self, max_new_tokens: int | None = None) -> CanonicalMatcher:
+        """A walk from the start. With ``max_new_tokens``, masks admit only tokens after which the text can still be
         completed in the tokens left; ``TokenBudgetError`` where no text is that short."""
-        return CanonicalMatcher(self, max_tokens)
+        return CanonicalMatcher(self, max_new_tokens)
 
     def distance(self, node: Node) -> int:
         """The least number of canonical tokens, the end token not counted, that complete the text of a live node.
@@ -183,21 +185,22 @@ class CanonicalAutomaton:
         with self._call():
             return self._lengths.distance(node)
 
-    def is_within(self, node: Node, most: int) -> bool:
+    def is_within(self, node: Node, max_new_tokens: int) -> bool:
         """Whether at most so many canonical tokens complete the text."""
         with self._call():
-            return self._lengths.is_within(node, most)
+            return self._lengths.is_within(node, max_new_tokens)
 
-    def refusal(self, node: Node, left: int) -> TokenBudgetError:
+    def refusal(self, node: Node, max_new_tokens: int) -> TokenBudgetError:
         """The error where no text fits into so many tokens."""
         return TokenBudgetError(
-            f"no accepted text fits into {left} canonical tokens: the least number from here is {self.distance(node)}"
+            f"no accepted text fits into {max_new_tokens} canonical tokens: the least number from here is "
+            f"{self.distance(node)}"
         )
 
-    def mask_within(self, node: Node, left: int) -> _Bits:
-        """The tokens after which ``left`` - 1 canonical tokens are enough, end tokens among them where one is left."""
+    def mask_within(self, node: Node, max_new_tokens: int) -> _Bits:
+        """The tokens after which ``max_new_tokens - 1`` canonical tokens are enough; end tokens where one is left."""
         with self._call():
-            return self._lengths.mask(node, left)
+            return self._lengths.mask(node, max_new_tokens)
 
     @contextmanager
     def _call(self) -> Iterator[None]:

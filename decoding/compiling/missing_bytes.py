@@ -14,8 +14,8 @@ from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError,
 from tokenfst.tokenizers.vocabulary.census import census
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_GLANCE = Budget(states=20_000)
-"""The work that a witness for a warning is worth."""
+_WITNESS = Budget(states=20_000)
+"""What a witness for a warning may cost."""
 
 
 def of_single_bytes(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
@@ -45,14 +45,14 @@ def _holding(bits: int) -> Language:
 
 def warn_unspellable(constraint: Constraint, vocabulary: Vocabulary, native: _native.TokenAutomaton) -> None:
     """Strings that no token sequence spells vanish from the token language: say so, with a witness. Whether there are
-    any beside spelled ones is looked for within ``_GLANCE`` only: a courtesy must not cost more than the work."""
+    any beside spelled ones is looked for within ``_WITNESS`` only: a courtesy must not cost more than the work."""
     if not native.spellable:
         witness, part = constraint.witness(), "none"
     else:
         holds_missing = _holding(sum(1 << byte for byte in census(vocabulary).missing_bytes))
         part = "not all"
         try:
-            witness = (constraint & holds_missing).with_budget(_GLANCE).witness()
+            witness = (constraint & holds_missing).with_budget(_WITNESS).witness()
         except BudgetExceeded:
             witness = None
     if witness is not None:

@@ -30,6 +30,7 @@ from tokenfst.errors import (
     TokenIdError,
     VocabularyMismatchError,
 )
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Source: TypeAlias = TokenAutomaton | str | PathLike[str]
@@ -41,9 +42,9 @@ class DeviceAutomaton(DeviceMasks):
     """Token automata as tensors on ``device``, and the masking loop over them.
 
     ``automata``: one or several, all over one vocabulary: ``TokenAutomaton`` (expanded here where it is not), or the
-    path of an artifact, which needs ``vocabulary``. ``budgets``: make masks for every number of tokens left too,
-    which takes a walk of the vocabulary for many a state; without, no call takes a budget. ``capacity``: the most
-    bytes on the device, beyond which ``BudgetExceeded`` is raised and nothing added. ``dense``: masks are rows or
+    path of an artifact, which needs ``vocabulary``. ``token_limits``: make masks for every number of tokens left too,
+    which takes a walk of the vocabulary for many a state; without, no call takes ``max_new_tokens``. ``capacity``: the
+    most bytes on the device, beyond which ``BudgetExceeded`` is raised and nothing added. ``dense``: masks are rows or
     lists, never rows with exceptions, which Triton's kernels need (by default off the host): more memory for less
     work. ``budget``: of the construction. ``debug``: check every state and token id, which waits for the device.
 
@@ -53,6 +54,7 @@ class DeviceAutomaton(DeviceMasks):
 
     masks = True
 
+    @renamed(budgets="token_limits")
     @checked_but("automata")
     def __init__(
         self,
@@ -60,7 +62,7 @@ class DeviceAutomaton(DeviceMasks):
         device: torch.device | str = "cpu",
         *,
         vocabulary: Vocabulary | None = None,
-        budgets: bool = True,
+        token_limits: bool = True,
         capacity: int | None = None,
         dense: bool | None = None,
         budget: Budget | None = None,
@@ -71,7 +73,7 @@ class DeviceAutomaton(DeviceMasks):
             raise ValueError("automata is empty: give at least one token automaton")
         loaded = [_loaded(source, vocabulary) for source in sources]
         super().__init__(vocabulary or loaded[0].vocabulary, device, capacity, dense, debug)
-        self.budgets = budgets
+        self.token_limits = token_limits
         self._budget = budget or Budget()
         self._starts: list[int] = []
         self._distances: list[int] = []
@@ -96,27 +98,31 @@ class DeviceAutomaton(DeviceMasks):
         self._publish()
         return len(self) - 1
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
-    def start(self, index: int = 0, max_tokens: int | None = None) -> int:
-        """The start state of an automaton. With ``max_tokens``, raises ``TokenBudgetError`` where no text is that
+    def start(self, index: int = 0, max_new_tokens: int | None = None) -> int:
+        """The start state of an automaton. With ``max_new_tokens``, raises ``TokenBudgetError`` where no text is that
         short."""
         if not 0 <= index < len(self):
             raise StateError(f"index must name one of the {len(self)} automata, from 0, not {index}")
         least = self._distances[index]
-        if max_tokens is not None and least > max_tokens:
+        if max_new_tokens is not None and least > max_new_tokens:
             raise TokenBudgetError(
-                f"no accepted text fits into {max_tokens} tokens: the least number from here is {least}"
+                f"no accepted text fits into {max_new_tokens} tokens: the least number from here is {least}"
             )
         return self._starts[index]
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
-    def start_states(self, indices: int | Sequence[int] | Tensor, max_tokens: int | None = None) -> Tensor:
+    def start_states(
+        self, indices: int | Sequence[int] | Tensor, max_new_tokens: int | None = None
+    ) -> Tensor:
         """Start states, int32 (B,): of the automata named by ``indices``, or of the only one for so many rows."""
         if isinstance(indices, int):
             if len(self) != 1:
                 raise ValueError(f"there are {len(self)} automata: give the index of each row's")
             indices = [0] * whole("DeviceAutomaton.start_states", "indices", indices, 0, _MOST_ROWS)
-        chosen = [self.start(int(index), max_tokens) for index in indices]
+        chosen = [self.start(int(index), max_new_tokens) for index in indices]
         return torch.tensor(chosen, dtype=torch.int32, device=self.device)
 
     # --- states -------------------------------------------------------------------------------------------
@@ -198,11 +204,12 @@ class DeviceAutomaton(DeviceMasks):
             reached = self.advance(torch.where(first, roots, reached[above]), tokens)
         return reached
 
+    @renamed(budget="max_new_tokens")
     def step(
         self,
         logits: Tensor,
         states: Tensor,
-        budget: Left = None,
+        max_new_tokens: Left = None,
         *,
         temperature: float = 0.0,
         top_k: int | None = None,
@@ -210,12 +217,18 @@ class DeviceAutomaton(DeviceMasks):
         generator: torch.Generator | None = None,
     ) -> tuple[Tensor, Tensor]:
         """``choose`` an allowed token for each row and advance by it: ``(tokens, states)``, int64 and int32 (B,). The
-        caller counts ``budget`` down by one a step."""
+        caller counts ``max_new_tokens`` down by one a step."""
         check_sampling(temperature, top_k, top_p)
         if temperature == 0:
-            return self._greedy(logits, states, budget)
+            return self._greedy(logits, states, max_new_tokens)
         tokens = self.choose(
-            logits, states, budget, temperature=temperature, top_k=top_k, top_p=top_p, generator=generator
+            logits,
+            states,
+            max_new_tokens,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            generator=generator,
         )
         return tokens, self.advance(states, tokens)
 
@@ -288,7 +301,11 @@ class DeviceAutomaton(DeviceMasks):
     def _pack(self, automaton: TokenAutomaton) -> tuple[Packed, PackedStacks | None]:
         """Its tables, in numbers of its own."""
         packed = pack(
-            automaton, masks=self.masks, budgets=self.budgets, dense=self._dense, budget=self._budget
+            automaton,
+            masks=self.masks,
+            token_limits=self.token_limits,
+            dense=self._dense,
+            budget=self._budget,
         )
         return packed, None
 

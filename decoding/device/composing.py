@@ -5,7 +5,7 @@ resident as soon as its bytes are determinized, and takes no memory for masks. T
 for every byte of every token and row. On a CPU that is a hundred times the cost of a mask that the lazy engine makes
 (docs/decisions/006-device-layout.md); it is meant for devices with thousands of threads.
 
-Limits: every byte must be a token of the vocabulary, and distances are not known, so there are no token budgets.
+Limits: every byte must be a token of the vocabulary, and distances are not known, so there are no limits of tokens.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from tokenfst.decoding.device.kernels.compose import compose
 from tokenfst.decoding.device.masks import Left, View
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import TokenBudgetError
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
 class ComposingDeviceAutomaton(DeviceAutomaton):
     """``DeviceAutomaton`` whose masks are made at each step. ``automata`` are not expanded; see there for the rest.
 
-    Raises ``ConstraintError`` where not every byte is a token, ``TokenBudgetError`` for budgets and distances.
+    Raises ``ConstraintError`` where not every byte is a token, ``TokenBudgetError`` for limits and distances.
     """
 
     masks = False
@@ -40,22 +41,24 @@ class ComposingDeviceAutomaton(DeviceAutomaton):
         debug: bool = False,
     ) -> None:
         super().__init__(
-            automata, device, vocabulary=vocabulary, budgets=False, capacity=capacity, debug=debug
+            automata, device, vocabulary=vocabulary, token_limits=False, capacity=capacity, debug=debug
         )
 
-    def bitmask(self, states: Tensor, budget: Left = None) -> Tensor:
+    @renamed(budget="max_new_tokens")
+    def bitmask(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
         """The masks as int32 (B, ceil(V / 32)), convention 6: ``compose``."""
-        self._check_budget(budget, states)
+        self._check_limit(max_new_tokens, states)
         return self.compose(states)
 
     def distance(self, states: Tensor) -> Tensor:
         """Not known without masks."""
         raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
-    def start(self, index: int = 0, max_tokens: int | None = None) -> int:
-        """The start state of an automaton. Raises ``TokenBudgetError`` for ``max_tokens``."""
-        if max_tokens is not None:
+    def start(self, index: int = 0, max_new_tokens: int | None = None) -> int:
+        """The start state of an automaton. Raises ``TokenBudgetError`` for ``max_new_tokens``."""
+        if max_new_tokens is not None:
             raise TokenBudgetError("distances are found with masks: use DeviceAutomaton")
         return super().start(index)
 

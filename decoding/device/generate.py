@@ -24,7 +24,7 @@ class DeviceGenerate:
     """For ``model.generate(..., custom_generate=DeviceGenerate(automaton))``, greedy and sampling.
 
     ``indices``: the automaton of each prompt where there are several; all sequences returned for a prompt share it.
-    The text is always complete within ``max_new_tokens`` where ``automaton`` was made with ``budgets``.
+    The text is always complete within ``max_new_tokens`` where ``automaton`` was made with ``token_limits``.
     ``generator``: of the draws, on the device. Raises ``TokenBudgetError`` where a constraint's shortest text is
     longer, ``StackDepthError`` where a stack had no room left, ``ValueError`` for beams, encoder-decoder models and
     ``return_dict_in_generate``.
@@ -57,7 +57,7 @@ class DeviceGenerate:
         self._check(model, generation_config)
         rows, prompt = input_ids.shape
         steps = int(generation_config.max_length) - prompt
-        states = self._starts(rows, steps if self.automaton.budgets else None)
+        states = self._starts(rows, steps if self.automaton.token_limits else None)
         ends = set(torch.as_tensor(generation_config.eos_token_id).flatten().tolist())
         ours = self.automaton.vocabulary.eos_token_ids
         if not ends & set(ours):
@@ -87,16 +87,16 @@ class DeviceGenerate:
                 )
                 outputs = forward(**inputs, return_dict=True)
             model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs)  # noqa: SLF001  # transformers' own loop, step by step
-            budget = steps - step if self.automaton.budgets else None
+            left = steps - step if self.automaton.token_limits else None
             scores = outputs.logits[:, -1].float()
             if logits_processor:
                 scores = scores.clone() if scores.data_ptr() == outputs.logits[:, -1].data_ptr() else scores
-                self.automaton.mask_logits_(scores, states, budget)
+                self.automaton.mask_logits_(scores, states, left)
                 scores = logits_processor(sequences[:, :width], scores)
             tokens, states = self.automaton.step(
                 scores,
                 states,
-                budget,
+                left,
                 temperature=1.0 if generation_config.do_sample else 0.0,
                 generator=self.generator,
             )
@@ -112,7 +112,7 @@ class DeviceGenerate:
         self.automaton.check_stacks(states)
         return sequences[:, : prompt + int(needed)]
 
-    def _starts(self, rows: int, max_tokens: int | None) -> Tensor:
+    def _starts(self, rows: int, max_new_tokens: int | None) -> Tensor:
         indices = [0] if self.indices is None else list(self.indices)
         if rows % len(indices) or (self.indices is None and len(self.automaton) != 1):
             raise ValueError(
@@ -120,7 +120,7 @@ class DeviceGenerate:
                 "prompt's"
             )
         each = rows // len(indices)
-        return self.automaton.start_states([index for index in indices for _ in range(each)], max_tokens)
+        return self.automaton.start_states([index for index in indices for _ in range(each)], max_new_tokens)
 
     def _check(self, model: Any, config: Any) -> None:
         if config.num_beams != 1 or model.config.is_encoder_decoder or config.return_dict_in_generate:

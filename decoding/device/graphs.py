@@ -21,6 +21,7 @@ from tokenfst.arguments import checked
 from tokenfst.decoding.device.automaton import DeviceAutomaton
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import StateError
+from tokenfst.renamed import renamed
 
 WARM_UP = 3
 """Steps on a side stream before capture, as torch advises."""
@@ -64,7 +65,7 @@ class _Bucket(NamedTuple):
 
     logits: Tensor
     states: Tensor
-    budget: Tensor | None
+    max_new_tokens: Tensor | None
     tokens: Tensor
     reached: Tensor
     graph: torch.cuda.CUDAGraph | None
@@ -87,27 +88,28 @@ class GraphedStep:
         """How many buckets there are so far."""
         return len(self._buckets)
 
+    @renamed(budget="max_new_tokens")
     def __call__(
-        self, logits: Tensor, states: Tensor, budget: Tensor | int | None = None
+        self, logits: Tensor, states: Tensor, max_new_tokens: Tensor | int | None = None
     ) -> tuple[Tensor, Tensor]:
         """The greedy step: ``(tokens, states)``; see ``DeviceAutomaton.step``."""
         if len(states) == 0:
-            return self.automaton.step(logits, states, budget)
-        self.automaton.check(logits, states, budget)
+            return self.automaton.step(logits, states, max_new_tokens)
+        self.automaton.check(logits, states, max_new_tokens)
         if self._generation != self.automaton.generation:
             self._buckets.clear()
             self._generation = self.automaton.generation
         rows, width = logits.shape
         size = batch_bucket(rows, self.largest)
-        key = size, width, logits.dtype, budget is not None
+        key = size, width, logits.dtype, max_new_tokens is not None
         if key not in self._buckets:
-            self._buckets[key] = self._made(logits, states, size, budget is not None)
+            self._buckets[key] = self._made(logits, states, size, max_new_tokens is not None)
         bucket = self._buckets[key]
         bucket.logits[:rows] = logits
         bucket.states.zero_()
         bucket.states[:rows] = states
-        if bucket.budget is not None and budget is not None:
-            bucket.budget[:rows] = budget
+        if bucket.max_new_tokens is not None and max_new_tokens is not None:
+            bucket.max_new_tokens[:rows] = max_new_tokens
         if bucket.graph is None:
             self._step(bucket)
         else:
@@ -128,6 +130,6 @@ class GraphedStep:
         return bucket._replace(graph=graph)
 
     def _step(self, bucket: _Bucket) -> None:
-        tokens, reached = self.automaton.step(bucket.logits, bucket.states, bucket.budget)
+        tokens, reached = self.automaton.step(bucket.logits, bucket.states, bucket.max_new_tokens)
         bucket.tokens.copy_(tokens)
         bucket.reached.copy_(reached)

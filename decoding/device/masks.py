@@ -33,6 +33,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     VocabularyMismatchError,
 )
+from tokenfst.renamed import old_attribute, renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Left: TypeAlias = "torch.Tensor | int | None"
@@ -66,7 +67,8 @@ class DeviceMasks:
     """Tables on ``device`` and the functions that need masks only. ``dense``, ``capacity``, ``debug``: see the
     subclasses."""
 
-    budgets = False
+    token_limits = False
+    budgets = old_attribute("budgets", "token_limits")
     _row: tuple[int, ...] = ()
     """The shape of one row's state."""
 
@@ -131,16 +133,17 @@ class DeviceMasks:
         self._check_states(states)
         return self._numbers(states) == ENDED
 
-    def mask_logits_(self, logits: Tensor, states: Tensor, budget: Left = None) -> Tensor:
+    @renamed(budget="max_new_tokens")
+    def mask_logits_(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> Tensor:
         """Set what each row's state forbids, and what lies beyond the vocabulary, to -inf; returns ``logits``.
 
-        ``logits``: floating point (B, width), rows contiguous. ``states``: int32 (B,). ``budget``: how many tokens each
-        row may still take, the end token counted, int32 (B,) or one number; negative for no limit. A token then is
-        allowed only if the text can be completed by the tokens left after it (``Matcher.max_tokens_left``).
+        ``logits``: floating point (B, width), rows contiguous. ``states``: int32 (B,). ``max_new_tokens``: how many
+        tokens each row may still take, the end token counted, int32 (B,) or one number; negative for no limit. A token
+        then is allowed only if the text can be completed by the tokens left after it (``Matcher.max_tokens_left``).
         """
         self._check_states(states)
         view = self._check_logits(logits, states)
-        states, left = self._resting(states, self._check_budget(budget, states))
+        states, left = self._resting(states, self._check_limit(max_new_tokens, states))
         if view is not None:
             each, all_rows = _left(left)
             self._kernels.mask(states.data_ptr(), each, all_rows, *view, _threads(view))
@@ -150,21 +153,23 @@ class DeviceMasks:
             return logits
         return plain.mask_logits_(logits, self._allowed(states, left))
 
-    def bitmask(self, states: Tensor, budget: Left = None) -> Tensor:
+    @renamed(budget="max_new_tokens")
+    def bitmask(self, states: Tensor, max_new_tokens: Left = None) -> Tensor:
         """The masks as int32 (B, ceil(V / 32)), convention 6, on the device."""
         self._check_states(states)
-        states, left = self._resting(states, self._check_budget(budget, states))
+        states, left = self._resting(states, self._check_limit(max_new_tokens, states))
         if self._is_native():
             out = torch.empty((len(states), self._tables.rows.shape[1]), dtype=torch.int32)
             self._kernels.fill(states.data_ptr(), *_left(left), out.data_ptr(), len(states))
             return out
         return plain.packed(self._allowed(states, left))
 
+    @renamed(budget="max_new_tokens")
     def choose(
         self,
         logits: Tensor,
         states: Tensor,
-        budget: Left = None,
+        max_new_tokens: Left = None,
         *,
         temperature: float = 0.0,
         top_k: int | None = None,
@@ -179,17 +184,17 @@ class DeviceMasks:
         """
         check_sampling(temperature, top_k, top_p)
         if temperature == 0:
-            return self._greedy(logits, states, budget)[0]
+            return self._greedy(logits, states, max_new_tokens)[0]
         self._check_states(states)
         self._check_logits(logits, states)
-        permitted = self._allowed(*self._resting(states, self._check_budget(budget, states)))
+        permitted = self._allowed(*self._resting(states, self._check_limit(max_new_tokens, states)))
         return plain.sample(logits, permitted, temperature, top_k, top_p, generator)
 
-    def _greedy(self, logits: Tensor, states: Tensor, budget: Left) -> tuple[Tensor, Tensor]:
+    def _greedy(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
         """The first greatest allowed logit of each row, and the state behind it."""
         self._check_states(states)
         view = self._check_logits(logits, states)
-        states, left = self._resting(states, self._check_budget(budget, states))
+        states, left = self._resting(states, self._check_limit(max_new_tokens, states))
         if view is not None:
             tokens, reached = torch.empty(len(states), dtype=torch.int64), torch.empty_like(states)
             self._kernels.greedy(
@@ -230,11 +235,12 @@ class DeviceMasks:
 
     # --- checks -------------------------------------------------------------------------------------------
 
-    def check(self, logits: Tensor, states: Tensor, budget: Left = None) -> None:
+    @renamed(budget="max_new_tokens")
+    def check(self, logits: Tensor, states: Tensor, max_new_tokens: Left = None) -> None:
         """Raise what ``mask_logits_`` would for these tensors."""
         self._check_states(states)
         self._check_logits(logits, states)
-        self._check_budget(budget, states)
+        self._check_limit(max_new_tokens, states)
 
     def _check_states(self, states: Tensor) -> None:
         self._check_tensor("states", states)
@@ -295,26 +301,26 @@ class DeviceMasks:
             return None
         return logits.data_ptr(), kind, rows, width, stride * _SIZES[kind]
 
-    def _check_budget(self, budget: Left, states: Tensor) -> Left:
-        if budget is None:
+    def _check_limit(self, max_new_tokens: Left, states: Tensor) -> Left:
+        if max_new_tokens is None:
             return None
-        if not self.budgets:
+        if not self.token_limits:
             raise TokenBudgetError(
-                "this device automaton was made with budgets=False: make it with budgets=True"
+                "this device automaton was made with token_limits=False: make it with token_limits=True"
             )
-        if isinstance(budget, int) and not isinstance(budget, bool):
-            return min(max(budget, NO_LIMIT), FAR)
-        self._check_tensor("budget", budget, "an integer, a tensor or None")
+        if isinstance(max_new_tokens, int) and not isinstance(max_new_tokens, bool):
+            return min(max(max_new_tokens, NO_LIMIT), FAR)
+        self._check_tensor("max_new_tokens", max_new_tokens, "an integer, a tensor or None")
         if (
-            budget.dtype is not torch.int32
-            or budget.shape != (len(states),)
-            or budget.device != states.device
+            max_new_tokens.dtype is not torch.int32
+            or max_new_tokens.shape != (len(states),)
+            or max_new_tokens.device != states.device
         ):
             raise StateError(
-                f"budget must be a number or int32 ({len(states)},) on {states.device}, not {budget.dtype} "
-                f"{tuple(budget.shape)} on {budget.device}"
+                f"max_new_tokens must be a number or int32 ({len(states)},) on {states.device}, not "
+                f"{max_new_tokens.dtype} {tuple(max_new_tokens.shape)} on {max_new_tokens.device}"
             )
-        return budget.contiguous()
+        return max_new_tokens.contiguous()
 
     # --- packing ------------------------------------------------------------------------------------------
 

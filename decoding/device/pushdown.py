@@ -28,6 +28,7 @@ from tokenfst.decoding.device.tables.stacks import PackedStacks, pack_stacks
 from tokenfst.decoding.device.tables.tables import DISTANCE, FAR, Packed, Reach
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, StackDepthError, StateError
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 
@@ -35,10 +36,11 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
     """``DeviceAutomaton`` for grammars: states are int32 (B, 2 + ``depth``).
 
     ``depth``: the most symbols a stack may hold; nesting in JSON takes one a level. All else as there. Raises
-    ``NondeterministicError`` for a grammar that one stack is not enough for, ``TokenBudgetError`` where token budgets
-    cannot be told from the top of the stack (make it with ``budgets=False``).
+    ``NondeterministicError`` for a grammar that one stack is not enough for, ``TokenBudgetError`` where limits of
+    tokens cannot be told from the top of the stack (make it with ``token_limits=False``).
     """
 
+    @renamed(budgets="token_limits")
     @checked_but("automata")
     def __init__(
         self,
@@ -47,7 +49,7 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         *,
         depth: int = 64,
         vocabulary: Vocabulary | None = None,
-        budgets: bool = True,
+        token_limits: bool = True,
         capacity: int | None = None,
         dense: bool | None = None,
         budget: Budget | None = None,
@@ -61,18 +63,21 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
             automata,
             device,
             vocabulary=vocabulary,
-            budgets=budgets,
+            token_limits=token_limits,
             capacity=capacity,
             dense=dense,
             budget=budget,
             debug=debug,
         )
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
-    def start_states(self, indices: int | Sequence[int] | Tensor, max_tokens: int | None = None) -> Tensor:
+    def start_states(
+        self, indices: int | Sequence[int] | Tensor, max_new_tokens: int | None = None
+    ) -> Tensor:
         """Rows of start states, int32 (B, 2 + depth); see ``DeviceAutomaton.start_states``."""
         return torch.nn.functional.pad(
-            super().start_states(indices, max_tokens)[:, None], (0, 1 + self.depth)
+            super().start_states(indices, max_new_tokens)[:, None], (0, 1 + self.depth)
         )
 
     # --- stacks -------------------------------------------------------------------------------------------
@@ -138,8 +143,8 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
         given = torch.full_like(lengths, left) if isinstance(left, int) else left
         return found, torch.where(given < 0, NO_LIMIT, (given - lengths).clamp_min(0))
 
-    def _greedy(self, logits: Tensor, states: Tensor, budget: Left) -> tuple[Tensor, Tensor]:
-        tokens = super()._greedy(logits, states, budget)[0]
+    def _greedy(self, logits: Tensor, states: Tensor, max_new_tokens: Left) -> tuple[Tensor, Tensor]:
+        tokens = super()._greedy(logits, states, max_new_tokens)[0]
         return tokens, self.advance(states, tokens)
 
     def _check_states(self, states: Tensor) -> None:
@@ -154,7 +159,9 @@ class PushDownDeviceAutomaton(DeviceAutomaton):
     # --- packing ------------------------------------------------------------------------------------------
 
     def _pack(self, automaton: TokenAutomaton) -> tuple[Packed, PackedStacks | None]:
-        stacks = pack_stacks(automaton, budgets=self.budgets, dense=self._dense, budget=self._budget)
+        stacks = pack_stacks(
+            automaton, token_limits=self.token_limits, dense=self._dense, budget=self._budget
+        )
         self._reach = Reach(*map(max, zip(self._reach, stacks.reach, strict=True)))
         return stacks.packed, stacks
 

@@ -25,6 +25,7 @@ from tokenfst.errors import (
     ModelError,
     VocabularyMismatchError,
 )
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -62,12 +63,15 @@ def _piece(vocab: Any, token: int) -> bytes:
 class LlamaConstraint:
     """A logits processor for one completion: its text is of the automaton's language, prompt excluded.
 
-    ``max_tokens``: the text is whole within so many tokens; give the same number to the completion. Raises
+    ``max_new_tokens``: the text is whole within so many tokens; give the completion the same ``max_tokens``. Raises
     TokenBudgetError where none is so short. The first call's ids are the prompt; each later call brings one token more.
     """
 
-    def __init__(self, automaton: TokenAutomaton | CanonicalAutomaton, max_tokens: int | None = None) -> None:
-        self._matcher = start_matcher(automaton, max_tokens)
+    @renamed(max_tokens="max_new_tokens")
+    def __init__(
+        self, automaton: TokenAutomaton | CanonicalAutomaton, max_new_tokens: int | None = None
+    ) -> None:
+        self._matcher = start_matcher(automaton, max_new_tokens)
         self._size = len(automaton.vocabulary)
         self._mask = allocate_token_bitmask(1, self._size)
         self._seen = -1

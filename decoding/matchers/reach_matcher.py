@@ -25,21 +25,21 @@ from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 class Walkable(Protocol):
     """An automaton that matchers walk."""
 
-    def matcher(self, max_tokens: int | None = None) -> AnyMatcher:
+    def matcher(self, max_new_tokens: int | None = None) -> AnyMatcher:
         """A walk from the start."""
 
 
-def start_matcher(automaton: Walkable, max_tokens: int | None) -> AnyMatcher:
-    """A walk from the start, complete within ``max_tokens`` tokens, the end token counted but not needed.
+def start_matcher(automaton: Walkable, max_new_tokens: int | None) -> AnyMatcher:
+    """A walk from the start, complete within ``max_new_tokens`` tokens, the end token counted but not needed.
 
     Raises ``TokenBudgetError``, with the least number that suffices, where no accepted text is so short,
     ``EmptyLanguageError``, and ``BudgetExceeded`` where that cannot be found out for a stack, as its masks do.
     """
-    if max_tokens is None or max_tokens < 0 or not isinstance(automaton, TokenAutomaton):
-        return automaton.matcher(max_tokens)
+    if max_new_tokens is None or max_new_tokens < 0 or not isinstance(automaton, TokenAutomaton):
+        return automaton.matcher(max_new_tokens)
     if automaton.native.has_marks or not automaton.is_pushdown:
-        return automaton.matcher(max_tokens)
-    return ReachMatcher(_Configurations(reach_of(automaton, exact=False)), max_tokens)
+        return automaton.matcher(max_new_tokens)
+    return ReachMatcher(_Configurations(reach_of(automaton, exact=False)), max_new_tokens)
 
 
 class ReachMatcher(NodeMatcher[int]):

@@ -41,13 +41,13 @@ class Walk(Protocol[N]):
     def distance(self, node: N) -> int:
         """Tokens to acceptance, the end token not counted."""
 
-    def refusal(self, node: N, left: int) -> TokenBudgetError:
+    def refusal(self, node: N, max_new_tokens: int) -> TokenBudgetError:
         """The error where so many tokens complete no text."""
 
     def accepting(self, node: N) -> bool:
         """Whether the text may end."""
 
-    def is_within(self, node: N, most: int) -> bool:
+    def is_within(self, node: N, max_new_tokens: int) -> bool:
         """Whether at most so many tokens complete the text."""
 
     def step(self, node: N, token: int) -> N | None:
@@ -56,20 +56,20 @@ class Walk(Protocol[N]):
     def mask(self, node: N) -> Bits:
         """The tokens that may come next; read only."""
 
-    def mask_within(self, node: N, left: int) -> Bits:
-        """Those after which the tokens that are left suffice; read only."""
+    def mask_within(self, node: N, max_new_tokens: int) -> Bits:
+        """Those after which ``max_new_tokens - 1`` suffice; read only."""
 
 
 class NodeMatcher(Generic[N]):
     """One decoding over a ``Walk``; its methods mean what those of ``Matcher`` mean."""
 
-    def __init__(self, automaton: Walk[N], max_tokens: int | None = None) -> None:
+    def __init__(self, automaton: Walk[N], max_new_tokens: int | None = None) -> None:
         self.automaton = automaton
         self._nodes = [automaton.start]
         self._tokens: list[int] = []
         self._terminated = False
         self._limit: int | None = None
-        self.max_tokens_left = max_tokens
+        self.max_tokens_left = max_new_tokens
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.automaton, self.tokens, self.max_tokens_left)

@@ -12,7 +12,7 @@ product are a Kronecker product whose factors are applied in turn.
 ``length="exact"``: n tokens that lead to acceptance. ``"at_most"``: the end token leads from accepting states to a
 state that is absorbing and accepts whatever the model would emit there (its look-ahead is all ones), so texts of every
 length up to n count, each with the probability of the text and its end; one of n tokens needs no end token. This is
-what ``Matcher`` means by ``max_tokens``.
+what ``Matcher`` means by ``max_new_tokens``.
 
 No underflow: A β_r(q) is stored with the maximum one and the logarithm of its scale, since states differ by hundreds
 of orders of magnitude. A token that the constraint allows but the model (nearly) rules out keeps e^-60 of the largest
@@ -47,6 +47,7 @@ from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length
 from tokenfst.decoding.rows.rows import AnyAutomaton
 from tokenfst.errors import BudgetExceeded, HmmError, MatcherError, TokenBudgetError, VocabularyMismatchError
+from tokenfst.renamed import renamed
 
 FLOOR = -60.0
 """Natural logarithm, relative to a row's largest weight, of the least weight of an allowed token."""
@@ -58,7 +59,7 @@ _WIDE = 4
 
 
 class HmmProduct:
-    """``hmm`` times ``automaton``, for texts of ``max_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
+    """``hmm`` times ``automaton``, for texts of ``max_new_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
 
     ``automaton`` and ``end_tokens`` as for ``Horizon``, which is kept as ``horizon``; its states are those here, int64
     tensors of shape (rows,). Everything else is on the device of ``hmm``.
@@ -67,12 +68,13 @@ class HmmProduct:
     does: ``TokenBudgetError``, ``NondeterministicError``, ``ConstraintError``.
     """
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
     def __init__(
         self,
         hmm: Hmm,
         automaton: AnyAutomaton | TokenEdges,
-        max_tokens: int,
+        max_new_tokens: int,
         length: Length = "at_most",
         *,
         end_tokens: Sequence[int] | None = None,
@@ -83,12 +85,14 @@ class HmmProduct:
         else:
             _check_vocabulary(hmm, len(automaton.vocabulary), automaton.vocabulary.fingerprint)
         self.hmm, self.automaton = hmm, automaton
-        self.horizon = horizon = Horizon(automaton, max_tokens, length, end_tokens)
+        self.horizon = horizon = Horizon(automaton, max_new_tokens, length, end_tokens)
         self._edges = edges = horizon.edges
         held = int(horizon.alive[:-1].sum()) + edges.num_sets
         limit = (budget or Budget()).bytes
         if held * hmm.hidden_size * hmm.dtype.itemsize > limit:
-            raise BudgetExceeded("bytes", limit, f"the look-ahead over {max_tokens} tokens of {horizon.name}")
+            raise BudgetExceeded(
+                "bytes", limit, f"the look-ahead over {max_new_tokens} tokens of {horizon.name}"
+            )
         self._source, self._target, self._label, self._tokens = (
             torch.tensor(part, device=hmm.device)
             for part in (edges.source, edges.target, edges.label, edges.tokens)
@@ -107,14 +111,14 @@ class HmmProduct:
 
     def _looked_ahead(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """For each number of tokens left, A β_r(q) of the states that are alive, (alive, H), the maximum of each row 1;
-        and the logarithms of their scales, (max_tokens, Q)."""
+        and the logarithms of their scales, (max_new_tokens, Q)."""
         hmm, alive = self.hmm, self._alive
         masses = self._masses()
         ahead: list[torch.Tensor] = []
-        scales = hmm.initial.new_full((self.horizon.max_tokens, self._edges.num_states), -torch.inf)
+        scales = hmm.initial.new_full((self.horizon.max_new_tokens, self._edges.num_states), -torch.inf)
         beta = hmm.initial.new_ones(int(alive[0].sum()), hmm.hidden_size)
         scale = beta.new_zeros(len(beta))
-        for left in range(self.horizon.max_tokens):
+        for left in range(self.horizon.max_new_tokens):
             scaled, peak = unit_maximum(beta @ hmm.transition.T)
             ahead.append(scaled)
             scales[left, alive[left]] = scale + peak.log()
@@ -154,26 +158,29 @@ class HmmProduct:
         found = [self.horizon.next_state(state, token) for state, token in pairs]
         return torch.tensor(found, dtype=torch.long, device=states.device)
 
+    @renamed(left="max_new_tokens")
     @checked
-    def log_joint(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
-        """(rows, V): log p_hmm(x_t = x, accepted | x_1..x_{t-1}), with ``left`` tokens left, x_t among them; -inf
-        where the constraint forbids x. Rows after the end token have no next token: all -inf."""
-        return self._scores(belief, states, left, False)[0]
+    def log_joint(self, belief: Belief, states: torch.Tensor, max_new_tokens: int) -> torch.Tensor:
+        """(rows, V): log p_hmm(x_t = x, accepted | x_1..x_{t-1}), with ``max_new_tokens`` tokens left, x_t among them;
+        -inf where the constraint forbids x. Rows after the end token have no next token: all -inf."""
+        return self._scores(belief, states, max_new_tokens, False)[0]
 
+    @renamed(left="max_new_tokens")
     @checked
-    def log_accepted(self, belief: Belief, states: torch.Tensor, left: int) -> torch.Tensor:
-        """(rows,): log p_hmm(accepted | prefix) with ``left`` tokens left. Costs what ``log_joint`` does."""
+    def log_accepted(self, belief: Belief, states: torch.Tensor, max_new_tokens: int) -> torch.Tensor:
+        """(rows,): log p_hmm(accepted | prefix) with ``max_new_tokens`` tokens left. Costs what ``log_joint`` does."""
         self._check_states(states)
-        if left == 0:
+        if max_new_tokens == 0:
             return self._alive[0, states.to(self._alive.device)].to(belief.state).log()
-        total = self.log_joint(belief, states, left).logsumexp(-1)
+        total = self.log_joint(belief, states, max_new_tokens).logsumexp(-1)
         if self.horizon.ended is None:
             return total
         return total.masked_fill(states.to(total.device) == self.horizon.ended, 0.0)
 
+    @renamed(left="max_new_tokens")
     @checked
     def log_weights(
-        self, belief: Belief, states: torch.Tensor, left: int, *, corrected: bool = True
+        self, belief: Belief, states: torch.Tensor, max_new_tokens: int, *, corrected: bool = True
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """(rows, V), twice: the logarithm of what to multiply the language model's probabilities with, and
         ``log_joint``.
@@ -183,7 +190,7 @@ class HmmProduct:
         has a finite weight, at least e^``FLOOR`` of the row's largest, and no other has; a token that the hidden
         Markov model holds impossible says nothing of the end: its corrected weight is 1.
         """
-        joint, allowed, alone = self._scores(belief, states, left, corrected)
+        joint, allowed, alone = self._scores(belief, states, max_new_tokens, corrected)
         if corrected:
             weights = torch.where(alone == -torch.inf, 0.0, joint - alone)
         else:
@@ -205,8 +212,10 @@ class HmmProduct:
         """(rows, V), three times: ``log_joint``; which tokens the constraint allows, where the former may be -inf too;
         and, of those, log p_hmm(x | prefix) if that is asked for."""
         self._check_states(states)
-        if not 1 <= left <= self.horizon.max_tokens:
-            raise TokenBudgetError(f"the tokens left must be from 1 to {self.horizon.max_tokens}, not {left}")
+        if not 1 <= left <= self.horizon.max_new_tokens:
+            raise TokenBudgetError(
+                f"max_new_tokens must be from 1 to {self.horizon.max_new_tokens}, not {left}"
+            )
         emitted = self.hmm.emitted
         joint = belief.state.new_full((len(states), self._edges.num_tokens), -torch.inf)
         alone = joint.clone() if with_alone else joint
@@ -218,7 +227,7 @@ class HmmProduct:
                 continue
             if not self._alive[left, state]:
                 raise MatcherError(
-                    f"state {state} is not met with {left} of {self.horizon.max_tokens} tokens left"
+                    f"state {state} is not met with {left} of {self.horizon.max_new_tokens} tokens left"
                 )
             rows = (states == state).nonzero()
             beliefs = belief.state[rows[:, 0]]

@@ -29,6 +29,7 @@ from tokenfst.decoding.models.language_model import Prompts, as_language_model, 
 from tokenfst.decoding.particles.hmm import Hmm, unit_maximum
 from tokenfst.decoding.particles.resampling import draw_one
 from tokenfst.errors import HmmError, VocabularyMismatchError
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _NOISE = 0.1
@@ -185,14 +186,14 @@ def draw_samples(
     prompts: Prompts,
     *,
     count: int,
-    max_tokens: int,
+    max_new_tokens: int,
     vocabulary: Vocabulary,
     generator: torch.Generator | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """``count`` continuations of each prompt, drawn from the model token by token without a constraint.
 
-    Returns tokens (prompts · count, max_tokens) in order of the prompts, and lengths: a row ends after its first end
-    token of ``vocabulary``, and what stands behind is padding. Ids that the model scores beyond the vocabulary are
+    Returns tokens (prompts · count, max_new_tokens) in order of the prompts, and lengths: a row ends after its first
+    end token of ``vocabulary``, and what stands behind is padding. Ids that the model scores beyond the vocabulary are
     never drawn. ``generator``: of the model's device.
     """
     language_model = as_language_model(model)
@@ -204,20 +205,20 @@ def draw_samples(
     session = language_model.start(prompts)
     device = session.logits.device
     rows = torch.arange(len(session.logits), device=device).repeat_interleave(count)
-    tokens = torch.full((len(rows), max_tokens), vocabulary.eos_token_ids[0], device=device)
-    lengths = torch.full((len(rows),), max_tokens, device=device)
+    tokens = torch.full((len(rows), max_new_tokens), vocabulary.eos_token_ids[0], device=device)
+    lengths = torch.full((len(rows),), max_new_tokens, device=device)
     ends = torch.tensor(vocabulary.eos_token_ids, device=device)
     live = torch.arange(len(rows), device=device)
     log_probs = next_log_probs(session.logits[:, : len(vocabulary)])[rows]
     parents = rows
-    for column in range(max_tokens):
+    for column in range(max_new_tokens):
         drawn = draw_one(log_probs.exp(), generator)
         tokens[live, column] = drawn
         ended = torch.isin(drawn, ends)
         lengths[live[ended]] = column + 1
         going_on = (~ended).nonzero().squeeze(1)
         live = live[going_on]
-        if not len(live) or column == max_tokens - 1:
+        if not len(live) or column == max_new_tokens - 1:
             break
         session.extend(parents[going_on], drawn[going_on])
         parents = torch.arange(len(live), device=device)
@@ -225,6 +226,7 @@ def draw_samples(
     return tokens, lengths
 
 
+@renamed(max_tokens="max_new_tokens")
 @checked
 def distil_hmm(
     model: Any,
@@ -233,7 +235,7 @@ def distil_hmm(
     vocabulary: Vocabulary,
     hidden_size: int,
     count: int,
-    max_tokens: int,
+    max_new_tokens: int,
     generator: torch.Generator | None = None,
     batch_prompts: int = 16,
     **training: Any,
@@ -249,7 +251,7 @@ def distil_hmm(
             model,
             every[begin : begin + batch_prompts],
             count=count,
-            max_tokens=max_tokens,
+            max_new_tokens=max_new_tokens,
             vocabulary=vocabulary,
             generator=generator,
         )

@@ -29,11 +29,11 @@ from tokenfst.errors import ConstraintError, DecodingError, MatcherError, Nondet
 
 
 class Horizon:
-    """A deterministic automaton for texts of ``max_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
+    """A deterministic automaton for texts of ``max_new_tokens`` tokens: ``"exact"`` so many, or ``"at_most"``.
 
     ``automaton``: a finite token automaton; or its edges, with the ``end_tokens`` that ``"at_most"`` needs. ``edges``:
     with end tokens where they count; ``start``: the state before the first token; ``ended``: the one after an end token
-    (``None``: exact). ``alive``: bool (max_tokens + 1, states), by the tokens left. ``name``: of the constraint.
+    (``None``: exact). ``alive``: bool (max_new_tokens + 1, states), by the tokens left. ``name``: of the constraint.
 
     Raises ``NondeterministicError``, ``ConstraintError`` for a push-down automaton, ``EmptyLanguageError`` and
     ``TokenBudgetError`` (naming numbers of tokens that work) where no text fits, ``BudgetExceeded``, and
@@ -43,14 +43,14 @@ class Horizon:
     def __init__(
         self,
         automaton: AnyAutomaton | TokenEdges,
-        max_tokens: int,
+        max_new_tokens: int,
         length: Length,
         end_tokens: Sequence[int] | None = None,
     ) -> None:
         if length not in ("exact", "at_most"):
             raise DecodingError(f'length is "exact" or "at_most", not {length!r}')
-        if max_tokens < 0:
-            raise DecodingError(f"max_tokens must not be negative: {max_tokens}")
+        if max_new_tokens < 0:
+            raise DecodingError(f"max_new_tokens must not be negative: {max_new_tokens}")
         if isinstance(automaton, TokenEdges):
             edges, self.name = automaton, "the edges"
             if not edges.is_deterministic:
@@ -72,7 +72,7 @@ class Horizon:
                 raise DecodingError('length="at_most" needs end_tokens')
             self.ended = edges.num_states
             edges = edges.with_end(end_tokens)
-        self.max_tokens, self.length, self.edges = max_tokens, length, edges
+        self.max_new_tokens, self.length, self.edges = max_new_tokens, length, edges
         self.start = int(np.flatnonzero(edges.start)[0])
         self._first_edge = np.searchsorted(edges.source, np.arange(edges.num_states + 1)).tolist()
         labels = np.repeat(np.arange(edges.num_sets), np.diff(edges.offsets))
@@ -82,9 +82,9 @@ class Horizon:
 
     def _met_and_ending_well(self) -> npt.NDArray[np.bool_]:
         edges = self.edges
-        alive = edges.completing(self.max_tokens, exact=self.length == "exact", name=self.name)
+        alive = edges.completing(self.max_new_tokens, exact=self.length == "exact", name=self.name)
         met = edges.start
-        for left in range(self.max_tokens, -1, -1):
+        for left in range(self.max_new_tokens, -1, -1):
             alive[left] &= met
             met = np.zeros_like(met)
             met[edges.target[alive[left, edges.source]]] = True

@@ -40,10 +40,13 @@ from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.decoding.particles.hmm_product import HmmProduct
 from tokenfst.decoding.particles.proposals import MaskedRows, ProductRows, Proposal
 from tokenfst.decoding.particles.resampling import SCHEMES, Resampling, draw_one, resample
+from tokenfst.decoding.rows.generations import Generation, Generations
 from tokenfst.decoding.rows.reach_rows import Length, ReachRows, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows, one_for_each
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import HmmError, ParticleError
+from tokenfst.renamed import renamed
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 ProposalName = Literal["lcd", "gcd", "p-gcd"]
 
@@ -51,16 +54,15 @@ PROPOSALS = get_args(ProposalName)
 
 
 @dataclass(frozen=True, slots=True)
-class Particles:
-    """Weighted samples for one prompt.
+class Particles(Generations):
+    """Weighted samples for one prompt: a ``Generation`` for each particle, with its ``log_weight``.
 
-    ``tokens``: the new tokens of each particle, its end token included. ``log_weights``: float64 (k,), natural
-    logarithms; the mean of the weights estimates the evidence. ``log_evidence``: the logarithm of that mean, -inf
-    where no particle was accepted. ``effective``: the effective sample size after each step, before resampling.
-    ``resampled``: the steps after which particles were resampled, from 0.
+    ``finished`` is False for particles that the constraint does not accept; their weight is 0. ``log_weights``: float64
+    (k,), natural logarithms; the mean of the weights estimates the evidence. ``log_evidence``: the logarithm of that
+    mean, -inf where no particle was accepted. ``effective``: the effective sample size after each step, before
+    resampling. ``resampled``: the steps after which particles were resampled, from 0.
     """
 
-    tokens: list[list[int]]
     log_weights: torch.Tensor
     log_evidence: float
     effective: list[float]
@@ -76,9 +78,9 @@ class Particles:
     def distribution(self) -> dict[tuple[int, ...], float]:
         """The estimated posterior: each different sequence of positive weight, and its share."""
         found: dict[tuple[int, ...], float] = {}
-        for tokens, weight in zip(self.tokens, self.weights.tolist(), strict=True):
+        for row, weight in zip(self.rows, self.weights.tolist(), strict=True):
             if weight > 0:
-                found[tuple(tokens)] = found.get(tuple(tokens), 0.0) + weight
+                found[row.tokens] = found.get(row.tokens, 0.0) + weight
         return found
 
     def draw(self, count: int = 1, generator: torch.Generator | None = None) -> list[list[int]]:
@@ -90,9 +92,10 @@ class Particles:
                 'budget ("gcd")'
             )
         chosen = torch.multinomial(self.weights, count, replacement=True, generator=generator)
-        return [self.tokens[index] for index in chosen.tolist()]
+        return [list(self.rows[index].tokens) for index in chosen.tolist()]
 
 
+@renamed(max_tokens="max_new_tokens")
 @checked_but("automata")
 def smc(
     model: Any,
@@ -100,7 +103,7 @@ def smc(
     automata: AnyAutomaton | Sequence[AnyAutomaton],
     *,
     particles: int,
-    max_tokens: int,
+    max_new_tokens: int,
     proposal: ProposalName = "gcd",
     length: Length = "at_most",
     hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None = None,
@@ -113,7 +116,7 @@ def smc(
     budget: Budget | None = None,
     width: int | None = None,
 ) -> list[Particles]:
-    """``particles`` weighted samples for each prompt, of texts of ``max_tokens`` tokens at most, or exactly so many.
+    """``particles`` weighted samples for each prompt, of at most, or exactly, ``max_new_tokens`` tokens.
 
     ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``automata``: one for all prompts, or
     one for each; with stacks for "lcd" and "gcd", of canonical tokenizations too, but for "gcd" not of exact lengths.
@@ -128,10 +131,10 @@ def smc(
     works; ``VocabularyMismatchError``; ``ParticleError`` for options that make no sense; ``HmmError`` where "p-gcd"
     lacks its model. Later, ``LogitsError`` where the model's scores are no distribution.
     """
-    if particles < 1 or max_tokens < 0 or not (0 <= ess_threshold <= 1 and 0 <= defensive <= 1):
+    if particles < 1 or max_new_tokens < 0 or not (0 <= ess_threshold <= 1 and 0 <= defensive <= 1):
         raise ParticleError(
-            "particles must be at least 1, max_tokens at least 0, ess_threshold and defensive from 0 to 1; they are "
-            f"{particles}, {max_tokens}, {ess_threshold} and {defensive}"
+            "particles must be at least 1, max_new_tokens at least 0, ess_threshold and defensive from 0 to 1; "
+            f"they are {particles}, {max_new_tokens}, {ess_threshold} and {defensive}"
         )
     if proposal not in PROPOSALS or length not in ("exact", "at_most") or resampling not in SCHEMES:
         raise ParticleError(
@@ -145,12 +148,17 @@ def smc(
     if proposal != "lcd" or length == "at_most" or all(isinstance(a, TokenAutomaton) for a in each):
         # Checks budgets and vocabularies, with one row a prompt; what canonical tokens spell exactly n is not known.
         start_rows(
-            each, prompts=len(prompts), max_tokens=max_tokens, width=scored, device=device, length=length
+            each,
+            prompts=len(prompts),
+            max_new_tokens=max_new_tokens,
+            width=scored,
+            device=device,
+            length=length,
         )
-    ends = each[0].vocabulary.eos_token_ids
+    vocabulary = each[0].vocabulary
     found: Proposal
     if proposal == "p-gcd":
-        products = _products(hmm, each, max_tokens, length, budget)
+        products = _products(hmm, each, max_new_tokens, length, budget)
         found = ProductRows(
             [product for product in products for _ in range(particles)],
             scored,
@@ -159,14 +167,15 @@ def smc(
             defensive=defensive,
         )
     elif proposal == "lcd":
-        found = MaskedRows(ConstraintRows(shared, None, scored, device), ends if length == "exact" else ())
+        forbidden = vocabulary.eos_token_ids if length == "exact" else ()
+        found = MaskedRows(ConstraintRows(shared, None, scored, device), forbidden)
     elif length == "exact" or any(isinstance(a, TokenAutomaton) and a.is_pushdown for a in each):
         # Distances of stacks are upper bounds: masks by them would leave texts of the target out.
-        found = MaskedRows(ReachRows(shared, max_tokens, scored, device, exact=length == "exact"))
+        found = MaskedRows(ReachRows(shared, max_new_tokens, scored, device, exact=length == "exact"))
     else:
-        found = MaskedRows(ConstraintRows(shared, max_tokens, scored, device))
-    run = _Run(language_model.start(prompts), found, len(prompts), particles, max_tokens, ends)
-    for left in range(max_tokens, 0, -1):
+        found = MaskedRows(ConstraintRows(shared, max_new_tokens, scored, device))
+    run = _Run(language_model.start(prompts), found, len(prompts), particles, max_new_tokens, vocabulary)
+    for left in range(max_new_tokens, 0, -1):
         going = run.draw(left, generator)
         parents = run.resample(going, resampling, ess_threshold if left > 1 else 0.0, generator)
         if not run.extend(going, parents, left - 1):
@@ -184,13 +193,14 @@ class _Run:
         proposal: Proposal,
         prompts: int,
         count: int,
-        max_tokens: int,
-        ends: Sequence[int],
+        max_new_tokens: int,
+        vocabulary: Vocabulary,
     ) -> None:
         self._session, self._proposal, self._count = session, proposal, count
         device, rows = session.logits.device, prompts * count
-        self._ends = torch.tensor(list(ends), device=device)
-        self._tokens = torch.zeros(rows, max_tokens, dtype=torch.long, device=device)
+        self._vocabulary = vocabulary
+        self._ends = torch.tensor(list(vocabulary.eos_token_ids), device=device)
+        self._tokens = torch.zeros(rows, max_new_tokens, dtype=torch.long, device=device)
         self._lengths = torch.zeros(rows, dtype=torch.long, device=device)
         self._weights = torch.zeros(rows, dtype=torch.float64, device=device)
         self._potentials = torch.zeros_like(self._weights)
@@ -267,10 +277,13 @@ class _Run:
             self._weights[self._live[~complete]] = -torch.inf
         found = []
         for prompt, log_weights in enumerate(self._weights.reshape(-1, self._count)):
-            rows = range(prompt * self._count, (prompt + 1) * self._count)
+            begin = prompt * self._count
+            rows = [
+                self._generation(begin + place, weight) for place, weight in enumerate(log_weights.tolist())
+            ]
             found.append(
                 Particles(
-                    [self._tokens[row, : self._lengths[row]].tolist() for row in rows],
+                    tuple(rows),
                     log_weights,
                     float(log_weights.logsumexp(0)) - math.log(self._count),
                     [float(effective[prompt]) for effective in self._effective],
@@ -278,6 +291,11 @@ class _Run:
                 )
             )
         return found
+
+    def _generation(self, row: int, log_weight: float) -> Generation:
+        tokens = self._tokens[row, : self._lengths[row]].tolist()
+        text = self._vocabulary.decode(tokens)
+        return Generation(tuple(tokens), text, log_weight > -math.inf, log_weight=log_weight)
 
 
 def _different(automata: Sequence[AnyAutomaton]) -> Iterable[tuple[int, AnyAutomaton]]:
@@ -287,7 +305,7 @@ def _different(automata: Sequence[AnyAutomaton]) -> Iterable[tuple[int, AnyAutom
 def _products(
     hmm: Hmm | HmmProduct | Sequence[HmmProduct] | None,
     automata: Sequence[AnyAutomaton],
-    max_tokens: int,
+    max_new_tokens: int,
     length: Length,
     budget: Budget | None,
 ) -> list[HmmProduct]:
@@ -296,7 +314,7 @@ def _products(
         raise HmmError('proposal="p-gcd" needs hmm: a hidden Markov model, such as distil_hmm makes')
     if isinstance(hmm, Hmm):
         made = {
-            number: HmmProduct(hmm, automaton, max_tokens, length, budget=budget)
+            number: HmmProduct(hmm, automaton, max_new_tokens, length, budget=budget)
             for number, automaton in _different(automata)
         }
         return [made[id(automaton)] for automaton in automata]
@@ -305,9 +323,12 @@ def _products(
         raise HmmError("give one product for each prompt, all of one hidden Markov model")
     for product, automaton in zip(products, automata, strict=True):
         horizon = product.horizon
-        if product.automaton is not automaton or (horizon.max_tokens, horizon.length) != (max_tokens, length):
+        if product.automaton is not automaton or (horizon.max_new_tokens, horizon.length) != (
+            max_new_tokens,
+            length,
+        ):
             raise HmmError(
-                f"a product was made of {horizon.name} for {horizon.length} {horizon.max_tokens} tokens, and is asked "
-                f"about {automaton.source} for {length} {max_tokens}"
+                f"a product was made of {horizon.name} for {horizon.length} {horizon.max_new_tokens} tokens, and is "
+                f"asked about {automaton.source} for {length} {max_new_tokens}"
             )
     return products

@@ -32,6 +32,7 @@ from tokenfst.decoding.rows.rows import (
 )
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, DecodingError, MissingDependencyError
+from tokenfst.renamed import renamed
 
 try:
     import torch
@@ -41,12 +42,13 @@ except ImportError as error:
 Length: TypeAlias = Literal["at_most", "exact"]
 
 
+@renamed(max_tokens="max_new_tokens")
 @checked_but("automata")
 def start_rows(
     automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,
     prompts: int,
-    max_tokens: int,
+    max_new_tokens: int,
     width: int,
     device: torch.device,
     length: Length = "at_most",
@@ -54,7 +56,7 @@ def start_rows(
 ) -> Rows:
     """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary; or
     rows that were started elsewhere, which are checked for number and width only.
-    ``max_tokens``, ``length`` and ``count_end``: see the module.
+    ``max_new_tokens``, ``length`` and ``count_end``: see the module.
 
     Raises ``DecodingError`` for options that make no sense, ``EmptyLanguageError``, ``TokenBudgetError``, naming
     numbers of tokens that work, ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in
@@ -62,21 +64,21 @@ def start_rows(
     """
     if isinstance(automata, Rows):
         return checked_rows(automata, prompts, width)
-    check_length(length, max_tokens, count_end)
+    check_length(length, max_new_tokens, count_end)
     each = one_for_each(automata, prompts)
     if length == "exact":
-        return ReachRows(each, max_tokens, width, device, exact=True, count_end=count_end)
-    return ConstraintRows(each, max_tokens, width, device)
+        return ReachRows(each, max_new_tokens, width, device, exact=True, count_end=count_end)
+    return ConstraintRows(each, max_new_tokens, width, device)
 
 
-def check_length(length: str, max_tokens: int, count_end: bool) -> None:
+def check_length(length: str, max_new_tokens: int, count_end: bool) -> None:
     """Raise ``DecodingError`` for options that make no sense."""
     if length not in ("at_most", "exact"):
         raise DecodingError(f'length={length!r} is out of range: it must be "at_most" or "exact"')
     if count_end and length != "exact":
         raise DecodingError('count_end goes with length="exact": at most so many always counts the end token')
-    if max_tokens < count_end:
-        raise DecodingError(f"{max_tokens} tokens are out of range: it must be at least {int(count_end)}")
+    if max_new_tokens < count_end:
+        raise DecodingError(f"{max_new_tokens} tokens are out of range: it must be at least {int(count_end)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class ReachRows(PackedRows):
     def __init__(
         self,
         automata: Sequence[AnyAutomaton],
-        max_tokens: int,
+        max_new_tokens: int,
         width: int,
         device: torch.device,
         *,
@@ -106,9 +108,9 @@ class ReachRows(PackedRows):
     ) -> None:
         super().__init__(len(automata), automata[0].vocabulary, width, device)
         self._count_end = count_end
-        self._rows = [_Row(_reach(automaton, exact), START, max_tokens) for automaton in automata]
+        self._rows = [_Row(_reach(automaton, exact), START, max_new_tokens) for automaton in automata]
         for reach in {id(row.reach): row.reach for row in self._rows}.values():
-            reach.check(max_tokens - count_end)
+            reach.check(max_new_tokens - count_end)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -3,7 +3,7 @@
 ``ConstraintRows`` is to matchers what ``language_model.Session`` is to a model: it goes on with rows chosen and
 repeated at will. A decoder keeps one of each, in step:
 
-    rows = ConstraintRows.start(automaton, prompts=2, max_tokens=50, width=model.width, device=model.device)
+    rows = ConstraintRows.start(automaton, prompts=2, max_new_tokens=50, width=model.width, device=model.device)
     rows.mask_(log_probs)                    # forbidden tokens to -inf, in place
     rows.extend(parents, tokens)             # row i is now row parents[i] and tokens[i]
 
@@ -44,6 +44,7 @@ from tokenfst.errors import (
     TokenBudgetError,
     VocabularyMismatchError,
 )
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -106,11 +107,11 @@ class Rows(ABC):
         """
 
     @abstractmethod
-    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
+    def mask_(self, scores: torch.Tensor, *, max_new_tokens: Sequence[int] | None = None) -> torch.Tensor:
         """Set the scores, of shape (rows, width), of forbidden tokens to -inf in place, and return them.
 
-        ``left``: for this mask only, the tokens left for each row instead of what its budget says: the tokens after
-        which ``left - 1`` suffice. Rows for which none suffice allow nothing.
+        ``max_new_tokens``: for this mask only, the tokens left for each row instead of what its own limit says. The
+        mask has the tokens after which ``max_new_tokens - 1`` suffice. Rows for which none suffice allow nothing.
         """
 
     @abstractmethod
@@ -119,10 +120,11 @@ class Rows(ABC):
         return them: of the end tokens too. Nothing is left of rows at distance 0. Tokens that reduce it are not always
         allowed: mask twice."""
 
-    def allowed(self, *, left: Sequence[int] | None = None) -> torch.Tensor:
+    @renamed(left="max_new_tokens")
+    def allowed(self, *, max_new_tokens: Sequence[int] | None = None) -> torch.Tensor:
         """The tokens that each row may take next, bool of shape (rows, width)."""
         ones = torch.zeros((len(self), self.width), dtype=torch.float32, device=self.device)
-        return self.mask_(ones, left=left) == 0
+        return self.mask_(ones, max_new_tokens=max_new_tokens) == 0
 
 
 class PackedRows(Rows):
@@ -134,8 +136,9 @@ class PackedRows(Rows):
         self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, len(vocabulary))
         self._bitmask = allocate_token_bitmask(count, len(vocabulary))
 
-    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
-        self._fill(left)
+    @renamed(left="max_new_tokens")
+    def mask_(self, scores: torch.Tensor, *, max_new_tokens: Sequence[int] | None = None) -> torch.Tensor:
+        self._fill(max_new_tokens)
         for row in range(len(self)):
             if self.is_finished(row):
                 self._bitmask[row] = self._only_end
@@ -171,10 +174,10 @@ class ConstraintRows(PackedRows):
     """
 
     def __init__(
-        self, automata: Sequence[AnyAutomaton], max_tokens: int | None, width: int, device: torch.device
+        self, automata: Sequence[AnyAutomaton], max_new_tokens: int | None, width: int, device: torch.device
     ) -> None:
         super().__init__(len(automata), automata[0].vocabulary, width, device)
-        self.matchers = [start_matcher(automaton, max_tokens) for automaton in automata]
+        self.matchers = [start_matcher(automaton, max_new_tokens) for automaton in automata]
         self._automata = list(automata)
         self._places: list[_Place | None] = [None] * len(automata)
 
@@ -184,17 +187,17 @@ class ConstraintRows(PackedRows):
         automata: AnyAutomaton | Sequence[AnyAutomaton],
         *,
         prompts: int,
-        max_tokens: int | None,
+        max_new_tokens: int | None,
         width: int,
         device: torch.device,
     ) -> ConstraintRows:
         """A row for each prompt, at the start. ``automata``: one for all prompts, or one for each, over one vocabulary.
-        ``max_tokens`` counts the end token, which is not needed to complete a text.
+        ``max_new_tokens`` counts the end token, which is not needed to complete a text.
 
         Raises ``VocabularyMismatchError``, ``ModelError`` where prompts and automata differ in number, and
-        ``TokenBudgetError``, naming the least budget, where no accepted text fits into ``max_tokens``.
+        ``TokenBudgetError``, naming the least budget, where no accepted text fits into ``max_new_tokens``.
         """
-        return cls(one_for_each(automata, prompts), max_tokens, width, device)
+        return cls(one_for_each(automata, prompts), max_new_tokens, width, device)
 
     def __len__(self) -> int:
         return len(self.matchers)

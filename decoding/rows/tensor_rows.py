@@ -36,6 +36,7 @@ from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import Length, check_length
 from tokenfst.decoding.rows.rows import Rows, as_lists, not_allowed
 from tokenfst.errors import DecodingError, MissingDependencyError, VocabularyMismatchError
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 try:
@@ -48,13 +49,15 @@ _NEVER = 1 << 30
 
 
 class TensorRows(Rows):
-    """Rows over one automaton of edges, deterministic or not, completed by ``max_tokens`` tokens, exactly or at most.
+    """Rows over one automaton of edges, deterministic or not, completed by ``max_new_tokens`` tokens, exactly or at
+    most.
 
     ``edges``: without end tokens, over the tokens of ``vocabulary``; ``length`` and ``count_end`` as in ``reach_rows``.
     Raises ``DecodingError`` for options out of range, ``VocabularyMismatchError``, ``TokenBudgetError``, naming the
-    numbers of tokens next to ``max_tokens`` that work.
+    numbers of tokens next to ``max_new_tokens`` that work.
     """
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
     def __init__(
         self,
@@ -62,14 +65,14 @@ class TensorRows(Rows):
         vocabulary: Vocabulary,
         *,
         prompts: int,
-        max_tokens: int,
+        max_new_tokens: int,
         width: int,
         device: torch.device | str = "cpu",
         length: Length = "at_most",
         count_end: bool = False,
     ) -> None:
         super().__init__(vocabulary, width, torch.device(device))
-        check_length(length, max_tokens, count_end)
+        check_length(length, max_new_tokens, count_end)
         prompts = whole("TensorRows", "prompts", prompts, 0, 1 << 24)
         if edges.num_tokens != len(vocabulary):
             raise VocabularyMismatchError(
@@ -82,8 +85,8 @@ class TensorRows(Rows):
             edges = edges.with_end(vocabulary.eos_token_ids, needed=count_end)
             distance, accepting = np.append(distance, 0), np.append(accepting, True)
         self.edges = edges
-        beta = edges.completing(max_tokens, exact=length == "exact", name="the edges")
-        self._left = max_tokens
+        beta = edges.completing(max_new_tokens, exact=length == "exact", name="the edges")
+        self._left = max_new_tokens
         self._taken: list[list[int]] = [[] for _ in range(prompts)]
         self._ended = torch.zeros(prompts, dtype=torch.bool, device=self.device)
         self._source, self._target, self._label = (
@@ -119,15 +122,18 @@ class TensorRows(Rows):
         whole("TensorRows.tokens", "row", row, 0, len(self) - 1)
         return list(self._taken[row])
 
+    @renamed(left="max_new_tokens")
     @checked
-    def mask_(self, scores: torch.Tensor, *, left: Sequence[int] | None = None) -> torch.Tensor:
-        if left is None:
+    def mask_(self, scores: torch.Tensor, *, max_new_tokens: Sequence[int] | None = None) -> torch.Tensor:
+        if max_new_tokens is None:
             completing = self._beta[self._left - 1, self._target] & (self._left > 0)
         else:
-            steps = torch.as_tensor(left, dtype=torch.long, device=self.device).clamp(max=len(self._beta))
+            steps = torch.as_tensor(max_new_tokens, dtype=torch.long, device=self.device).clamp(
+                max=len(self._beta)
+            )
             if steps.shape != (len(self),) or bool((steps < 0).any()):
                 raise DecodingError(
-                    f"left must be {len(self)} numbers of tokens, one for each row: {left!r:.80}"
+                    f"max_new_tokens must be {len(self)} numbers, one for each row: {max_new_tokens!r:.80}"
                 )
             completing = self._beta[steps - 1][:, self._target] & (steps > 0).unsqueeze(1)
         allowed = self._tokens(completing)

@@ -33,13 +33,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tokenfst.arguments import checked_but
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, next_log_probs
+from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, Rows
 from tokenfst.errors import DecodingError, MissingDependencyError
+from tokenfst.renamed import old_names, renamed
 
 try:
     import torch
@@ -60,13 +62,8 @@ _IMPOSSIBLE = -1e6
 """The log-probability by which rows are ranked among each other where the model gives every allowed token none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A sequence of the constraint.
-
-    ``tokens``: without the prompt; its end token is the last one, where it took one. ``log_prob``: the model's, of all
-    of ``tokens``. ``pushed``: the sum of the scores that the search went by. ``score``: what it is ranked by.
-    """
+class _Hypothesis(NamedTuple):
+    """A complete sequence; see ``Generation``."""
 
     tokens: tuple[int, ...]
     log_prob: float
@@ -77,7 +74,7 @@ class Hypothesis:
 @dataclass(frozen=True, slots=True)
 class _Options:
     num_beams: int
-    max_length: int
+    max_new_tokens: int
     count_end: bool
     alpha_min: float
     gamma: float
@@ -88,7 +85,7 @@ class _Options:
     def __post_init__(self) -> None:
         for met, found, range_ in (
             (self.num_beams >= 1, f"num_beams={self.num_beams}", "at least 1"),
-            (self.max_length >= 0, f"max_length={self.max_length}", "not negative"),
+            (self.max_new_tokens >= 0, f"max_new_tokens={self.max_new_tokens}", "not negative"),
             (
                 _is_plain(self.alpha_min) and 0 <= self.alpha_min <= 1,
                 f"alpha_min={self.alpha_min}",
@@ -98,9 +95,9 @@ class _Options:
             (self.rank_by in ("log_prob", "pushed"), f"rank_by={self.rank_by!r}", '"log_prob" or "pushed"'),
             (
                 _is_plain(self.length_penalty)
-                and abs(self.length_penalty) <= _MOST_LOG / math.log(max(self.max_length, 2)),
+                and abs(self.length_penalty) <= _MOST_LOG / math.log(max(self.max_new_tokens, 2)),
                 f"length_penalty={self.length_penalty}",
-                f"finite, and max_length ** length_penalty between 1e{-_MOST_POWER} and 1e{_MOST_POWER}",
+                f"finite, and max_new_tokens ** length_penalty between 1e{-_MOST_POWER} and 1e{_MOST_POWER}",
             ),
             (
                 1 <= self.num_return_sequences <= self.num_beams,
@@ -116,14 +113,15 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, float | int)
 
 
+@renamed(max_length="max_new_tokens")
 @checked_but("automata", "alpha_min", "length_penalty")
-def abs_beam_search(
+def automata_beam_search(
     model: Any,
     prompts: Prompts,
     automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,
     num_beams: int,
-    max_length: int,
+    max_new_tokens: int,
     length: Length = "at_most",
     count_end: bool = False,
     alpha_min: float = 0.5,
@@ -132,24 +130,24 @@ def abs_beam_search(
     length_penalty: float = 0.0,
     num_return_sequences: int = 1,
     width: int | None = None,
-) -> list[list[Hypothesis]]:
+) -> list[list[Generation]]:
     """Of each prompt up to ``num_return_sequences`` different sequences of its constraint, best first: at least one,
     and fewer than asked for only where the search met fewer.
 
     ``model``: a causal transformers model, a function from ids to scores (with the ``width`` of its scores), or a
     ``LanguageModel``. ``prompts``: token ids, of any lengths; a function may have empty ones. ``automata``: one for all
     prompts, or one for each; or rows that were started for them, with this length (``rows.tensor_rows.TensorRows`` of
-    nondeterministic automata). ``max_length``: the most tokens after the prompt, its end token counted; with
+    nondeterministic automata). ``max_new_tokens``: the most tokens after the prompt, its end token counted; with
     ``length="exact"`` just as many, without end token unless ``count_end`` (``rows.reach_rows``).
 
     Raises before the first call of the model: ``DecodingError`` for an option out of range, ``EmptyLanguageError``,
-    ``TokenBudgetError``, with a ``max_length`` that works, ``VocabularyMismatchError``, ``ModelError``. Later:
+    ``TokenBudgetError``, with a ``max_new_tokens`` that works, ``VocabularyMismatchError``, ``ModelError``. Later:
     ``LogitsError`` for scores that are no distribution. Where the model gives every allowed token the probability 0,
     sequences come back all the same, with ``log_prob`` -inf.
     """
     options = _Options(
         num_beams=num_beams,
-        max_length=max_length,
+        max_new_tokens=max_new_tokens,
         count_end=count_end,
         alpha_min=alpha_min,
         gamma=gamma,
@@ -161,14 +159,15 @@ def abs_beam_search(
     rows = start_rows(
         automata,
         prompts=len(prompts),
-        max_tokens=max_length,
+        max_new_tokens=max_new_tokens,
         width=scorer.width,
         device=scorer.device,
         length=length,
         count_end=count_end,
     )
-    if max_length == 0:
-        return [[Hypothesis((), 0.0, 0.0, 0.0)] for _ in range(len(prompts))]
+    if max_new_tokens == 0:
+        nothing = Generation((), b"", log_prob=0.0, score=0.0, pushed=0.0)
+        return [[nothing] for _ in range(len(prompts))]
     return _Search(rows, options).run(scorer.start(prompts))
 
 
@@ -182,20 +181,29 @@ class _Search:
     def __init__(self, rows: Rows, options: _Options) -> None:
         self.rows, self.options = rows, options
         self.prompts = list(range(len(rows)))
-        self.found: list[list[Hypothesis]] = [[] for _ in self.prompts]
+        self.found: list[list[_Hypothesis]] = [[] for _ in self.prompts]
         self.ends = torch.tensor(rows.vocabulary.eos_token_ids, device=rows.device)
         sums = torch.float32 if rows.device.type == "mps" else torch.float64
         self.pushed = torch.zeros((len(rows), 1), dtype=sums, device=rows.device)
         self.log_prob = self.pushed.clone()
 
-    def run(self, session: Session) -> list[list[Hypothesis]]:
-        for left in range(self.options.max_length, 0, -1):
+    def run(self, session: Session) -> list[list[Generation]]:
+        for left in range(self.options.max_new_tokens, 0, -1):
             parents, tokens = self._step(next_log_probs(session.logits), left)
             if not parents:
                 break
             self.rows.extend(parents, tokens)
             session.extend(*(torch.tensor(each, device=self.rows.device) for each in (parents, tokens)))
-        return self.found
+        decode = self.rows.vocabulary.decode
+        return [
+            [
+                Generation(
+                    each.tokens, decode(each.tokens), True, each.log_prob, None, each.score, each.pushed
+                )
+                for each in found
+            ]
+            for found in self.found
+        ]
 
     def _step(self, log_probs: torch.Tensor, left: int) -> tuple[list[int], list[int]]:
         """Choose the next tokens: the rows that go on, and with what. None go on where all prompts are settled."""
@@ -216,7 +224,7 @@ class _Search:
         if left == 1:
             self._finish(going)
             return [], []
-        return self._go_on(going, self.options.max_length - left + 1)
+        return self._go_on(going, self.options.max_new_tokens - left + 1)
 
     def _push(self, log_probs: torch.Tensor, left: int) -> torch.Tensor:
         """Mask ``log_probs`` in place; the scores with the push in them: the same tensor where nothing is pushed."""
@@ -295,7 +303,7 @@ class _Search:
             for pushed, log_prob, row, token in ways:
                 tokens = (*self.rows.tokens(row), token)
                 score = self._score(log_prob if options.rank_by == "log_prob" else pushed, len(tokens))
-                found.append(Hypothesis(tokens, log_prob, pushed, score))
+                found.append(_Hypothesis(tokens, log_prob, pushed, score))
             found.sort(key=lambda each: (-each.score, each.tokens))
             del found[options.num_return_sequences :]
 
@@ -308,7 +316,7 @@ class _Search:
                 log_prob if self.options.rank_by == "log_prob" else pushed for pushed, log_prob, *_ in ways
             ]
             # Sums only fall; the divisor may rise to that of the longest, or stays least right now.
-            longest = self.options.max_length if self.options.length_penalty > 0 else length + 1
+            longest = self.options.max_new_tokens if self.options.length_penalty > 0 else length + 1
             full = len(found) == self.options.num_return_sequences
             if ways and not (full and self._score(max(sums), longest) <= found[-1].score):
                 kept.append((prompt, ways))
@@ -336,3 +344,7 @@ class _Candidates(NamedTuple):
         """Those of each prompt, in one transfer from the device."""
         table = torch.stack([each.to(self.pushed.dtype) for each in self], dim=2).tolist()
         return [[(p, q, int(r), int(t)) for p, q, r, t in ways if p != -math.inf] for ways in table]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__, {"abs_beam_search": "automata_beam_search", "Hypothesis": "Generation"})

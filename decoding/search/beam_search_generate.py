@@ -1,4 +1,6 @@
-"""Automata-guided beam search inside transformers: ``model.generate(..., custom_generate=abs_generate(automaton))``.
+"""Automata-guided beam search inside transformers.
+
+``model.generate(..., custom_generate=automata_beam_generate(automaton))``.
 
 transformers has no hook for a scorer in its beam search, but hands a whole generation to ``custom_generate``. What it
 prepared is taken from there: the prompts without their left padding, ``num_beams``, ``num_return_sequences``,
@@ -13,10 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from tokenfst.arguments import checked_but
+from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length
 from tokenfst.decoding.rows.rows import check_compiled
-from tokenfst.decoding.search.beam_search import Hypothesis, abs_beam_search
+from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.errors import MissingDependencyError, ModelError
+from tokenfst.renamed import old_names
 
 try:
     import torch
@@ -24,7 +28,7 @@ try:
     from transformers.generation.utils import GenerateBeamDecoderOnlyOutput
 except ImportError as error:
     raise MissingDependencyError(
-        'abs_generate needs transformers: pip install "tokenfst[transformers]"'
+        'automata_beam_generate needs transformers: pip install "tokenfst[transformers]"'
     ) from error
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ _KNOWN = {"attention_mask", "position_ids", "token_type_ids", "past_key_values"}
 
 
 @checked_but("automata")
-def abs_generate(
+def automata_beam_generate(
     automata: TokenAutomaton | Sequence[TokenAutomaton],
     *,
     length: Length = "at_most",
@@ -44,7 +48,7 @@ def abs_generate(
     gamma: float = 1.0,
     rank_by: Literal["log_prob", "pushed"] = "log_prob",
 ) -> Callable[..., Any]:
-    """A function for ``generate(custom_generate=...)`` that searches by ``abs_beam_search``, which tells its options.
+    """A function for ``generate(custom_generate=...)`` that searches by ``automata_beam_search``; options as there.
 
     ``generate`` then returns ids of shape (prompts * num_return_sequences, length), padded on the right by the
     generation config's pad token, or the first end token; with ``return_dict_in_generate`` also ``sequences_scores``,
@@ -68,12 +72,12 @@ def abs_generate(
         every = max(config.num_beams, config.num_return_sequences)
         ids, mask = input_ids[::every], kwargs.get("attention_mask")
         kept = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask[::every].bool()
-        found = abs_beam_search(
+        found = automata_beam_search(
             model,
             [row[keep].tolist() for row, keep in zip(ids, kept, strict=True)],
             automata,
             num_beams=config.num_beams,
-            max_length=config.max_length - ids.shape[1],
+            max_new_tokens=config.max_length - ids.shape[1],
             length=length,
             count_end=count_end,
             alpha_min=alpha_min,
@@ -109,11 +113,11 @@ def _check_nothing_is_lost(
         if name not in _KNOWN and isinstance(value, torch.Tensor):
             raise ModelError(
                 f"automata-guided beam search takes prompts of token ids only, not {name}: wrap such a model as a "
-                "LanguageModel and call abs_beam_search()"
+                "LanguageModel and call automata_beam_search()"
             )
 
 
-def _output(ids: torch.Tensor, found: list[list[Hypothesis]], config: Any, pad: int) -> Any:
+def _output(ids: torch.Tensor, found: list[list[Generation]], config: Any, pad: int) -> Any:
     each, prompt = config.num_return_sequences, ids.shape[1]
     longest = max(len(one.tokens) for ways in found for one in ways)
     sequences = ids.new_full((len(found) * each, prompt + longest), pad)
@@ -127,3 +131,7 @@ def _output(ids: torch.Tensor, found: list[list[Hypothesis]], config: Any, pad: 
     if not config.return_dict_in_generate:
         return sequences
     return GenerateBeamDecoderOnlyOutput(sequences=sequences, sequences_scores=scores.to(ids.device))
+
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__, {"abs_generate": "automata_beam_generate"})

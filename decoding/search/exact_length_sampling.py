@@ -12,14 +12,15 @@ Cost of a step: one call of the model over all rows that are not finished, a sof
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenfst.arguments import checked_but
 from tokenfst.decoding.models.language_model import Prompts, as_language_model, next_log_probs
+from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.reach_rows import Length, start_rows
 from tokenfst.decoding.rows.rows import AnyAutomaton, Rows
 from tokenfst.errors import DecodingError, LogitsError, MissingDependencyError
+from tokenfst.renamed import old_names, renamed
 
 try:
     import torch
@@ -27,40 +28,31 @@ except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A sequence of the constraint. ``tokens``: without the prompt, its end token included. ``log_prob``: the model's.
-    ``log_weight``: ``log_prob`` less the logarithm of the probability with which it was drawn."""
-
-    tokens: tuple[int, ...]
-    log_prob: float
-    log_weight: float
-
-
+@renamed(max_length="max_new_tokens")
 @checked_but("automata")
-def gcd_sample(
+def exact_length_sample(
     model: Any,
     prompts: Prompts,
     automata: AnyAutomaton | Sequence[AnyAutomaton] | Rows,
     *,
-    max_length: int,
+    max_new_tokens: int,
     length: Length = "at_most",
     count_end: bool = False,
     generator: torch.Generator | None = None,
     width: int | None = None,
-) -> list[Sample]:
-    """A sample of each prompt. Repeat a prompt for several.
+) -> list[Generation]:
+    """A sample for each prompt, with ``log_prob`` and ``log_weight``. Repeat a prompt for several.
 
-    Arguments and errors are those of ``abs_beam_search``; ``generator`` draws, and must be on the model's device.
+    Arguments and errors are those of ``automata_beam_search``; ``generator`` draws, and must be on the model's device.
     Raises ``LogitsError`` where the model gives every allowed token the probability 0.
     """
-    if max_length < 0:
-        raise DecodingError(f"max_length={max_length} is out of range: it must be not negative")
+    if max_new_tokens < 0:
+        raise DecodingError(f"max_new_tokens={max_new_tokens} is out of range: it must be not negative")
     scorer = as_language_model(model, width)
     rows = start_rows(
         automata,
         prompts=len(prompts),
-        max_tokens=max_length,
+        max_new_tokens=max_new_tokens,
         width=scorer.width,
         device=scorer.device,
         length=length,
@@ -68,9 +60,9 @@ def gcd_sample(
     )
     log_prob = torch.zeros(len(prompts), dtype=torch.float32, device=scorer.device)
     log_weight = log_prob.clone()
-    session = scorer.start(prompts) if max_length else None
+    session = scorer.start(prompts) if max_new_tokens else None
     identity = torch.arange(len(prompts), device=scorer.device)
-    for step in range(max_length if session is not None else 0):
+    for step in range(max_new_tokens if session is not None else 0):
         going = ~rows.finished
         if session is None or not bool(going.any()):
             break
@@ -87,9 +79,13 @@ def gcd_sample(
         log_prob += log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1).where(going, 0.0)
         log_weight += passed.where(going, 0.0)
         rows.extend(identity, tokens)
-        if step + 1 < max_length:
+        if step + 1 < max_new_tokens:
             session.extend(identity, tokens)
     return [
-        Sample(tuple(rows.tokens(row)), *pair)
-        for row, pair in enumerate(zip(log_prob.tolist(), log_weight.tolist(), strict=True))
+        Generation(tuple(taken := rows.tokens(row)), rows.vocabulary.decode(taken), log_prob=p, log_weight=w)
+        for row, (p, w) in enumerate(zip(log_prob.tolist(), log_weight.tolist(), strict=True))
     ]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__, {"gcd_sample": "exact_length_sample", "Sample": "Generation"})

@@ -36,9 +36,11 @@ from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
 from tokenfst.decoding.models.language_model import Prompts, Session, as_language_model, prompt_rows
 from tokenfst.decoding.models.sampling import Sampling
+from tokenfst.decoding.rows.generations import Generation, Generations
 from tokenfst.decoding.rows.rows import AnyAutomaton, ConstraintRows
 from tokenfst.decoding.search.forced_runs import ForcedRuns
 from tokenfst.errors import DecodingError, MissingDependencyError, TokenizationError
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.segmentation.tokenizer import byte_pair_tokenizer
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -55,27 +57,25 @@ _CONTEXT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """What ``generate`` made, a row for each prompt.
+class Batch(Generations):
+    """What ``generate`` made, a ``Generation`` for each prompt; all texts are in the language.
 
-    ``tokens``: the new tokens, an end token included. ``texts``: what they spell; all are in the language. ``calls``:
-    how often the model was called, prompts included. ``chosen``, ``forced``, ``replaced``: how many tokens of all rows
-    were chosen by the model, appended without it, and chosen but then cut anew.
+    ``calls``: how often the model was called, prompts included. ``chosen``, ``forced``, ``replaced``: how many tokens
+    of all rows were chosen by the model, appended without it, and chosen but then cut anew.
     """
 
-    tokens: list[list[int]]
-    texts: list[bytes]
     calls: int
     chosen: int
     forced: int
     replaced: int
 
 
-@checked_but("automaton")
+@renamed(automaton="automata")
+@checked_but("automata")
 def generate(
     model: Any,
     prompts: Prompts,
-    automaton: AnyAutomaton | Sequence[AnyAutomaton],
+    automata: AnyAutomaton | Sequence[AnyAutomaton],
     *,
     max_new_tokens: int,
     do_sample: bool = False,
@@ -86,11 +86,11 @@ def generate(
     encode: Encode | None = None,
     generator: torch.Generator | None = None,
     width: int | None = None,
-) -> Generation:
+) -> Batch:
     """Go on with each prompt by a text of the constraint's language, of at most ``max_new_tokens`` tokens.
 
     ``model``: what ``as_language_model`` takes (``width`` for plain functions). ``prompts``: token ids, a row each.
-    ``automaton``: one for all, or one for each prompt. ``encode``: for ``jump_forward="canonical"`` the tokenizer,
+    ``automata``: one for all, or one for each prompt. ``encode``: for ``jump_forward="canonical"`` the tokenizer,
     where the vocabulary does not know its own (``Vocabulary.split_pattern``).
 
     Raises ``TokenBudgetError``, with the least number that suffices, where no text is so short,
@@ -105,9 +105,9 @@ def generate(
         raise DecodingError(f"max_new_tokens={max_new_tokens} leaves nothing to generate")
     begun = prompt_rows(prompts)
     rows = ConstraintRows.start(
-        automaton,
+        automata,
         prompts=len(begun),
-        max_tokens=max_new_tokens,
+        max_new_tokens=max_new_tokens,
         width=language_model.width,
         device=language_model.device,
     )
@@ -139,9 +139,8 @@ def generate(
             _extend(session, parents, [fresh[place] for place in kept])
             calls += 1
     vocabulary = rows.vocabulary
-    return Generation(
-        tokens=[matcher.tokens for matcher in matchers],
-        texts=[vocabulary.decode(matcher.tokens) for matcher in matchers],
+    return Batch(
+        tuple(Generation(tuple(each.tokens), vocabulary.decode(each.tokens)) for each in matchers),
         calls=calls,
         chosen=chosen,
         forced=jumper.forced,

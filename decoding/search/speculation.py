@@ -27,6 +27,7 @@ from tokenfst.arguments import checked_but
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.models.language_model import as_language_model, one_prompt
 from tokenfst.decoding.models.sampling import Sampling
+from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.rows.rows import AnyAutomaton, one_for_each
 from tokenfst.decoding.search.drafts import DraftTree, LaggingSession, Proposer, draw_tree
 from tokenfst.decoding.search.forced_runs import ForcedRuns
@@ -38,18 +39,15 @@ except ImportError as error:
     raise MissingDependencyError('decoding needs torch: pip install "tokenfst[torch]"') from error
 
 
-@dataclass(frozen=True, slots=True)
-class Speculation:
-    """What ``speculative_generate`` made.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speculation(Generation):
+    """What ``speculative_generate`` made, and what that took.
 
-    ``tokens``: the new tokens, an end token included; ``text``: what they spell, which is in the language.
     ``target_calls``, ``draft_calls``: of the models, the prompt's included. ``tried``, ``accepted``: by depth in the
     draft, how often a drafted choice was judged, and how often one was accepted. ``forced``: tokens that had no
     alternative.
     """
 
-    tokens: list[int]
-    text: bytes
     target_calls: int
     draft_calls: int
     tried: list[int]
@@ -137,7 +135,7 @@ def speculative_generate(
             if session is not None:
                 session.settle(tree.tree, path, more)
     return Speculation(
-        tokens=matcher.tokens,
+        tokens=tuple(matcher.tokens),
         text=vocabulary.decode(matcher.tokens),
         target_calls=large.calls if large is not None else 0,
         draft_calls=small.calls if small is not None else 0,

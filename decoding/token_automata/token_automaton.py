@@ -36,6 +36,7 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     BudgetExceeded,
 )
+from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -133,15 +134,16 @@ class TokenAutomaton:
         """Whether there are stacks: distances are upper bounds then, and states are not all."""
         return self._native.is_pushdown
 
+    @renamed(max_tokens="max_new_tokens")
     @checked
-    def matcher(self, max_tokens: int | None = None) -> Matcher:
+    def matcher(self, max_new_tokens: int | None = None) -> Matcher:
         """A walk from the start.
 
-        With ``max_tokens``, masks admit only tokens after which the text can still be completed in the tokens left
+        With ``max_new_tokens``, masks admit only tokens after which the text can still be completed in the tokens left
         (the end token counts as one, but is not needed to complete the text). Raises ``TokenBudgetError`` where no
         accepted text is that short, ``EmptyLanguageError`` where no token sequence spells any.
         """
-        return Matcher(self._native, max_tokens)
+        return Matcher(self._native, max_new_tokens)
 
     def expand(self) -> TokenAutomaton:
         """Make every state, mask and distance, ahead of time. Raises ``BudgetExceeded``.

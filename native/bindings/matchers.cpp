@@ -99,9 +99,9 @@ std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
 void bind_matchers(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: where the tokens accepted so far have led.
 
-Made by ``TokenAutomaton.matcher(max_tokens=None)``. Masking, advancing and rolling back cost the same however long the
+Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. Masking, advancing and rolling back cost the same however long the
 text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
-      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_tokens"_a = nb::none(),
+      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
            nb::call_guard<LongCall>())
       .def("accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a, nb::call_guard<QuickCall>(),
            R"(Advance by one token. False, and nothing changes, where the token is not allowed.

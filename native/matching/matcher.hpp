@@ -26,12 +26,12 @@ namespace tokenfst {
 
 class Matcher {
  public:
-  Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint64_t> max_tokens) : automaton_(std::move(automaton)) {
+  Matcher(std::shared_ptr<TokenAutomaton> automaton, std::optional<uint64_t> max_new_tokens) : automaton_(std::move(automaton)) {
     if (!automaton_->spellable(automaton_->start(), stacks_)) {
       throw Error(Fault::EmptyLanguage, "no token sequence of this vocabulary spells any string of the language");
     }
     if (automaton_->bytes().marks().any) excluding_.emplace();
-    set_max_tokens_left(max_tokens);
+    set_max_tokens_left(max_new_tokens);
   }
 
   const std::shared_ptr<TokenAutomaton>& automaton() const { return automaton_; }

@@ -77,12 +77,13 @@ if TYPE_CHECKING:
     from tokenfst.decoding.particles.hmm_training import distil_hmm, train_hmm
     from tokenfst.decoding.particles.smc import smc
     from tokenfst.decoding.rows.edges import TokenEdges
+    from tokenfst.decoding.rows.generations import Generation
     from tokenfst.decoding.rows.reach_rows import start_rows
     from tokenfst.decoding.rows.tensor_rows import TensorRows
-    from tokenfst.decoding.search.beam_search import abs_beam_search
-    from tokenfst.decoding.search.beam_search_generate import abs_generate
+    from tokenfst.decoding.search.beam_search import automata_beam_search
+    from tokenfst.decoding.search.beam_search_generate import automata_beam_generate
     from tokenfst.decoding.search.drafts import PromptLookup
-    from tokenfst.decoding.search.exact_length_sampling import gcd_sample
+    from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
     from tokenfst.decoding.search.jump_forward import generate
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
@@ -112,6 +113,7 @@ __all__ = [
     "DeviceGenerate",
     "DeviceMatchers",
     "EmptyLanguageError",
+    "Generation",
     "Generator",
     "Grammar",
     "GraphedStep",
@@ -130,10 +132,10 @@ __all__ = [
     "TokenfstError",
     "UnsupportedSchemaError",
     "Vocabulary",
-    "abs_beam_search",
-    "abs_generate",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "automata_beam_generate",
+    "automata_beam_search",
     "avoids",
     "bundled_grammar",
     "bundled_grammars",
@@ -148,9 +150,9 @@ __all__ = [
     "delimited_subsequence_of",
     "distil_hmm",
     "ebnf",
+    "exact_length_sample",
     "fill_bitmasks",
     "gbnf",
-    "gcd_sample",
     "generate",
     "hierarchy",
     "hierarchy_labels",
@@ -201,6 +203,7 @@ _PLACES = {
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "EmptyLanguageError": "errors",
+    "Generation": "decoding.rows.generations",
     "Generator": "decoding.generation.generator",
     "Grammar": "automata.grammars.grammar",
     "GraphedStep": "decoding.device.graphs",
@@ -219,10 +222,10 @@ _PLACES = {
     "TokenfstError": "errors",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
-    "abs_beam_search": "decoding.search.beam_search",
-    "abs_generate": "decoding.search.beam_search_generate",
     "allocate_token_bitmask": "decoding.masks.bitmask",
     "apply_token_bitmask_inplace": "decoding.masks.bitmask",
+    "automata_beam_generate": "decoding.search.beam_search_generate",
+    "automata_beam_search": "decoding.search.beam_search",
     "avoids": "automata.pieces.concepts",
     "bundled_grammar": "automata.notations.bundled",
     "bundled_grammars": "automata.notations.bundled",
@@ -237,9 +240,9 @@ _PLACES = {
     "delimited_subsequence_of": "automata.grammars.lists",
     "distil_hmm": "decoding.particles.hmm_training",
     "ebnf": "automata.notations.ebnf",
+    "exact_length_sample": "decoding.search.exact_length_sampling",
     "fill_bitmasks": "decoding.masks.bitmask",
     "gbnf": "automata.notations.gbnf",
-    "gcd_sample": "decoding.search.exact_length_sampling",
     "generate": "decoding.search.jump_forward",
     "hierarchy": "automata.pieces.taxonomy",
     "hierarchy_labels": "automata.pieces.taxonomy",
@@ -278,6 +281,12 @@ _PLACES = {
     "within_edits": "automata.images.edits",
 }
 """The module of each name."""
+_OLD = {
+    "abs_beam_search": "automata_beam_search",
+    "abs_generate": "automata_beam_generate",
+    "gcd_sample": "exact_length_sample",
+}
+"""Old names, which work for one version."""
 _FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget"})
 
 
@@ -288,6 +297,8 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"tokenfst.{_PLACES[name]}"), name)
     elif name in _FOLDERS:
         return importlib.import_module(f"tokenfst.{name}")
+    elif name in _OLD:
+        return importlib.import_module("tokenfst.renamed").old_names(__name__, _OLD, 4)(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found

@@ -390,7 +390,7 @@ def test_what_cannot_be_expanded_is_told_with_the_remedy(folder: Path) -> None:
 
 def test_tokens_are_sampled_from_a_grammar(folder: Path) -> None:
     (folder / "x.gbnf").write_text('root ::= "a" root "b" | "0"\n')
-    done = tokenfst("sample", "-g", "x.gbnf", "-v", write_toy(folder), "-n", "20", "--max-tokens", "9")
+    done = tokenfst("sample", "-g", "x.gbnf", "-v", write_toy(folder), "-n", "20", "--max-new-tokens", "9")
     lines = done.out.splitlines()
     assert done.code == 0 and len(lines) == 20
     assert all(line == "a" * line.count("a") + "0" + "b" * line.count("a") for line in lines)

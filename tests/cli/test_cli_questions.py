@@ -196,7 +196,7 @@ def test_samples_are_in_the_language_and_repeatable(spec: str, saved: Path) -> N
         ["(ab|0)+-?"],
         [saved],
         [saved, "-v", spec],
-        ["(ab|0)+-?", "-v", spec, "--max-tokens", "7"],
+        ["(ab|0)+-?", "-v", spec, "--max-new-tokens", "7"],
     ):
         done = tokenfst("sample", *words, "-n", "20", "--seed", "1")
         assert done.code == 0 and len(done.out.splitlines()) == 20
@@ -206,7 +206,7 @@ def test_samples_are_in_the_language_and_repeatable(spec: str, saved: Path) -> N
 
 
 def test_samples_in_json_have_their_tokens(spec: str) -> None:
-    answer = tokenfst("sample", "[ab]+", "-v", spec, "-n", "9", "--max-tokens", "3", "--json").json
+    answer = tokenfst("sample", "[ab]+", "-v", spec, "-n", "9", "--max-new-tokens", "3", "--json").json
     for each in answer["samples"]:
         assert toy().decode(each["tokens"]) == bytes.fromhex(each["hex"]) == each["text"].encode()
         assert 1 <= len(each["tokens"]) <= 3
@@ -220,11 +220,20 @@ def test_unprintable_samples_stay_on_one_line() -> None:
 def test_limits_that_no_sample_meets(spec: str) -> None:
     assert tokenfst("sample", "a{9}", "--max-length", "8").code == 2
     assert tokenfst("sample", "a{9}", "--max-length", "9").out == "a" * 9 + "\n"
-    done = tokenfst("sample", "a{9}", "-v", spec, "--max-tokens", "8")
+    done = tokenfst("sample", "a{9}", "-v", spec, "--max-new-tokens", "8")
     assert done.code == 2 and "9" in done.err
     assert tokenfst("sample", "a(?!)").code == 2
-    assert tokenfst("sample", "a", "--max-tokens", "3").code == 2
+    assert tokenfst("sample", "a", "--max-new-tokens", "3").code == 2
     assert tokenfst("sample", "a", "-v", spec, "--max-length", "3").code == 2
+
+
+def test_the_old_name_of_max_new_tokens_works_and_warns(spec: str) -> None:
+    asked = ("sample", "[ab]+", "-v", spec, "--seed", "1")
+    old, new = (tokenfst(*asked, name, "3") for name in ("--max-tokens", "--max-new-tokens"))
+    assert old.out == new.out and "--max-tokens is called --max-new-tokens now" in old.err and not new.err
+    both = tokenfst(*asked, "--max-tokens", "3", "--max-new-tokens", "3")
+    assert both.code == 2 and "give --max-new-tokens alone" in both.err
+    assert "--max-tokens" not in tokenfst("sample", "--help").out
 
 
 # --- diff ---------------------------------------------------------------------------------------------

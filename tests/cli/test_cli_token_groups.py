@@ -53,7 +53,7 @@ def test_an_artifact_with_a_stack_is_a_constraint(spec: str, tmp_path: Path) -> 
     assert tokenfst("compile", "-g", "json", "-v", spec, "-o", target).code == 0
     assert tokenfst("check", target, "-v", spec, "-t", "91,93").code == 0
     assert tokenfst("check", target, "-v", spec, "-t", "91,91").code == 1
-    assert tokenfst("sample", target, "-v", spec, "--seed", "1", "--max-tokens", "9").code == 0
+    assert tokenfst("sample", target, "-v", spec, "--seed", "1", "--max-new-tokens", "9").code == 0
 
 
 @pytest.mark.parametrize("stack", [False, True])

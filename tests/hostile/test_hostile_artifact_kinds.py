@@ -107,7 +107,7 @@ def use_device(automaton: TokenAutomaton, rng: random.Random) -> None:
     kind = PushDownDeviceAutomaton if automaton.is_pushdown else DeviceAutomaton
     for budgets in (True, False):
         try:
-            device = kind([automaton], budgets=budgets, budget=Budget(bytes=1 << 24, seconds=5))
+            device = kind([automaton], token_limits=budgets, budget=Budget(bytes=1 << 24, seconds=5))
         except TokenfstError:
             continue
         states = device.start_states([0, 0, 0])

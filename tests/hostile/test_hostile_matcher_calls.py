@@ -252,7 +252,7 @@ def test_masks_that_are_asked_for_again() -> None:
 
     for states in range(60, 300):
         automaton = compile(json_schema({"type": "array"}), plain, Budget(states=states))
-        matcher = tried(lambda made=automaton: made.matcher(max_tokens=60))
+        matcher = tried(lambda made=automaton: made.matcher(max_new_tokens=60))
         if isinstance(matcher, Matcher):
             for token in b'[[{"z":[{':
                 tried(functools.partial(matcher.fill_next_token_bitmask, row, 0))

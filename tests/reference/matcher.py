@@ -6,8 +6,8 @@ from __future__ import annotations
 class FiniteMatcher:
     """The agreed methods of ``Matcher``, for ``words`` (tuples of token ids without the end token)."""
 
-    def __init__(self, words, eos: int, max_tokens: int | None = None) -> None:
-        self.words, self.eos, self.max_tokens = frozenset(map(tuple, words)), eos, max_tokens
+    def __init__(self, words, eos: int, max_new_tokens: int | None = None) -> None:
+        self.words, self.eos, self.max_new_tokens = frozenset(map(tuple, words)), eos, max_new_tokens
         self.tokens: list[int] = []
 
     @property
@@ -16,7 +16,7 @@ class FiniteMatcher:
 
     @property
     def max_tokens_left(self) -> int | None:
-        return None if self.max_tokens is None else self.max_tokens - len(self.tokens)
+        return None if self.max_new_tokens is None else self.max_new_tokens - len(self.tokens)
 
     def is_terminated(self) -> bool:
         return bool(self.tokens) and self.tokens[-1] == self.eos
@@ -47,7 +47,7 @@ class FiniteMatcher:
         self.tokens = self.tokens[: len(self.tokens) - count]
 
     def fork(self) -> FiniteMatcher:
-        copy = FiniteMatcher(self.words, self.eos, self.max_tokens)
+        copy = FiniteMatcher(self.words, self.eos, self.max_new_tokens)
         copy.tokens = list(self.tokens)
         return copy
 

@@ -26,17 +26,17 @@ def path_probability(
     )
 
 
-def accepted_sequences(automaton: TokenAutomaton, max_tokens: int, exact: bool) -> Iterator[Tokens]:
+def accepted_sequences(automaton: TokenAutomaton, max_new_tokens: int, exact: bool) -> Iterator[Tokens]:
     """The sequences that a decoder may end with: texts of exactly so many tokens; or texts of as many, and shorter ones
     followed by an end token. Asks a matcher about every sequence over the whole vocabulary."""
     ends = automaton.vocabulary.eos_token_ids
     plain = [token for token in range(len(automaton.vocabulary)) if token not in ends]
-    for length in [max_tokens] if exact else range(max_tokens + 1):
+    for length in [max_new_tokens] if exact else range(max_new_tokens + 1):
         for tokens in itertools.product(plain, repeat=length):
             matcher = automaton.matcher()
             if not matcher.accept_tokens(tokens) or not matcher.is_accepting():
                 continue
-            if length == max_tokens:
+            if length == max_new_tokens:
                 yield tokens
             else:
                 for end in ends:

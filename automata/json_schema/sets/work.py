@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 _POSITIONS = 64
 """What a step counts for in ``Budget.positions``."""
-_GLANCE = 2_000
-"""States of one question whether a language is empty."""
-_GLANCE_BYTES = 16 << 20
-_GLANCES = 1_500_000
+_QUESTION = Budget(states=2_000, bytes=16 << 20)
+"""What one question whether a language is empty may cost. It is asked many times: less than ``QUICK``."""
+_ALL_QUESTIONS = 1_500_000
 """States of all of them together, each counted for every language that the question combines: about 0.8 µs."""
 _ASKED = 50
 """States that asking counts for: it takes as long as so many states."""
@@ -54,7 +53,7 @@ class Work:
         self.place: Placed | str = "#"
         self._left = self.budget.positions
         self._end = time.monotonic() + self.budget.seconds
-        self._states = _GLANCES
+        self._states = _ALL_QUESTIONS
 
     def tick(self, steps: int = 1) -> None:
         """Count some steps. BudgetExceeded("positions" or "seconds")."""
@@ -107,7 +106,7 @@ class Work:
             return False
         self.tick()
         expr = language().expr
-        budget = self.glance(Budget(states=min(_GLANCE, self._states), bytes=_GLANCE_BYTES))
+        budget = replace(_QUESTION, states=min(_QUESTION.states, self._states), seconds=self.left().seconds)
         used = budget.states
         try:
             automaton = make_automaton(expr, budget)

@@ -5,7 +5,7 @@ strings takes away no prefix that begins infinitely many words; where some prefi
 words in all than a text has room for, it is said, so that masks look for one that is left.
 Few names are listed instead: each is then an option of its own, which automata remember (``expression.unordered``).
 
-Cost: one small automaton for each set with a pattern or format, which is kept; of those that outgrow ``_GLANCE`` it is
+Cost: one small automaton for each set with a pattern or format, which is kept; of those that outgrow ``QUICK`` it is
 not known how many words they have, so that masks look for one always.
 """
 
@@ -22,8 +22,8 @@ from tokenfst.automata.expressions.expression import Dfa, Expr, Op, machine, uni
 from tokenfst.automata.json_schema.sets.strings import Part, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import Spelling
+from tokenfst.automata.languages.engine import QUICK
 from tokenfst.automata.languages.language import Language
-from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 from tokenfst.recent import Recent
 
@@ -33,7 +33,6 @@ MOST_LISTED = 256
 """So many names can be listed, where one of them must be there."""
 MOST_OPTIONS = 8
 """So many names are listed without need: automata remember each set of those that were used."""
-_GLANCE = Budget(states=5_000, bytes=64 << 20)
 _PLAIN = 93
 """Letters of one byte that JSON spells as they are, but for two."""
 _LONGEST = 128
@@ -136,7 +135,7 @@ def _searched(
 ) -> Room:
     """The same of a language without some of its words, by its automaton."""
     try:
-        dfa = content().with_budget(work.glance(_GLANCE)).determinize()
+        dfa = content().with_budget(work.glance(QUICK)).determinize()
     except BudgetExceeded as error:
         if error.resource == "seconds":
             raise work.exceeded("seconds") from None

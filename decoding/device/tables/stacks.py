@@ -10,7 +10,7 @@ Only deterministic ones (one stack is enough for every text) have such tables: t
   masks all are such look-ups.
 - ``controls`` says of each state where its mask is: at a *leaf*, which is a state of its own without arcs, that of the
   decision tree that looks into the stack. So a batch of stacks becomes a batch of states, and everything that needs
-  masks only (device_masks.py) serves both; token budgets are counted from above what the leaf does not look at.
+  masks only (device_masks.py) serves both; limits of tokens are counted from above what the leaf does not look at.
 
 Cost: linear in the artifact's arrays, but for the displacement, which tries places in turn.
 """
@@ -138,15 +138,17 @@ def _behind(values: Ints, by: int) -> Ints:
     return np.where(values > 0, values + by, 0).astype(np.int32)
 
 
-def pack_stacks(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget: Budget) -> PackedStacks:
+def pack_stacks(
+    automaton: TokenAutomaton, *, token_limits: bool, dense: bool, budget: Budget
+) -> PackedStacks:
     """Pack an automaton with a stack or without, expanded first where it is not.
 
     Raises ``NondeterministicError`` for a grammar that one stack is not enough for, ``ConstraintError`` for what
-    device tables do not hold (``tables.pack``), ``TokenBudgetError`` where ``budgets`` cannot be counted from
+    device tables do not hold (``tables.pack``), ``TokenBudgetError`` where ``token_limits`` cannot be counted from
     above the stack, and ``BudgetExceeded``.
     """
     if not automaton.native.is_pushdown:
-        packed = pack(automaton, masks=True, budgets=budgets, dense=dense, budget=budget)
+        packed = pack(automaton, masks=True, token_limits=token_limits, dense=dense, budget=budget)
         return _finite(packed)
     if automaton.native.has_marks:
         raise ConstraintError(
@@ -156,11 +158,11 @@ def pack_stacks(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget
     automaton = automaton.expand()
     arrays = automaton.arrays()
     leaves = _Leaves.of(arrays)
-    by_budget = _layers(automaton, leaves, budget) if budgets else {}
+    by_budget = _layers(automaton, leaves, budget) if token_limits else {}
     controls_only = np.zeros(len(arrays["mask"]) + 1, np.uint32)
     packed = pack_arrays(
         arrays | {"mask": np.zeros_like(arrays["mask"])},
-        by_budget | {"layer_offsets": controls_only} if budgets else {},
+        by_budget | {"layer_offsets": controls_only} if token_limits else {},
         arrays["mask"] != 0,
         automaton,
         dense=dense,
@@ -174,7 +176,7 @@ def pack_stacks(automaton: TokenAutomaton, *, budgets: bool, dense: bool, budget
 
     records = np.zeros((len(leaves.masks), 8), np.int32)
     records[:, MASK] = np.where(packed.masks[leaves.masks - 1, 3] == 0, 0, leaves.masks)
-    if budgets:
+    if token_limits:
         offsets = by_budget["layer_offsets"].astype(np.int32)
         records[:, LAYERS_BEGIN], records[:, LAYERS_END] = offsets[:-1], offsets[1:]
     controls = np.zeros((count + len(records), 4), np.int32)
@@ -254,7 +256,7 @@ def _layers(automaton: TokenAutomaton, leaves: _Leaves, budget: Budget) -> dict[
             budget.seconds,
         )
     except ConstraintError as error:
-        raise TokenBudgetError(f"{automaton.source}: {error}. Make it with budgets=False") from None
+        raise TokenBudgetError(f"{automaton.source}: {error}. Make it with token_limits=False") from None
 
 
 def _look_ups(

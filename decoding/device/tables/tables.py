@@ -14,9 +14,10 @@ what DEAD and ENDED rows, and rows without tokens left, may take. More than ``MO
 own, and with ``dense``, for devices whose threads cannot look into a list for each column, so do any flips of a row
 that is not empty: then a mask is a row or a list.
 
-Token budgets: each state has masks by the distance that may be left after the token (native/device/budget_layers.hpp).
+Limits of tokens: each state has masks by the distance that may be left after the token (native/device/
+budget_layers.hpp).
 
-Cost: linear in the arrays of the artifact; with budgets, a walk of the vocabulary for each state at worst.
+Cost: linear in the arrays of the artifact; with limits of tokens, a walk of the vocabulary for each state at worst.
 """
 
 from __future__ import annotations
@@ -108,8 +109,10 @@ def _moved(values: Ints, first: int, to: int) -> Ints:
     return np.where(values < first, values, values - first + to).astype(np.int32)
 
 
-def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, budget: Budget) -> Packed:
-    """Pack an automaton, expanded first where it is not. ``budgets``: with masks for every number of tokens left.
+def pack(
+    automaton: TokenAutomaton, *, masks: bool, token_limits: bool, dense: bool, budget: Budget
+) -> Packed:
+    """Pack an automaton, expanded first where it is not. ``token_limits``: with masks for every number of tokens left.
     ``masks``: ``False`` for the class table alone, and no expansion; distances are then 0 wherever there is one.
 
     Raises ``ConstraintError`` for a push-down automaton, one that speaks of special tokens, and one with strings that
@@ -128,7 +131,7 @@ def pack(automaton: TokenAutomaton, *, masks: bool, budgets: bool, dense: bool, 
         )
     arrays = automaton.arrays() if masks else _without_masks(automaton)
     by_budget = (
-        _native.budget_layers(automaton.expand().native, budget.bytes, budget.seconds) if budgets else {}
+        _native.budget_layers(automaton.expand().native, budget.bytes, budget.seconds) if token_limits else {}
     )
     rests = arrays["distance"] != UNREACHABLE
     rests[DEAD] = False

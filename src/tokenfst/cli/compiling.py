@@ -49,7 +49,7 @@ from tokenfst.errors import (
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_GLANCE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
+_ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
 """What the estimate may cost."""
 _PATIENCE = 1.0
 """Seconds before the progress bar appears."""
@@ -251,9 +251,9 @@ def make_estimate(language: Language, vocab_size: int) -> Estimate:
     """Determinize over bytes alone, for at most a second: the states are those of the token automaton."""
     glance = language.with_budget(
         Budget(
-            states=min(_GLANCE.states, language.budget.states),
-            bytes=min(_GLANCE.bytes, language.budget.bytes),
-            seconds=min(_GLANCE.seconds, language.budget.seconds),
+            states=min(_ESTIMATE.states, language.budget.states),
+            bytes=min(_ESTIMATE.bytes, language.budget.bytes),
+            seconds=min(_ESTIMATE.seconds, language.budget.seconds),
         )
     )
     words = (vocab_size + 31) // 32

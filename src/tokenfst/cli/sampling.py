@@ -10,7 +10,7 @@ import typer
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.checking import allowed_tokens
-from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json
+from tokenfst.cli.terminal import Exit, UsageError, json_bytes, plain, say, say_json, warn
 from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
@@ -44,12 +44,13 @@ def sample_command(
         ),
     ] = None,
     tokenizing: VocabularyOptions,
-    max_tokens: Annotated[
+    max_new_tokens: Annotated[
         int | None,
         typer.Option(
             metavar="N", min=0, help=f"With --vocabulary: most tokens ({_MAX_TOKENS} if not given)."
         ),
     ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
@@ -58,6 +59,11 @@ def sample_command(
     With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks,
     control characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
     """
+    if max_tokens is not None:
+        if max_new_tokens is not None:
+            raise UsageError("--max-tokens is the old name of --max-new-tokens: give --max-new-tokens alone")
+        warn("--max-tokens is called --max-new-tokens now")
+        max_new_tokens = max_tokens
     budget = budgeting.read()
     rng = random.Random(seed)
     given = constraining.one(budget)
@@ -66,18 +72,20 @@ def sample_command(
     if tokenizing.vocabulary is None and given.automaton is None:
         if length is not None and max_length is not None:
             raise UsageError("--length N says more than --max-length: give one of them")
-        if max_tokens is not None:
-            raise UsageError("--max-tokens goes with --vocabulary; --max-length bounds strings")
+        if max_new_tokens is not None:
+            raise UsageError("--max-new-tokens goes with --vocabulary; --max-length bounds strings")
     else:
         if max_length is not None or length is not None:
-            raise UsageError("--max-length and --length are for strings; --max-tokens bounds token sequences")
+            raise UsageError(
+                "--max-length and --length are for strings; --max-new-tokens bounds token sequences"
+            )
         table = given.tokens(tokenizing, "sample")
         automaton = given.token_automaton(table, budget, tokenizing)
     for _ in range(number):
         if automaton is None:
             word, extra = given.value.sample(rng, max_length, length=length), {}
         else:
-            ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_tokens is None else max_tokens)
+            ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_new_tokens is None else max_new_tokens)
             word, extra = automaton.vocabulary.shown(ids), {"tokens": ids}
         if json:
             samples.append(json_bytes(word) | extra)
@@ -89,13 +97,13 @@ def sample_command(
 
 
 def sample_tokens(
-    automaton: TokenAutomaton | CanonicalAutomaton, rng: random.Random, max_tokens: int
+    automaton: TokenAutomaton | CanonicalAutomaton, rng: random.Random, max_new_tokens: int
 ) -> list[int]:
-    """A random accepted token sequence of at most ``max_tokens`` tokens, without the end token.
+    """A random accepted token sequence of at most ``max_new_tokens`` tokens, without the end token.
 
     Raises ``TokenBudgetError`` where none is that short, ``BudgetExceeded`` where that is not found out for a stack.
     """
-    matcher = start_matcher(automaton, max_tokens)
+    matcher = start_matcher(automaton, max_new_tokens)
     ends = automaton.vocabulary.eos_token_ids
     while True:
         ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in ends]

@@ -126,13 +126,13 @@ def test_length_penalties_beyond_floats(penalty: float) -> None:
     automaton = tokenfst.compile(regex("a+"), vocabulary)
 
     def search(length_penalty: float) -> object:
-        return tokenfst.abs_beam_search(
+        return tokenfst.automata_beam_search(
             lambda ids: torch.zeros(len(ids), 2),
             [[0]],
             automaton,
             width=2,
             num_beams=2,
-            max_length=3,
+            max_new_tokens=3,
             length_penalty=length_penalty,
         )
 

@@ -174,7 +174,7 @@ def test_json_over_a_real_vocabulary(tekken: Vocabulary) -> None:
     signs = [token for sign in b'{}[],:"0' for token in tekken.ids(bytes([sign]))]
     deepest = 0
     for _ in range(40):
-        matcher = automaton.matcher(max_tokens=40)
+        matcher = automaton.matcher(max_new_tokens=40)
         while not matcher.is_terminated() and matcher.max_tokens_left:
             matcher.fill_next_token_bitmask(bitmask)
             allowed = np.unpackbits(bitmask.view(np.uint8), bitorder="little")

@@ -142,7 +142,7 @@ def test_distances_count_what_is_read_of_a_concept() -> None:
     vocabulary = toy(b" ", b"x")
     language = contains_in_order(["abc"]) & regex(".*", re.DOTALL)
     matcher = compile(language, vocabulary).matcher(
-        max_tokens=3
+        max_new_tokens=3
     )  # a beam with three tokens left is not empty
     assert matcher.distance() == 3
     for left, token in ((2, b"a"), (1, b"b"), (0, b"c")):

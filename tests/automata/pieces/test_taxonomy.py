@@ -49,7 +49,7 @@ def selections(labels: list[str], separator: str, low: int, high: int, unique: b
 
 def walk(automaton: tokenfst.TokenAutomaton, rng: random.Random, limit: int | None = None) -> str:
     """A text whose tokens are drawn from the masks alone, at most ``limit`` of them."""
-    matcher, vocabulary = automaton.matcher(max_tokens=limit), automaton.vocabulary
+    matcher, vocabulary = automaton.matcher(max_new_tokens=limit), automaton.vocabulary
     row = tokenfst.allocate_token_bitmask(1, len(vocabulary))
     while not matcher.is_terminated() and matcher.max_tokens_left != 0:
         matcher.fill_next_token_bitmask(row, 0)

@@ -261,7 +261,7 @@ def test_token_budgets_end_with_all_required_members() -> None:
     automaton = compile(Grammar(rules, "o"), BYTES)
     rng = random.Random(3)
     for limit in (60, 75, 140):
-        matcher = automaton.matcher(max_tokens=limit)
+        matcher = automaton.matcher(max_new_tokens=limit)
         text = b""
         for _ in range(limit):
             choices = sorted(allowed(matcher, 257))

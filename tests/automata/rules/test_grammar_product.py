@@ -189,7 +189,7 @@ def test_terminals_of_any_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Terminals with every operator, also those that are too large to be made outside of the automaton."""
     for seed in range(16):
         if seed == 8:
-            monkeypatch.setattr(leaf_walks, "_GLANCE", 1)
+            monkeypatch.setattr(leaf_walks, "QUICK", Budget(states=1))
         rng = random.Random(seed)
         x, y, z = (random_expression(rng, 2) for _ in range(3))
         grammar = Grammar.from_rules(

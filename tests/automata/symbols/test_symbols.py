@@ -255,7 +255,7 @@ def test_masks_and_budgets_are_exact(symbols: tuple[str, ...], kind: str, tmp_pa
     mask = tokenfst.allocate_token_bitmask(1, len(vocabulary))
     for _ in range(15):
         left = rng.randrange(2, 7)
-        matcher, state = walked.matcher(max_tokens=left), automaton.start
+        matcher, state = walked.matcher(max_new_tokens=left), automaton.start
         while not matcher.is_terminated() and left:
             matcher.fill_next_token_bitmask(mask, 0)
             bits = np.unpackbits(mask.view(np.uint8), bitorder="little", count=len(vocabulary))

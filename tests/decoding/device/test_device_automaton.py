@@ -289,7 +289,7 @@ def test_bad_tensors(make: Any) -> None:
     with pytest.raises(VocabularyMismatchError, match="scores 5 tokens and the vocabulary has 6"):
         device.mask_logits_(torch.zeros(2, 5), states)
     for bad in (torch.zeros(2), torch.zeros(3, dtype=torch.int32)):
-        with pytest.raises(StateError, match="budget must be"):
+        with pytest.raises(StateError, match="max_new_tokens must be"):
             device.mask_logits_(logits, states, bad)
     for options in ({"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}):
         with pytest.raises(ValueError, match="temperature must not be negative"):
@@ -373,12 +373,12 @@ def test_strings_that_must_differ_are_refused() -> None:
 
 
 def test_budgets_are_asked_for(make: Any) -> None:
-    device = make(automaton("a*b"), budgets=False)
-    with pytest.raises(TokenBudgetError, match="budgets=True"):
+    device = make(automaton("a*b"), token_limits=False)
+    with pytest.raises(TokenBudgetError, match="token_limits=True"):
         device.step(torch.zeros(1, 6), device.start_states(1), 3)
     with pytest.raises(TokenBudgetError, match="0 tokens: the least number from here is 1"):
-        device.start(0, max_tokens=0)
-    assert device.start(0, max_tokens=1) == 2
+        device.start(0, max_new_tokens=0)
+    assert device.start(0, max_new_tokens=1) == 2
 
 
 def test_capacity_bounds_what_is_resident() -> None:
@@ -414,7 +414,7 @@ def test_automata_come_later(make: Any) -> None:
 
 def test_equal_rows_are_kept_once(tekken: Vocabulary) -> None:
     automata = [automaton(f'"([^"\\\\]|\\\\.)*"{suffix}', tekken) for suffix in ("", "!", "[0-9]")]
-    rows = [DeviceAutomaton(automata[:count], budgets=False).tables.rows.shape[0] for count in (1, 2, 3)]
+    rows = [DeviceAutomaton(automata[:count], token_limits=False).tables.rows.shape[0] for count in (1, 2, 3)]
     assert all(later - earlier < rows[0] - 1 for earlier, later in pairwise(rows))
 
 
@@ -449,6 +449,6 @@ def test_long_lists_of_flips_become_rows() -> None:
     arrays["flip_offsets"] = np.concatenate([[0], np.cumsum([len(part) for part in lists])]).astype(np.uint32)
     other = TokenAutomaton._from_arrays(arrays, vocabulary, "other writer", made.budget)
     for budgets in (False, True):
-        device = DeviceAutomaton([made, other], budgets=budgets)
+        device = DeviceAutomaton([made, other], token_limits=budgets)
         masks = device.bitmask(device.start_states([0, 1]))
         assert torch.equal(masks[0], masks[1]) and device._flips <= 512

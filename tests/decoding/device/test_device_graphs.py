@@ -53,7 +53,7 @@ def test_padding_changes_nothing(stacked: bool) -> None:
 
 
 def test_tables_that_moved_and_tensors_that_do_not_fit() -> None:
-    device = DeviceAutomaton(AUTOMATA[0], budgets=False)
+    device = DeviceAutomaton(AUTOMATA[0], token_limits=False)
     step = GraphedStep(device, largest=2)
     states = device.start_states(2)
     step(torch.zeros(2, 258), states)
@@ -65,7 +65,7 @@ def test_tables_that_moved_and_tensors_that_do_not_fit() -> None:
         step(torch.zeros(3, 258), device.start_states([0, 0, 0]))
     with pytest.raises(MaskBufferError, match="must have shape"):
         step(torch.zeros(1, 258), states)
-    with pytest.raises(TokenBudgetError, match="budgets=True"):
+    with pytest.raises(TokenBudgetError, match="token_limits=True"):
         step(torch.zeros(2, 258), states, 3)
     assert torch.equal(graphs.pad_states(states, 4), torch.cat([states, torch.zeros(2, dtype=torch.int32)]))
 

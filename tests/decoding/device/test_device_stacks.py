@@ -73,13 +73,13 @@ def walk(
     rows = []
     for index in which:
         least = made[index].distance()
-        left = rng.choice([None, least, least + 1, least + 3, least + 9]) if device.budgets else None
+        left = rng.choice([None, least, least + 1, least + 3, least + 9]) if device.token_limits else None
         rows.append(Row(made[index], vocabulary, left))
     states = device.start_states(which)
     overflown = [False] * batch
     for _ in range(steps):
         limits = [-1 if row.over or row.left is None else row.left for row in rows]
-        budget = torch.tensor(limits, dtype=torch.int32) if device.budgets else None
+        budget = torch.tensor(limits, dtype=torch.int32) if device.token_limits else None
         wanted = [
             set(vocabulary.eos_token_ids) if gone else row.allowed()
             for row, gone in zip(rows, overflown, strict=True)
@@ -158,7 +158,7 @@ def check_random(seed: int, make: Any, count: int, depth: int = 8) -> int:
         try:
             device = make(made, depth=depth)
         except TokenBudgetError:
-            device = make(made, depth=depth, budgets=False)
+            device = make(made, depth=depth, token_limits=False)
         overflown += walk(rng, device, made, vocabulary, 8, 5)
     return overflown
 
@@ -292,12 +292,12 @@ def test_what_is_refused(make: Any) -> None:
             device.advance(bad, torch.zeros(2, dtype=torch.int64))
     with pytest.raises(TokenIdError, match="tokens must be"):
         device.advance(states, torch.zeros(2, 1, dtype=torch.int64))
-    with pytest.raises(StateError, match="budget must be"):
+    with pytest.raises(StateError, match="max_new_tokens must be"):
         device.bitmask(states, torch.zeros(3, dtype=torch.int32))
     with pytest.raises(ConstraintError, match="looked up"):
         device.compose(states)
-    with pytest.raises(TokenBudgetError, match="budgets=True"):
-        make(automata()[:1], depth=5, budgets=False).bitmask(states, 3)
+    with pytest.raises(TokenBudgetError, match="token_limits=True"):
+        make(automata()[:1], depth=5, token_limits=False).bitmask(states, 3)
     size = device.memory().total
     small = make(automata()[:2], depth=5, capacity=size)
     with pytest.raises(BudgetExceeded, match="bytes"):
@@ -308,10 +308,10 @@ def test_what_is_refused(make: Any) -> None:
 def test_budgets_that_need_all_of_the_stack() -> None:
     """Where a text may end by itself or with what its stack asks for, distances are not sums."""
     both = compile(gbnf('root ::= "("* "." | nest\nnest ::= "(" nest ")" | "a"'), VOCABULARY)
-    with pytest.raises(TokenBudgetError, match="budgets=False"):
+    with pytest.raises(TokenBudgetError, match="token_limits=False"):
         PushDownDeviceAutomaton(both)
     rng = random.Random(0)
-    walk(rng, PushDownDeviceAutomaton(both, budgets=False, depth=DEPTH), [both], VOCABULARY, 12, 6)
+    walk(rng, PushDownDeviceAutomaton(both, token_limits=False, depth=DEPTH), [both], VOCABULARY, 12, 6)
 
 
 def test_look_ups_do_not_collide() -> None:

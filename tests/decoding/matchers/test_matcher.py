@@ -45,8 +45,8 @@ def automaton(pattern: str, expand: bool = False) -> TokenAutomaton:
     return made.expand() if expand else made
 
 
-def matcher(pattern: str, max_tokens: int | None = None) -> Matcher:
-    return automaton(pattern).matcher(max_tokens)
+def matcher(pattern: str, max_new_tokens: int | None = None) -> Matcher:
+    return automaton(pattern).matcher(max_new_tokens)
 
 
 @pytest.mark.parametrize("expand", [False, True])

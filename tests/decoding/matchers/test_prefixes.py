@@ -23,15 +23,15 @@ WORDS = [
 ]
 
 
-def states(*which: int, max_tokens: int | None = None) -> PrefixStates:
-    return PrefixStates([FiniteMatcher(WORDS[w], EOS, max_tokens) for w in which], VOCAB)  # type: ignore[list-item]
+def states(*which: int, max_new_tokens: int | None = None) -> PrefixStates:
+    return PrefixStates([FiniteMatcher(WORDS[w], EOS, max_new_tokens) for w in which], VOCAB)  # type: ignore[list-item]
 
 
-def check(tracked: PrefixStates, ids, prompt: int, which, max_tokens=None) -> None:
+def check(tracked: PrefixStates, ids, prompt: int, which, max_new_tokens=None) -> None:
     """Every row as if it had been followed alone, from the start."""
     share = len(ids) // len(which)
     for row, tokens in enumerate(np.asarray(ids)[:, prompt:].tolist()):
-        alone = FiniteMatcher(WORDS[which[row // share]], EOS, max_tokens).follow(tokens)
+        alone = FiniteMatcher(WORDS[which[row // share]], EOS, max_new_tokens).follow(tokens)
         assert tracked.matchers[row].tokens == alone.tokens
         assert tracked.is_dead(row) == (len(alone.tokens) < len(tokens) and not alone.is_terminated())
     assert len({id(matcher) for matcher in tracked.matchers}) == len(ids), "two rows share a matcher"
@@ -53,9 +53,9 @@ def test_any_loop(data):
     which = data.draw(st.lists(st.integers(0, len(WORDS) - 1), min_size=1, max_size=3))
     beams = data.draw(st.integers(1, 3))
     prompts = len(which) if len(which) > 1 else data.draw(st.integers(1, 3))
-    max_tokens = data.draw(st.none() | st.integers(3, 6))
+    max_new_tokens = data.draw(st.none() | st.integers(3, 6))
     told = data.draw(st.booleans())
-    tracked = states(*which, max_tokens=max_tokens)
+    tracked = states(*which, max_new_tokens=max_new_tokens)
     prompt, ids, before = 0, None, None
     for _ in range(data.draw(st.integers(1, 10))):
         step = data.draw(st.sampled_from(["prompt", "step", "step", "step", "cut", "same", "jump"]))
@@ -86,7 +86,7 @@ def test_any_loop(data):
             ids = before
             continue
         before = ids
-        check(tracked, ids, prompt, which, max_tokens)
+        check(tracked, ids, prompt, which, max_new_tokens)
 
 
 @given(st.data())

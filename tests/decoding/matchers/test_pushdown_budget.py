@@ -129,7 +129,7 @@ def test_open_brackets_are_paid_for() -> None:
         warnings.simplefilter("ignore", UnspellableWarning)
         automaton = compile(grammar, vocabulary)
     assert automaton.distance() == 1
-    matcher = automaton.matcher(max_tokens=7)
+    matcher = automaton.matcher(max_new_tokens=7)
     assert allowed(matcher, 7) == {0, 2, 3}
     assert matcher.accept_tokens([3, 3])
     assert 2 <= matcher.distance() <= 4  # "x)", ")", "))" are 3 tokens, each bracket on its own 4
@@ -147,7 +147,7 @@ def test_left_recursion_behind_a_part_that_may_be_left_out() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnspellableWarning)
         automaton = compile(gbnf('root ::= root? root "a" | "b"'), vocabulary)
-    matcher = automaton.matcher(max_tokens=6)
+    matcher = automaton.matcher(max_new_tokens=6)
     assert allowed(matcher, 7) and matcher.accept_tokens([3, 4]) and matcher.distance() == 0
     assert 5 in allowed(matcher, 7)
 

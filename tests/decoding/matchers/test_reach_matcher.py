@@ -106,7 +106,7 @@ def texts_within(automaton, most: int, used: list[int]) -> set[tuple[int, ...]]:
 )
 def test_every_decoder_finds_every_text(rules: str, used: list[int]) -> None:
     torch = pytest.importorskip("torch")
-    from tokenfst import abs_beam_search, gcd_sample, generate
+    from tokenfst import automata_beam_search, exact_length_sample, generate
 
     vocabulary, end = Vocabulary(PIECES, len(PIECES) - 1), len(PIECES) - 1
     automaton = compile(gbnf(rules), vocabulary)
@@ -121,12 +121,14 @@ def test_every_decoder_finds_every_text(rules: str, used: list[int]) -> None:
         def bare(tokens):
             return tuple(int(token) for token in tokens if token != end)
 
-        (found,) = abs_beam_search(
-            model, [[]], automaton, width=end + 1, num_beams=60, num_return_sequences=60, max_length=most
+        (found,) = automata_beam_search(
+            model, [[]], automaton, width=end + 1, num_beams=60, num_return_sequences=60, max_new_tokens=most
         )
         assert {bare(each.tokens) for each in found} == exist
         many = [[]] * 200
-        drawn = gcd_sample(model, many, automaton, width=end + 1, max_length=most, generator=draws)
+        drawn = exact_length_sample(
+            model, many, automaton, width=end + 1, max_new_tokens=most, generator=draws
+        )
         assert {bare(each.tokens) for each in drawn} == exist
         plain = generate(
             model, many, automaton, max_new_tokens=most, width=end + 1, do_sample=True, generator=draws

@@ -111,10 +111,12 @@ def vocabulary() -> Vocabulary:
 
 
 def rows_of(
-    pattern: str, vocabulary: Vocabulary, prompts: int = 1, max_tokens: int | None = None
+    pattern: str, vocabulary: Vocabulary, prompts: int = 1, max_new_tokens: int | None = None
 ) -> ConstraintRows:
     automaton = tokenfst.compile(tokenfst.regex(pattern), vocabulary)
-    return ConstraintRows.start(automaton, prompts=prompts, max_tokens=max_tokens, width=5, device=CPU)
+    return ConstraintRows.start(
+        automaton, prompts=prompts, max_new_tokens=max_new_tokens, width=5, device=CPU
+    )
 
 
 def test_rows_fork_finish_and_stay_finished(vocabulary: Vocabulary) -> None:
@@ -132,10 +134,10 @@ def test_rows_fork_finish_and_stay_finished(vocabulary: Vocabulary) -> None:
 
 
 def test_masks_within_other_budgets_leave_the_rows_as_they_were(vocabulary: Vocabulary) -> None:
-    rows = rows_of("(ab){2}", vocabulary, max_tokens=4)
+    rows = rows_of("(ab){2}", vocabulary, max_new_tokens=4)
     assert rows.distances().tolist() == [2]
-    assert rows.allowed(left=[2]).int().tolist() == [[0, 0, 1, 0, 0]]
-    assert rows.allowed(left=[1]).int().tolist() == [[0, 0, 0, 0, 0]]
+    assert rows.allowed(max_new_tokens=[2]).int().tolist() == [[0, 0, 1, 0, 0]]
+    assert rows.allowed(max_new_tokens=[1]).int().tolist() == [[0, 0, 0, 0, 0]]
     assert rows.allowed().int().tolist() == [[1, 0, 1, 0, 0]]
     scores = rows.mask_(torch.full((1, 5), 2.0))
     assert scores.tolist() == [[2.0, -float("inf"), 2.0, -float("inf"), -float("inf")]]
@@ -147,19 +149,19 @@ def test_masks_within_other_budgets_leave_the_rows_as_they_were(vocabulary: Voca
 
 def test_rows_that_cannot_be(vocabulary: Vocabulary) -> None:
     with pytest.raises(TokenBudgetError, match="least number from here is 2"):
-        rows_of("(ab){2}", vocabulary, max_tokens=1)
+        rows_of("(ab){2}", vocabulary, max_new_tokens=1)
     rows = rows_of("ab", vocabulary)
     with pytest.raises(ModelError, match="row 0 does not allow token 1"):
         rows.extend([0, 0], [0, 1])
     assert rows.tokens(0) == []
     automaton = tokenfst.compile(tokenfst.regex("ab"), vocabulary)
     with pytest.raises(ModelError, match="1 constraints for 2 prompts"):
-        ConstraintRows.start([automaton], prompts=2, max_tokens=None, width=5, device=CPU)
+        ConstraintRows.start([automaton], prompts=2, max_new_tokens=None, width=5, device=CPU)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):
-        ConstraintRows.start(automaton, prompts=1, max_tokens=None, width=3, device=CPU)
+        ConstraintRows.start(automaton, prompts=1, max_new_tokens=None, width=3, device=CPU)
     other = tokenfst.compile(tokenfst.regex("ab"), Vocabulary([b"a", b"b", b""], eos_token_id=2))
     with pytest.raises(VocabularyMismatchError, match="one vocabulary"):
-        ConstraintRows.start([automaton, other], prompts=2, max_tokens=None, width=5, device=CPU)
+        ConstraintRows.start([automaton, other], prompts=2, max_new_tokens=None, width=5, device=CPU)
 
 
 def test_the_callback_model_is_a_language_model() -> None:
@@ -168,7 +170,7 @@ def test_the_callback_model_is_a_language_model() -> None:
 
 
 def test_an_ended_row_lends_its_mask_to_nobody(vocabulary: Vocabulary) -> None:
-    rows = rows_of("(ab)+", vocabulary, prompts=2, max_tokens=6)
+    rows = rows_of("(ab)+", vocabulary, prompts=2, max_new_tokens=6)
     rows.extend([0, 1], [2, 0])
     rows.extend([0, 1], [3, 1])
     assert rows.matchers[0].state == rows.matchers[1].state

@@ -43,27 +43,27 @@ def automaton(pattern: str, vocabulary: Vocabulary = VOCABULARY) -> TokenAutomat
 @given(
     seed=st.integers(0, 10**6),
     pattern=st.sampled_from(PATTERNS),
-    max_tokens=st.integers(0, 4),
+    max_new_tokens=st.integers(0, 4),
     exact=st.booleans(),
 )
 def test_every_prefix_has_the_probabilities_of_the_enumeration(
-    seed: int, pattern: str, max_tokens: int, exact: bool
+    seed: int, pattern: str, max_new_tokens: int, exact: bool
 ) -> None:
     hmm, constraint = small(seed), automaton(pattern)
-    accepted = list(accepted_sequences(constraint, max_tokens, exact))
+    accepted = list(accepted_sequences(constraint, max_new_tokens, exact))
     if not accepted:
         with pytest.raises(TokenBudgetError):
-            HmmProduct(hmm, constraint, max_tokens, "exact" if exact else "at_most")
+            HmmProduct(hmm, constraint, max_new_tokens, "exact" if exact else "at_most")
         return
-    product = HmmProduct(hmm, constraint, max_tokens, "exact" if exact else "at_most")
+    product = HmmProduct(hmm, constraint, max_new_tokens, "exact" if exact else "at_most")
     probability = partial(path_probability, *tables(hmm))
     weights, total = posterior(accepted, probability)
     rng = random.Random(seed)
     path = rng.choice(accepted)
     belief, states = hmm.start(), torch.tensor([product.start])
-    assert float(product.log_accepted(belief, states, max_tokens)) == pytest.approx(math.log(total))
+    assert float(product.log_accepted(belief, states, max_new_tokens)) == pytest.approx(math.log(total))
     for place, token in enumerate(path):
-        left, prefix = max_tokens - place, path[:place]
+        left, prefix = max_new_tokens - place, path[:place]
         joint = product.log_joint(belief, states, left)[0]
         published, _ = product.log_weights(belief, states, left, corrected=False)
         corrected, _ = product.log_weights(belief, states, left)
@@ -78,7 +78,7 @@ def test_every_prefix_has_the_probabilities_of_the_enumeration(
         assert float(published.exp().sum()) == pytest.approx(1.0), "marginals sum to one"
         chosen = torch.tensor([token])
         belief, states = hmm.observe(belief, chosen), product.next_states(states, chosen)
-    assert float(product.log_accepted(belief, states, max_tokens - len(path))) == pytest.approx(0.0)
+    assert float(product.log_accepted(belief, states, max_new_tokens - len(path))) == pytest.approx(0.0)
 
 
 def test_a_prompt_changes_the_belief() -> None:

@@ -92,7 +92,7 @@ def test_samples_follow_the_model_and_end() -> None:
     count = 20_000
     model = CallbackModel(chain, 5)
     tokens, lengths = draw_samples(
-        model, [[4], [1]], count=count, max_tokens=3, vocabulary=VOCABULARY, generator=seeded(1)
+        model, [[4], [1]], count=count, max_new_tokens=3, vocabulary=VOCABULARY, generator=seeded(1)
     )
     assert tokens.shape == (2 * count, 3)
     for prompt, rows in ((4, tokens[:count]), (1, tokens[count:])):
@@ -112,7 +112,7 @@ def test_a_bigram_model_is_distilled_to_itself() -> None:
         vocabulary=VOCABULARY,
         hidden_size=8,
         count=600,
-        max_tokens=10,
+        max_new_tokens=10,
         generator=seeded(1),
         batch_prompts=2,
         passes=20,
@@ -141,6 +141,6 @@ def test_models_are_checked() -> None:
         return torch.full((len(ids), 5), math.nan)
 
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens and the vocabulary has 5"):
-        draw_samples(CallbackModel(broken, 3), [[1]], count=1, max_tokens=2, vocabulary=VOCABULARY)
+        draw_samples(CallbackModel(broken, 3), [[1]], count=1, max_new_tokens=2, vocabulary=VOCABULARY)
     with pytest.raises(LogitsError):
-        draw_samples(CallbackModel(broken, 5), [[1]], count=1, max_tokens=2, vocabulary=VOCABULARY)
+        draw_samples(CallbackModel(broken, 5), [[1]], count=1, max_new_tokens=2, vocabulary=VOCABULARY)

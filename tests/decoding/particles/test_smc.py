@@ -74,7 +74,7 @@ def run(
         [[0]] * count,
         automaton(),
         particles=particles,
-        max_tokens=TOKENS,
+        max_new_tokens=TOKENS,
         proposal=proposal,
         length=length,
         **options,
@@ -186,7 +186,7 @@ def test_a_perfect_look_ahead_needs_one_particle() -> None:
         [[]] * 2000,
         automaton(),
         particles=1,
-        max_tokens=TOKENS,
+        max_new_tokens=TOKENS,
         proposal="p-gcd",
         hmm=hmm,
         generator=seeded(2),
@@ -197,7 +197,7 @@ def test_a_perfect_look_ahead_needs_one_particle() -> None:
         pooled[tuple(one.tokens[0])] = pooled.get(tuple(one.tokens[0]), 0.0) + 1 / 2000
     assert total_variation(pooled, exact) < 0.08
     together = smc(
-        CallbackModel(hmm_scores, 4), [[]], automaton(), particles=16, max_tokens=TOKENS, proposal="p-gcd",
+        CallbackModel(hmm_scores, 4), [[]], automaton(), particles=16, max_new_tokens=TOKENS, proposal="p-gcd",
         hmm=hmm, generator=seeded(2), ess_threshold=0.99,
     )  # fmt: skip
     assert not together[0].resampled
@@ -215,8 +215,14 @@ def test_global_proposals_always_end_well(proposal: str, length: str) -> None:
 
 def test_local_masks_can_fail_and_say_so() -> None:
     found = smc(
-        MODEL, [[0]] * 30, automaton("a{0,3}b{3}a"), particles=2, max_tokens=TOKENS, proposal="lcd", generator=seeded(1)
-    )  # fmt: skip
+        MODEL,
+        [[0]] * 30,
+        automaton("a{0,3}b{3}a"),
+        particles=2,
+        max_new_tokens=TOKENS,
+        proposal="lcd",
+        generator=seeded(1),
+    )
     failed = [one for one in found if one.log_evidence == -math.inf]
     assert 0 < len(failed) < 30
     assert failed[0].weights.tolist() == [0, 0]
@@ -267,7 +273,7 @@ def test_the_cache_is_reordered_with_the_particles(proposal: str) -> None:
                     [[0, 1], [1, 1], [2, 0]],
                     automaton(),
                     particles=12,
-                    max_tokens=8,
+                    max_new_tokens=8,
                     proposal=proposal,
                     ess_threshold=0.9,
                     generator=seeded(4),
@@ -284,7 +290,9 @@ def test_the_cache_is_reordered_with_the_particles(proposal: str) -> None:
 def test_prompts_of_different_lengths_and_constraints_of_their_own() -> None:
     prompts, patterns = [[0], [1, 2, 0, 1, 1], [2, 2]], ["(a|b)*abb?", "a+", "b(ab)*"]
     automata = [automaton(pattern) for pattern in patterns]
-    found = smc(gpt2(), prompts, automata, particles=6, max_tokens=5, ess_threshold=0.0, generator=seeded(2))
+    found = smc(
+        gpt2(), prompts, automata, particles=6, max_new_tokens=5, ess_threshold=0.0, generator=seeded(2)
+    )
     for prompt, constraint, one in zip(prompts, automata, found, strict=True):
         for tokens, log_weight in zip(one.tokens, one.log_weights.tolist(), strict=True):
             matcher, expected = constraint.matcher(5), 0.0
@@ -311,7 +319,7 @@ def test_grammars_with_a_stack_are_sampled_too(proposal: str, length: str) -> No
             [[0]] * (800 // particles),
             grammar,
             particles=particles,
-            max_tokens=TOKENS,
+            max_new_tokens=TOKENS,
             proposal=proposal,
             length=length,
             generator=seeded(6),
@@ -330,23 +338,23 @@ def test_canonical_tokenizations_are_sampled(tekken: Vocabulary) -> None:
     model = CallbackModel(lambda ids: torch.zeros(len(ids), len(tekken)), len(tekken))
     for proposal, length in (("lcd", "at_most"), ("lcd", "exact"), ("gcd", "at_most")):
         found = smc(
-            model, [[]], canonical, particles=3, max_tokens=4, proposal=proposal, length=length, generator=seeded(1)
+            model, [[]], canonical, particles=3, max_new_tokens=4, proposal=proposal, length=length, generator=seeded(1)
         )[0]  # fmt: skip
         assert all(canonical.matcher().accept_tokens(tokens) for tokens in found.tokens)
     for proposal in ("gcd", "p-gcd"):
         with pytest.raises(ConstraintError, match="tokenization"):
             smc(
-                model, [[]], canonical, particles=3, max_tokens=4, proposal=proposal, length="exact",
+                model, [[]], canonical, particles=3, max_new_tokens=4, proposal=proposal, length="exact",
                 hmm=Hmm.random(2, len(tekken)),
             )  # fmt: skip
 
 
 def test_more_particles_than_texts_are_shared_out() -> None:
-    found = smc(MODEL, [[0]], automaton("ab|b"), particles=256, max_tokens=3, generator=seeded(1))[0]
+    found = smc(MODEL, [[0]], automaton("ab|b"), particles=256, max_new_tokens=3, generator=seeded(1))[0]
     exact, _ = posterior(list(accepted_sequences(automaton("ab|b"), 3, False)), probability)
     assert set(found.distribution()) <= set(exact)
     assert total_variation(found.distribution(), exact) < 0.1
-    empty = smc(MODEL, [[0]], automaton("a*"), particles=2, max_tokens=0)[0]
+    empty = smc(MODEL, [[0]], automaton("a*"), particles=2, max_new_tokens=0)[0]
     assert (empty.tokens, empty.log_evidence) == ([[], []], 0.0)
 
 
@@ -379,19 +387,19 @@ def test_what_cannot_be_done_is_refused_before_the_model_is_called(proposal: str
             options.pop("model", model),
             [[0]],
             options.pop("automata", automaton("a{4}|(ab){2}")),
-            **{"particles": 2, "max_tokens": 3, "proposal": proposal, "hmm": hmm} | options,
+            **{"particles": 2, "max_new_tokens": 3, "proposal": proposal, "hmm": hmm} | options,
         )
 
     with pytest.raises(TokenBudgetError, match="2"):
-        refused(max_tokens=1)
+        refused(max_new_tokens=1)
     with pytest.raises(TokenBudgetError, match="5"):
-        refused(automata=automaton("(aa)*a"), length="exact", max_tokens=4)
+        refused(automata=automaton("(aa)*a"), length="exact", max_new_tokens=4)
     with pytest.raises(VocabularyMismatchError, match="scores 3 tokens"):
         refused(model=CallbackModel(never, 3))
     with pytest.raises(ParticleError, match="they are 0, 3, 0"):
         refused(particles=0)
     for option in (
-        {"max_tokens": -1},
+        {"max_new_tokens": -1},
         {"ess_threshold": 1.5},
         {"defensive": -1},
         {"proposal": "best"},
@@ -411,16 +419,16 @@ def test_what_the_model_says_is_checked() -> None:
         return torch.full((len(ids), WIDTH), math.nan if ids.shape[1] > 1 else 0.0)
 
     with pytest.raises(LogitsError):
-        smc(CallbackModel(broken, WIDTH), [[0]], automaton(), particles=2, max_tokens=3)
+        smc(CallbackModel(broken, WIDTH), [[0]], automaton(), particles=2, max_new_tokens=3)
     with pytest.raises(ModelError, match="no prompts"):
-        smc(MODEL, [], automaton(), particles=2, max_tokens=3)
+        smc(MODEL, [], automaton(), particles=2, max_new_tokens=3)
 
     def only_beyond(ids: torch.Tensor) -> torch.Tensor:
         return torch.tensor([[-math.inf] * 4 + [0.0] * 2]).expand(len(ids), -1)
 
     for proposal in PROPOSALS:
         found = smc(
-            as_language_model(only_beyond, WIDTH), [[0]], automaton(), particles=3, max_tokens=3, proposal=proposal,
+            as_language_model(only_beyond, WIDTH), [[0]], automaton(), particles=3, max_new_tokens=3, proposal=proposal,
             hmm=small(8),
         )[0]  # fmt: skip
         assert found.log_evidence == -math.inf

@@ -16,7 +16,7 @@ from tokenfst.decoding.matchers.reach import START, reach_of
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import ReachRows, start_rows
 from tokenfst.decoding.rows.rows import ConstraintRows
-from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     BudgetExceeded,
@@ -55,7 +55,7 @@ def start(automaton: TokenAutomaton, tokens: int, **more: object) -> ReachRows:
     rows = start_rows(
         automaton,
         prompts=1,
-        max_tokens=tokens,
+        max_new_tokens=tokens,
         width=len(automaton.vocabulary) + 1,
         device=CPU,
         length="exact",
@@ -113,11 +113,11 @@ def test_stacks_within_budgets_that_distances_refuse(source: str) -> None:
         if expected:
             rows = ReachRows([automaton], length, len(VOCABULARY), CPU, exact=False)
             assert spelled(rows) == expected
-            either = start_rows(automaton, prompts=1, max_tokens=length, width=8, device=CPU)
+            either = start_rows(automaton, prompts=1, max_new_tokens=length, width=8, device=CPU)
             assert either.allowed().any()
         else:
             with pytest.raises(TokenBudgetError, match="the least number"):
-                start_rows(automaton, prompts=1, max_tokens=length, width=8, device=CPU)
+                start_rows(automaton, prompts=1, max_new_tokens=length, width=8, device=CPU)
 
 
 @pytest.mark.parametrize("source", [NESTED, LISTS])
@@ -135,7 +135,7 @@ def test_what_is_nearer_with_stacks_is_found_once_and_kept(
         ConstraintRows, "_fill_within", lambda self, *which: walks.append(1) or walk(self, *which)
     )
     for _ in range(20):
-        rows = ConstraintRows.start(automaton, prompts=2, max_tokens=99, width=8, device=CPU)
+        rows = ConstraintRows.start(automaton, prompts=2, max_new_tokens=99, width=8, device=CPU)
         for _ in range(9):
             nearer = rows.mask_nearer_(torch.zeros(2, 8)) == 0
             for row, matcher in enumerate(rows.matchers):
@@ -205,7 +205,7 @@ def test_rows_of_real_tokens_end_exactly(tekken: Vocabulary) -> None:
         rng = torch.Generator().manual_seed(0)
         for tokens in (11, 24):
             rows = start_rows(
-                automaton, prompts=2, max_tokens=tokens, width=len(tekken), device=CPU, length="exact"
+                automaton, prompts=2, max_new_tokens=tokens, width=len(tekken), device=CPU, length="exact"
             )
             for _ in range(tokens):
                 scores = rows.mask_(torch.rand((2, len(tekken)), generator=rng))
@@ -222,9 +222,9 @@ def test_rows_that_cannot_be() -> None:
     with pytest.raises(TokenBudgetError, match="exactly 3 tokens: 2 and 4 work"):
         start(automaton, 3)
     with pytest.raises(DecodingError, match="count_end goes with"):
-        start_rows(automaton, prompts=1, max_tokens=3, width=3, device=CPU, count_end=True)
+        start_rows(automaton, prompts=1, max_new_tokens=3, width=3, device=CPU, count_end=True)
     with pytest.raises(DecodingError, match="length='longest'"):
-        start_rows(automaton, prompts=1, max_tokens=3, width=3, device=CPU, length="longest")
+        start_rows(automaton, prompts=1, max_new_tokens=3, width=3, device=CPU, length="longest")
     with pytest.raises(DecodingError, match="at least 1"):
         start(automaton, 0, count_end=True)
     rows = start(automaton, 2)
@@ -245,14 +245,14 @@ def test_canonical_tokenizations_have_budgets_and_no_exact_lengths(tekken: Vocab
     automaton = tokenfst.compile(tokenfst.regex("cat dog|cat"), tekken, tokenization="canonical")
     with pytest.raises(ConstraintError, match="exact numbers of tokens"):
         start(automaton, 3)
-    (found,) = abs_beam_search(
+    (found,) = automata_beam_search(
         lambda ids: torch.zeros(len(ids), len(tekken)),
         [[]],
         automaton,
         width=len(tekken),
         num_beams=4,
         num_return_sequences=4,
-        max_length=3,
+        max_new_tokens=3,
     )
     texts = sorted(tekken.decode([t for t in each.tokens if t not in tekken.eos_token_ids]) for each in found)
     assert texts == [b"cat", b"cat dog"]

@@ -17,8 +17,8 @@ from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import start_rows
 from tokenfst.decoding.rows.rows import Rows
 from tokenfst.decoding.rows.tensor_rows import TensorRows
-from tokenfst.decoding.search.beam_search import abs_beam_search
-from tokenfst.decoding.search.exact_length_sampling import gcd_sample
+from tokenfst.decoding.search.beam_search import automata_beam_search
+from tokenfst.decoding.search.exact_length_sampling import exact_length_sample
 from tokenfst.errors import DecodingError, LogitsError, ModelError, TokenBudgetError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -42,7 +42,7 @@ def spelled(rows: Rows) -> set[tuple[int, ...]]:
 
 def started(edges: TokenEdges, tokens: int, length: str, count_end: bool = False) -> TensorRows:
     return TensorRows(
-        edges, VOCABULARY, prompts=1, max_tokens=tokens, width=6, length=length, count_end=count_end
+        edges, VOCABULARY, prompts=1, max_new_tokens=tokens, width=6, length=length, count_end=count_end
     )
 
 
@@ -124,7 +124,7 @@ def test_three_kinds_of_rows_agree_on_real_tokens(tekken: Vocabulary, length: st
     )
     assert not twice.is_deterministic
     tokens, rng = 9, torch.Generator().manual_seed(3)
-    options = {"prompts": 2, "max_tokens": tokens, "width": len(tekken), "length": length}
+    options = {"prompts": 2, "max_new_tokens": tokens, "width": len(tekken), "length": length}
     kinds = [start_rows(automaton, device=CPU, **options) for automaton in automata]
     kinds += [TensorRows(each, tekken, **options) for each in (edges, twice)]
     for _ in range(tokens):
@@ -146,16 +146,18 @@ def test_rows_by_matrices_that_cannot_be() -> None:
     with pytest.raises(DecodingError, match="length='long'"):
         started(edges, 3, "long")
     with pytest.raises(VocabularyMismatchError, match="over 5 tokens and the vocabulary has 2"):
-        TensorRows(edges, Vocabulary([b"a", b""], eos_token_id=1), prompts=1, max_tokens=2, width=5)
+        TensorRows(edges, Vocabulary([b"a", b""], eos_token_id=1), prompts=1, max_new_tokens=2, width=5)
     rows = started(edges, 2, "exact")
     for token in (1, 4, 5, -1):
         with pytest.raises(ModelError, match=f"row 0 does not allow token {token}"):
             rows.extend([0], [token])
-    assert rows.allowed(left=[3]).any().item() is False
+    assert rows.allowed(max_new_tokens=[3]).any().item() is False
     rows.extend([0, 0], [0, 0])
     assert rows.tokens(1) == [0]
     with pytest.raises(ModelError, match="2 rows of width 6 for 1 prompts"):
-        abs_beam_search(lambda ids: torch.zeros(len(ids), 6), [[]], rows, width=6, num_beams=2, max_length=2)
+        automata_beam_search(
+            lambda ids: torch.zeros(len(ids), 6), [[]], rows, width=6, num_beams=2, max_new_tokens=2
+        )
 
 
 def test_beam_search_over_a_nondeterministic_automaton() -> None:
@@ -168,13 +170,13 @@ def test_beam_search_over_a_nondeterministic_automaton() -> None:
         if not texts:
             continue
         done += 1
-        (found,) = abs_beam_search(
+        (found,) = automata_beam_search(
             lambda ids: scores.repeat(len(ids), 1),
             [[]],
             started(edges, tokens, "exact"),
             width=6,
             num_beams=81,
-            max_length=tokens,
+            max_new_tokens=tokens,
         )
         best = max(sum(float(scores[t]) for t in s) for s in texts)
         assert found[0].tokens in texts and found[0].log_prob == pytest.approx(best, abs=1e-4)
@@ -186,12 +188,12 @@ def test_samples_follow_the_proposal_and_their_weights_correct_it(length: str) -
     logits = torch.tensor([[0.5, 1.0, -1.0, 0.3, -0.7]])
     log_probs = torch.log_softmax(logits, -1)[0]
     count = 6000
-    found = gcd_sample(
+    found = exact_length_sample(
         lambda ids: logits.repeat(len(ids), 1),
         [[]] * count,
         automaton,
         width=5,
-        max_length=3,
+        max_new_tokens=3,
         length=length,
         generator=torch.Generator().manual_seed(0),
     )
@@ -212,18 +214,22 @@ def test_samples_follow_the_proposal_and_their_weights_correct_it(length: str) -
 def test_nothing_can_be_drawn_where_the_model_gives_nothing() -> None:
     automaton = tokenfst.compile(tokenfst.regex("ab"), VOCABULARY)
     with pytest.raises(LogitsError, match="row 1 may take the probability 0"):
-        gcd_sample(
+        exact_length_sample(
             lambda ids: torch.tensor([[0.0, 0, 0, 0, 0], [-math.inf, 0, 0, 0, 0]]),
             [[], []],
             automaton,
             width=5,
-            max_length=3,
+            max_new_tokens=3,
         )
-    with pytest.raises(DecodingError, match="max_length=-1"):
-        gcd_sample(lambda ids: ids, [[]], automaton, width=5, max_length=-1)
+    with pytest.raises(DecodingError, match="max_new_tokens=-1"):
+        exact_length_sample(lambda ids: ids, [[]], automaton, width=5, max_new_tokens=-1)
     assert (
-        gcd_sample(
-            lambda ids: ids, [[]], tokenfst.compile(tokenfst.regex("a*"), VOCABULARY), width=5, max_length=0
+        exact_length_sample(
+            lambda ids: ids,
+            [[]],
+            tokenfst.compile(tokenfst.regex("a*"), VOCABULARY),
+            width=5,
+            max_new_tokens=0,
         )[0].tokens
         == ()
     )

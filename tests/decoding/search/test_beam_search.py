@@ -11,7 +11,7 @@ import torch
 import tokenfst
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.decoding.search import beam_search as search
-from tokenfst.decoding.search.beam_search import abs_beam_search
+from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
     DecodingError,
@@ -115,7 +115,7 @@ def test_something_accepted_is_found_if_there_is_anything(
         monkeypatch.setattr(search, "_BLOCK", rng.choice([1, 2, 3, 4, 128]))
         options = KINDS[kind] | {
             "num_beams": beams,
-            "max_length": length,
+            "max_new_tokens": length,
             "alpha_min": rng.choice([0.0, 0.25, 1.0]),
             "gamma": rng.choice([0.5, 1.0, math.inf]),
             "rank_by": rng.choice(["log_prob", "pushed"]),
@@ -126,9 +126,9 @@ def test_something_accepted_is_found_if_there_is_anything(
         if not texts:
             least = f"the least number from here is {automaton.distance()}"
             with pytest.raises(TokenBudgetError, match=least if kind == "at_most" else "has exactly"):
-                abs_beam_search(model, [[]], automaton, width=4, **options)
+                automata_beam_search(model, [[]], automaton, width=4, **options)
             continue
-        (found,) = abs_beam_search(model, [[]], automaton, width=4, **options)
+        (found,) = automata_beam_search(model, [[]], automaton, width=4, **options)
         assert 1 <= len(found) <= options["num_return_sequences"]
         assert len({each.tokens for each in found}) == len(found)
         for each in found:
@@ -152,13 +152,13 @@ def test_a_beam_wide_enough_finds_the_best_sequences_in_order(count: int) -> Non
         model = RandomModel(rng.randrange(1 << 30))
         ranked = sorted(texts, key=lambda text: -model.log_prob(text) / max(1, len(text)) ** penalty)
         asked = rng.choice([1, 3, 400])
-        (found,) = abs_beam_search(
+        (found,) = automata_beam_search(
             model,
             [[]],
             automaton,
             width=4,
             num_beams=400,
-            max_length=length,
+            max_new_tokens=length,
             alpha_min=rng.choice([0.0, 0.5]),
             length_penalty=penalty,
             num_return_sequences=asked,
@@ -174,14 +174,14 @@ def test_alpha_is_defined_at_the_end_and_ramps() -> None:
     log_probs = torch.log_softmax(torch.tensor([3.0, 0.0, 0.0, -9.0]), -1)
 
     def pushed(tokens: tuple[int, ...], alpha_min: float, gamma: float) -> float:
-        (found,) = abs_beam_search(
+        (found,) = automata_beam_search(
             lambda ids: log_probs.repeat(len(ids), 1),
             [[]],
             automaton,
             width=4,
             num_beams=50,
             num_return_sequences=50,
-            max_length=4,
+            max_new_tokens=4,
             length="exact",
             alpha_min=alpha_min,
             gamma=gamma,
@@ -203,7 +203,7 @@ def test_alpha_is_defined_at_the_end_and_ramps() -> None:
     ("option", "message"),
     [
         ({"num_beams": 0}, "num_beams=0"),
-        ({"max_length": -1}, "max_length=-1"),
+        ({"max_new_tokens": -1}, "max_new_tokens=-1"),
         ({"alpha_min": 1.5}, "alpha_min=1.5"),
         ({"alpha_min": math.nan}, "alpha_min=nan"),
         ({"gamma": 0}, "gamma=0"),
@@ -220,11 +220,13 @@ def test_options_out_of_range_are_told_before_the_model_is_called(option: dict, 
         raise AssertionError
 
     with pytest.raises(DecodingError, match=message):
-        abs_beam_search(never, [[]], automaton, width=2, **({"num_beams": 2, "max_length": 3} | option))
+        automata_beam_search(
+            never, [[]], automaton, width=2, **({"num_beams": 2, "max_new_tokens": 3} | option)
+        )
     with pytest.raises(VocabularyMismatchError, match="scores 1 tokens"):
-        abs_beam_search(never, [[]], automaton, width=1, num_beams=2, max_length=3)
+        automata_beam_search(never, [[]], automaton, width=1, num_beams=2, max_new_tokens=3)
     with pytest.raises(ModelError, match="2 constraints for 1 prompts"):
-        abs_beam_search(never, [[]], [automaton] * 2, width=2, num_beams=2, max_length=3)
+        automata_beam_search(never, [[]], [automaton] * 2, width=2, num_beams=2, max_new_tokens=3)
 
 
 @pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
@@ -235,11 +237,11 @@ def test_stacks_too_short_for_their_distances() -> None:
     automaton = tokenfst.compile(grammar, vocabulary)
     assert automaton.distance() == 4
     model = RandomModel(3, 6)
-    (found,) = abs_beam_search(model, [[]], automaton, width=6, num_beams=1, max_length=3)
+    (found,) = automata_beam_search(model, [[]], automaton, width=6, num_beams=1, max_new_tokens=3)
     assert vocabulary.decode(found[0].tokens) == b"((a))" and len(found[0].tokens) == 3
-    (found,) = abs_beam_search(
-        model, [[]], automaton, width=6, num_beams=64, max_length=9, num_return_sequences=64
+    (found,) = automata_beam_search(
+        model, [[]], automaton, width=6, num_beams=64, max_new_tokens=9, num_return_sequences=64
     )
     assert all(grammar.accepts(vocabulary.decode(each.tokens)) for each in found)
     with pytest.raises(TokenBudgetError, match="fits into 2 tokens: the least number is 3"):
-        abs_beam_search(model, [[]], automaton, width=6, num_beams=1, max_length=2)
+        automata_beam_search(model, [[]], automaton, width=6, num_beams=1, max_new_tokens=2)

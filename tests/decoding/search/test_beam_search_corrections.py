@@ -12,7 +12,8 @@ import torch
 import tokenfst
 from reference import clothes
 from tokenfst import SymbolAutomaton
-from tokenfst.decoding.search.beam_search import Hypothesis, abs_beam_search
+from tokenfst.decoding.rows.generations import Generation
+from tokenfst.decoding.search.beam_search import automata_beam_search
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -30,10 +31,10 @@ def always(*logits: float) -> Model:
 
 def search(
     model: Model, automaton: TokenAutomaton, beams: int, tokens: int, **more: object
-) -> list[Hypothesis]:
+) -> list[Generation]:
     width = len(automaton.vocabulary)
-    (found,) = abs_beam_search(
-        model, [[]], automaton, width=width, num_beams=beams, max_length=tokens, **more
+    (found,) = automata_beam_search(
+        model, [[]], automaton, width=width, num_beams=beams, max_new_tokens=tokens, **more
     )
     return found
 
@@ -157,13 +158,13 @@ def test_8_the_maximum_on_a_markov_chain_is_viterbis() -> None:
                 if t != place or s == wanted
             }
         log_prob, _ = max(ways.values())
-        (found,) = abs_beam_search(
+        (found,) = automata_beam_search(
             lambda ids, chain=chain: chain[ids[:, -1] if ids.shape[1] else torch.full((len(ids),), 3)],
             [[]],
             tokenfst.compile(pattern, Vocabulary.of_symbols(SYMBOLS)),
             width=4,
             num_beams=states**length,
-            max_length=length,
+            max_new_tokens=length,
         )
         assert found[0].log_prob == pytest.approx(log_prob, abs=1e-4)
         assert found[0].tokens[place] == wanted

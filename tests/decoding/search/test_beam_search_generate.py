@@ -9,8 +9,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, LogitsProcessor, StoppingCriteria
 
 import tokenfst
-from tokenfst.decoding.search.beam_search import abs_beam_search
-from tokenfst.decoding.search.beam_search_generate import abs_generate
+from tokenfst.decoding.search.beam_search import automata_beam_search
+from tokenfst.decoding.search.beam_search_generate import automata_beam_generate
 from tokenfst.errors import LogitsError, ModelError, TokenBudgetError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -42,12 +42,12 @@ def padded(prompts: list[list[int]]) -> dict[str, torch.Tensor]:
 def test_without_constraint_and_push_it_is_beam_search(llama: LlamaForCausalLM, beams: int) -> None:
     """The twin is transformers' own search, held to the vocabulary's bytes by banning the ids beyond it."""
     anything = tokenfst.compile(tokenfst.regex("(?s:.)*"), VOCABULARY)
-    found = abs_beam_search(
+    found = automata_beam_search(
         llama,
         PROMPTS,
         anything,
         num_beams=beams,
-        max_length=7,
+        max_new_tokens=7,
         alpha_min=0,
         gamma=math.inf,
         length_penalty=1.0,
@@ -73,12 +73,12 @@ def test_prompts_of_other_lengths_change_nothing(llama: LlamaForCausalLM, beams:
     automata = [
         tokenfst.compile(tokenfst.regex(p), VOCABULARY) for p in ("(cat ?)+", "(dog|cat).?", "[a-z]{5,9}")
     ]
-    together = abs_beam_search(
-        llama, PROMPTS, automata, num_beams=beams, max_length=9, num_return_sequences=beams
+    together = automata_beam_search(
+        llama, PROMPTS, automata, num_beams=beams, max_new_tokens=9, num_return_sequences=beams
     )
     for prompt, automaton, found in zip(PROMPTS, automata, together, strict=True):
-        (alone,) = abs_beam_search(
-            llama, [prompt], automaton, num_beams=beams, max_length=9, num_return_sequences=beams
+        (alone,) = automata_beam_search(
+            llama, [prompt], automaton, num_beams=beams, max_new_tokens=9, num_return_sequences=beams
         )
         assert [each.tokens for each in alone] == [each.tokens for each in found]
         assert [each.log_prob for each in alone] == pytest.approx([each.log_prob for each in found], abs=1e-4)
@@ -86,12 +86,12 @@ def test_prompts_of_other_lengths_change_nothing(llama: LlamaForCausalLM, beams:
 
 def test_generate_takes_it(llama: LlamaForCausalLM) -> None:
     automaton = tokenfst.compile(tokenfst.regex("(cat|dog)( cat)*"), VOCABULARY)
-    (expected, second, third) = abs_beam_search(
-        llama, PROMPTS, automaton, num_beams=4, max_length=6, length_penalty=1.0, num_return_sequences=2
+    (expected, second, third) = automata_beam_search(
+        llama, PROMPTS, automaton, num_beams=4, max_new_tokens=6, length_penalty=1.0, num_return_sequences=2
     )
     out = llama.generate(
         **padded(PROMPTS),
-        custom_generate=abs_generate(automaton),
+        custom_generate=automata_beam_generate(automaton),
         num_beams=4,
         num_return_sequences=2,
         max_new_tokens=6,
@@ -103,18 +103,20 @@ def test_generate_takes_it(llama: LlamaForCausalLM) -> None:
         assert set(rows[row][len(each.tokens) :]) <= {15}
         assert float(out.sequences_scores[row]) == pytest.approx(each.score)
     plain = llama.generate(
-        **padded(PROMPTS), custom_generate=abs_generate(automaton), num_beams=4, max_new_tokens=6
+        **padded(PROMPTS), custom_generate=automata_beam_generate(automaton), num_beams=4, max_new_tokens=6
     )
     assert plain[:, 4:].tolist()[0][: len(expected[0].tokens)] == list(expected[0].tokens)
 
 
 def test_fewer_sequences_than_asked_for(llama: LlamaForCausalLM) -> None:
     automaton = tokenfst.compile(tokenfst.regex("cat"), VOCABULARY)  # c a t, ca t, c at, cat
-    (found,) = abs_beam_search(llama, [[1]], automaton, num_beams=9, max_length=4, num_return_sequences=9)
+    (found,) = automata_beam_search(
+        llama, [[1]], automaton, num_beams=9, max_new_tokens=4, num_return_sequences=9
+    )
     assert len(found) == 4 and {each.tokens[-1] for each in found} == {END}
     out = llama.generate(
         torch.tensor([[1]]),
-        custom_generate=abs_generate(automaton),
+        custom_generate=automata_beam_generate(automaton),
         num_beams=9,
         num_return_sequences=9,
         max_new_tokens=4,
@@ -135,24 +137,24 @@ def test_what_is_refused_before_the_model_is_called(llama: LlamaForCausalLM) -> 
         def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: object) -> torch.Tensor:
             return torch.zeros(len(input_ids), dtype=torch.bool)
 
-    options = {"custom_generate": abs_generate(automaton), "num_beams": 2, "max_new_tokens": 4}
+    options = {"custom_generate": automata_beam_generate(automaton), "num_beams": 2, "max_new_tokens": 4}
     ids = torch.tensor([[1]])
     with pytest.raises(ModelError, match="does not apply Nothing"):
         llama.generate(ids, logits_processor=[Nothing()], **options)
     with pytest.raises(ModelError, match="does not apply Never"):
         llama.generate(ids, stopping_criteria=[Never()], **options)
     with pytest.raises(TokenBudgetError, match="least number from here is 1"):
-        abs_beam_search(llama, [[1]], automaton, num_beams=2, max_length=0)
+        automata_beam_search(llama, [[1]], automaton, num_beams=2, max_new_tokens=0)
 
 
 def test_a_model_without_a_distribution(llama: LlamaForCausalLM) -> None:
     automaton = tokenfst.compile(tokenfst.regex("cat"), VOCABULARY)
     with pytest.raises(LogitsError, match="row 0"):
-        abs_beam_search(
+        automata_beam_search(
             lambda ids: torch.full((len(ids), 16), float("nan")),
             [[1]],
             automaton,
             num_beams=2,
-            max_length=4,
+            max_new_tokens=4,
             width=16,
         )

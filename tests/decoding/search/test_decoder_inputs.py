@@ -15,11 +15,11 @@ from tokenfst import (
     PromptLookup,
     TokenAutomaton,
     Vocabulary,
-    abs_beam_search,
-    abs_generate,
+    automata_beam_generate,
+    automata_beam_search,
     classify,
     compile,
-    gcd_sample,
+    exact_length_sample,
     generate,
     label_lists,
     label_probabilities,
@@ -87,14 +87,16 @@ def constant(values: dict[int, float], base: float = 0.0) -> Callable[[torch.Ten
 
 
 def by_beams(length: str, model: Any, prompts: Prompts, automata: Any, tokens: int, k: int = 3) -> Found:
-    found = abs_beam_search(
-        model, prompts, automata, num_beams=k, max_length=tokens, num_return_sequences=k, length=length
+    found = automata_beam_search(
+        model, prompts, automata, num_beams=k, max_new_tokens=tokens, num_return_sequences=k, length=length
     )
     return [[each.tokens for each in ways] for ways in found]
 
 
 def by_draws(length: str, model: Any, prompts: Prompts, automata: Any, tokens: int, k: int = 1) -> Found:
-    drawn = gcd_sample(model, prompts, automata, max_length=tokens, length=length, generator=seeded())
+    drawn = exact_length_sample(
+        model, prompts, automata, max_new_tokens=tokens, length=length, generator=seeded()
+    )
     return [[sample.tokens] for sample in drawn]
 
 
@@ -107,7 +109,7 @@ def by_particles(
         prompts,
         automata,
         particles=k,
-        max_tokens=tokens,
+        max_new_tokens=tokens,
         proposal=proposal,
         length=length,
         hmm=hmm if proposal == "p-gcd" else None,
@@ -393,7 +395,7 @@ def test_generate_is_refused_alike(llama: LlamaForCausalLM) -> None:
                 attention_mask=torch.ones_like(ids),
                 num_beams=2,
                 max_new_tokens=tokens,
-                custom_generate=abs_generate(constraint),
+                custom_generate=automata_beam_generate(constraint),
             )
     hook.remove()
     assert not calls

@@ -17,7 +17,7 @@ from reference.masked_sampling import sequence_probabilities
 from tokenfst import Vocabulary, compile, regex
 from tokenfst.decoding.models.language_model import CallbackModel
 from tokenfst.decoding.models.sampling import Sampling
-from tokenfst.decoding.search.jump_forward import Generation, generate
+from tokenfst.decoding.search.jump_forward import Batch, generate
 from tokenfst.errors import (
     DecodingError,
     LogitsError,
@@ -70,7 +70,7 @@ def llama(vocabulary: Vocabulary) -> LlamaForCausalLM:
     return model
 
 
-def check(found: Generation, patterns: list[str], max_new_tokens: int) -> None:
+def check(found: Batch, patterns: list[str], max_new_tokens: int) -> None:
     for tokens, text, pattern in zip(found.tokens, found.texts, patterns, strict=True):
         assert re.fullmatch(pattern, text.decode()), (pattern, text)
         assert len(tokens) <= max_new_tokens

@@ -35,10 +35,10 @@ def test_a_budget_of_tokens_always_suffices(schema: Any, *, expanded: bool) -> N
         automaton = automaton.expand()
     least = automaton.matcher().distance()
     with pytest.raises(TokenBudgetError):
-        automaton.matcher(max_tokens=0)
+        automaton.matcher(max_new_tokens=0)
     rng = random.Random(3)
     for _ in range(25):
-        matcher = automaton.matcher(max_tokens=least + rng.randrange(9))
+        matcher = automaton.matcher(max_new_tokens=least + rng.randrange(9))
         while not matcher.is_terminated():
             ways = sorted(allowed(matcher))
             if not ways:
@@ -58,7 +58,7 @@ def test_budgets_of_names_of_few_letters(tekken: Vocabulary) -> None:
     short = [token for text in (b'"', b"a", b"b", b",", b":", b"}") for token in tekken.ids(text)]
     for seed in range(30):
         rng = random.Random(seed)
-        matcher = automaton.matcher(max_tokens=rng.choice([13, 14, 16, 18]))
+        matcher = automaton.matcher(max_new_tokens=rng.choice([13, 14, 16, 18]))
         while not matcher.is_terminated() and matcher.max_tokens_left:
             matcher.fill_next_token_bitmask(bitmask, 0)
             mask = np.unpackbits(bitmask[0].view(np.uint8), bitorder="little")
@@ -74,7 +74,7 @@ def test_a_budget_with_names_of_a_small_set(tekken: Vocabulary, pattern: str) ->
     """The sets of names that may have been used are no states."""
     schema = {"type": "object", "patternProperties": {pattern: {"const": 0}}, "additionalProperties": False}
     automaton = compile(json_schema({**schema, "minProperties": 3}, whitespace="compact"), tekken)
-    matcher = automaton.matcher(max_tokens=automaton.distance() + 2)
+    matcher = automaton.matcher(max_new_tokens=automaton.distance() + 2)
     assert matcher.max_tokens_left
 
 
@@ -110,7 +110,7 @@ def test_no_mask_is_empty_where_strings_are_long(pattern: str) -> None:
         automaton = compile(constraint, VOCABULARY)
         least = automaton.matcher().distance()
         for more in (0, 1, 3, 8, 20, 40):
-            matcher = automaton.matcher(max_tokens=least + more)
+            matcher = automaton.matcher(max_new_tokens=least + more)
             while not matcher.is_terminated() and matcher.max_tokens_left:
                 ways = sorted(allowed(matcher))
                 assert ways, (schema, text_of(matcher), least, more)
@@ -137,7 +137,7 @@ def test_each_token_of_a_mask_is_accepted_and_leads_on(schema: Any) -> None:
     rng = random.Random(5)
     looked_at = 0
     for more in (0, 0, 1, 2, 4):
-        matcher = automaton.matcher(max_tokens=least + more)
+        matcher = automaton.matcher(max_new_tokens=least + more)
         while not matcher.is_terminated() and matcher.max_tokens_left:
             ways = sorted(allowed(matcher))
             for token in ways:

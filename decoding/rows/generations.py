@@ -1,0 +1,60 @@
+"""What every decoder returns: a ``Generation`` for each text.
+
+``Generations`` holds those of one call or one prompt as a sequence. Decoders that count their work, or weigh their
+samples, return a class of their own that is one of these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One text that a decoder made.
+
+    ``tokens``: the new tokens, without the prompt; the end token is the last one, where one was taken. ``text``: what
+    they spell. ``finished``: whether the constraint accepts the text as it is; False only for particles that failed.
+
+    The rest is None where the decoder does not know it. ``log_prob``: ln of the model's probability of ``tokens``,
+    without the constraint. ``log_weight``: the importance weight of a sample, ln p - ln q, where q is the probability
+    with which it was drawn. ``score``: what a search ranks the text by. ``pushed``: the sum of the scores that
+    ``automata_beam_search`` went by.
+    """
+
+    tokens: tuple[int, ...]
+    text: bytes
+    finished: bool = True
+    log_prob: float | None = None
+    log_weight: float | None = None
+    score: float | None = None
+    pushed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generations(Sequence[Generation]):
+    """Several generations: ``rows``, or the object itself as a sequence."""
+
+    rows: tuple[Generation, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Generation: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Generation, ...]: ...
+    def __getitem__(self, index: int | slice) -> Generation | tuple[Generation, ...]:
+        return self.rows[index]
+
+    @property
+    def tokens(self) -> list[list[int]]:
+        """The new tokens of each row."""
+        return [list(row.tokens) for row in self.rows]
+
+    @property
+    def texts(self) -> list[bytes]:
+        """The text of each row."""
+        return [row.text for row in self.rows]
