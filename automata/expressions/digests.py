@@ -190,7 +190,7 @@ class _Description:
         elif op in (_UNION, _INTERSECT):
             self._tell_mixed(number, step)
         elif op in (_EPSILON, _LITERAL) or (op == _BYTES and self._bits(number).bit_count() == 1):
-            self.rows[number] = parts = (self._text(number),)
+            self.rows[number] = parts = [self._text(number)]
             self.found[number] = _of_parts(parts)
         else:
             self.found[number] = _hash(_TAGS[op], *self._content(step))

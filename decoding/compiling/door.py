@@ -120,12 +120,11 @@ def _compile_tokens(
             f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
             "itself: compile its truncate(depth) instead"
         )
-    native = compose(
-        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
-    )
+    classes = find_classes(program.token_names, vocabulary, token_classes)
+    native = compose(program, vocabulary, budget, classes)
     if native.is_empty or not native.spellable:
         raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
-    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program, classes=classes)
 
 
 def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
