@@ -80,7 +80,7 @@ def compile(
     if tokenization not in ("all", "canonical"):
         raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
     if isinstance(constraint, SymbolAutomaton):
-        constraint = _over_symbols(constraint, vocabulary, budget)
+        constraint = over_symbols(constraint, vocabulary, budget)
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
@@ -127,7 +127,7 @@ def _compile_tokens(
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program, classes=classes)
 
 
-def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
+def over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
     """The words over the codes of a vocabulary of symbols."""
     if vocabulary.symbols is None:
         raise VocabularyMismatchError(
