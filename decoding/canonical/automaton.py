@@ -132,33 +132,50 @@ class CanonicalAutomaton:
         )
 
     @checked
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, expand: bool = True) -> None:
         """Write an artifact: the language over all token sequences, expanded, and how the tokenizer splits texts
-        (docs/format.md, version 3). Which sequences are canonical is found while one walks it, as it is here.
+        (docs/format.md, version 3); without ``expand`` its program, of a lazy one (version 4). Which sequences are
+        canonical is found while one walks it, as it is here.
 
         The file appears under its name only when it is whole. The same automaton gives the same bytes. Raises
         ``BudgetExceeded`` where the language outgrows its budget.
         """
-        vocabulary, pattern = self.vocabulary, self.tokenizer.pattern
-        arrays = self.every_sequence.arrays()
-        artifact.write(path, arrays, vocabulary.fingerprint, len(vocabulary), self.source, pattern)
+        artifact.write_bytes(path, self.serialize(expand=expand))
+
+    @checked
+    def serialize(self, *, expand: bool = True) -> bytes:
+        """The bytes that ``save`` writes."""
+        return self.every_sequence.serialize(expand=expand, split_pattern=self.tokenizer.pattern)
 
     @classmethod
     @checked
-    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> CanonicalAutomaton:
+    def load(
+        cls, path: str | PathLike[str], vocabulary: Vocabulary, budget: Budget | None = None
+    ) -> CanonicalAutomaton:
         """Read an artifact that ``save`` wrote. The first one for a vocabulary waits for its tokenizer's merges.
 
         Raises a subclass of ``ArtifactError`` for any file that is not one, and ``ArtifactVocabularyError`` where it
         was compiled for another vocabulary, or where this one splits texts in another way. A vocabulary that does not
-        know how takes the artifact's word.
+        know how takes the artifact's word. ``budget`` bounds what is made later.
         """
-        found = artifact.read(path)
+        return cls.of_artifact(artifact.read(path), path, vocabulary, budget)
+
+    @classmethod
+    @checked
+    def of_artifact(
+        cls,
+        found: artifact.Artifact,
+        path: str | PathLike[str],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+    ) -> CanonicalAutomaton:
+        """The automaton of an artifact. Raises as ``load`` does."""
         if found.split_pattern is None:
             raise ArtifactError(
                 f"{path} holds all token sequences, not canonical ones alone: load it with TokenAutomaton.load(), or "
                 'compile the constraint with tokenization="canonical"'
             )
-        automaton = TokenAutomaton.of_artifact(found, path, vocabulary)
+        automaton = TokenAutomaton.of_artifact(found, path, vocabulary, budget)
         if vocabulary.split_pattern not in (None, found.split_pattern):
             theirs, own = map(artifact_format.shown, (found.split_pattern, vocabulary.split_pattern))
             raise ArtifactVocabularyError(

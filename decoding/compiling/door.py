@@ -80,7 +80,7 @@ def compile(
     if tokenization not in ("all", "canonical"):
         raise ValueError(f'tokenization is "all" or "canonical", not {tokenization!r}')
     if isinstance(constraint, SymbolAutomaton):
-        constraint = _over_symbols(constraint, vocabulary, budget)
+        constraint = over_symbols(constraint, vocabulary, budget)
     if deterministic and isinstance(constraint, Grammar) and (conflict := constraint.conflict()) is not None:
         raise NondeterministicError(f"{constraint.source} is not deterministic: {conflict}", conflict)
     budget = budget or Budget()
@@ -120,15 +120,14 @@ def _compile_tokens(
             f"{constraint.source} speaks of tokens and needs a stack, and for that each byte must be a token by "
             "itself: compile its truncate(depth) instead"
         )
-    native = compose(
-        program, vocabulary, budget, find_classes(program.token_names, vocabulary, token_classes)
-    )
+    classes = find_classes(program.token_names, vocabulary, token_classes)
+    native = compose(program, vocabulary, budget, classes)
     if native.is_empty or not native.spellable:
         raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
-    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
+    return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program, classes=classes)
 
 
-def _over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
+def over_symbols(automaton: SymbolAutomaton, vocabulary: Vocabulary, budget: Budget | None) -> Language:
     """The words over the codes of a vocabulary of symbols."""
     if vocabulary.symbols is None:
         raise VocabularyMismatchError(

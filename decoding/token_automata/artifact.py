@@ -43,10 +43,12 @@ class Artifact:
     """What an artifact holds.
 
     ``arrays``: the tensors by name (read-only views of what was read; docs/format.md has shapes and
-    meanings), and the start states ``start`` and ``inner_start`` as ints. ``vocabulary_fingerprint`` and
-    ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the constraint, for people.
-    ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the file, in bytes.
-    ``split_pattern``: how the tokenizer splits texts, where only its own token sequences are meant; otherwise None.
+    meanings), and the start states ``start`` and ``inner_start`` as ints; of a program (version 4), its parts.
+    ``vocabulary_fingerprint`` and ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the
+    constraint, for people. ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the
+    file, in bytes. ``split_pattern``: how the tokenizer splits texts, where only its own token sequences are meant;
+    otherwise None.
+    ``token_names``: of a program that speaks of tokens, what it calls them (JSON).
     """
 
     arrays: dict[str, Any]
@@ -57,6 +59,12 @@ class Artifact:
     digest: str
     size: int
     split_pattern: str | None = None
+    token_names: str | None = None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it holds a program, of which states and masks are made when they are first asked for."""
+        return self.version == rules.PROGRAM_VERSION
 
 
 def serialize(
@@ -65,26 +73,30 @@ def serialize(
     vocabulary_size: int,
     source: str,
     split_pattern: str | None = None,
+    token_names: str | None = None,
 ) -> bytes:
     """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
 
-    ``arrays`` are those of an expanded automaton, named as in ``Artifact.arrays``. Raises ``ArtifactError``
-    where they do not fit together, or where ``source`` is too long for a header.
+    ``arrays`` are those of an expanded automaton, or of a program, named as in ``Artifact.arrays``. Raises
+    ``ArtifactError`` where they do not fit together, or where ``source`` is too long for a header.
     """
+    version = rules.version_of(arrays, canonical=split_pattern is not None)
+    starts = {} if version == rules.PROGRAM_VERSION else {key: str(arrays[key]) for key in rules.STARTS}
+    beside = {rules.SPLIT_PATTERN: split_pattern, rules.TOKEN_NAMES: token_names}
+    metadata = starts | {key: value for key, value in beside.items() if value is not None}
     header: dict[str, Any] = {
         "__metadata__": {
             "digest": "",
             "format": rules.FORMAT,
-            "inner_start": str(arrays["inner_start"]),
             # A lone surrogate has no UTF-8: it becomes its escape, which a pattern reads the same way.
             "source": source.encode("utf-8", "backslashreplace").decode("utf-8"),
-            **({} if split_pattern is None else {rules.SPLIT_PATTERN: split_pattern}),
-            "start": str(arrays["start"]),
-            "version": str(rules.version_of(arrays, canonical=split_pattern is not None)),
+            "version": str(version),
             "vocabulary_fingerprint": vocabulary_fingerprint,
             "vocabulary_size": str(vocabulary_size),
+            **metadata,
         }
     }
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     parts: list[bytes] = []
     end = 0
     for name, dtype, *_ in rules.tensors(arrays):
@@ -117,12 +129,16 @@ def write(
     source: str,
     split_pattern: str | None = None,
 ) -> None:
-    """Write an artifact (see ``serialize``): ``path`` then names the whole new file, or still what it named.
+    """Write an artifact (see ``serialize``) as ``write_bytes`` does."""
+    write_bytes(path, serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, split_pattern))
+
+
+def write_bytes(path: str | PathLike[str], data: bytes) -> None:
+    """Write the bytes of an artifact: ``path`` then names the whole new file, or still what it named.
 
     It is written under a temporary name in the same folder, flushed to the disk and renamed.
     Raises ``ArtifactError`` where that fails; the temporary file is removed then.
     """
-    data = serialize(arrays, vocabulary_fingerprint, vocabulary_size, source, split_pattern)
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not target.is_file():
@@ -153,39 +169,65 @@ def read(path: str | PathLike[str]) -> Artifact:
     """
     with _opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        head = file.read(8)
-        if size < 10 or len(head) < 8:
-            raise rules.corrupt(path, f"it has {size} bytes, fewer than any header")
-        head += file.read(1)
-        if head[8:9] != b"{":
-            raise ArtifactError(
-                f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
-            )
-        length = int.from_bytes(head[:8], "little")
-        if length > rules.MAX_HEADER:
-            raise rules.corrupt(
-                path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
-            )
-        if 8 + length > size:
-            raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {size:,}")
-        if length % 8:
-            raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
-        base = 8 + length
+        head = file.read(9)
+        length = _header_length(path, head, size)
         head += _whole(path, file, max(length - 1, 0))
-        header = rules.parse_header(path, head[8:base])
-        rules.check_format(path, header)
-        if head[8 : rules.DIGEST.start] != rules.OPENING:
-            raise rules.corrupt(path, "its header does not begin with the digest")
-        rules.check_header(path, header, size - base)
-        data = _whole(path, file, size - base)
-    content = hashlib.sha256(memoryview(head)[rules.DIGEST.stop :])
+        header = _checked_header(path, head, size)
+        data = _whole(path, file, size - 8 - length)
+    return _checked_content(path, header, memoryview(head), memoryview(data))
+
+
+def parse(name: object, data: bytes | memoryview) -> Artifact:
+    """An artifact out of its bytes, checked as ``read`` checks a file; its arrays are views of them. ``name``: what
+    errors call it."""
+    view = memoryview(data)
+    length = _header_length(name, bytes(view[:9]), len(view))
+    head = bytes(view[: 8 + length])
+    return _checked_content(
+        name, _checked_header(name, head, len(view)), memoryview(head), view[8 + length :]
+    )
+
+
+def _header_length(path: object, head: bytes, size: int) -> int:
+    """How long the header is of a file that has ``size`` bytes and begins so."""
+    if size < 10 or len(head) < 8:
+        raise rules.corrupt(path, f"it has {size} bytes, fewer than any header")
+    if head[8:9] != b"{":
+        raise ArtifactError(
+            f"{path} is not an artifact of tokenfst: it does not begin as a .safetensors file does"
+        )
+    length = int.from_bytes(head[:8], "little")
+    if length > rules.MAX_HEADER:
+        raise rules.corrupt(
+            path, f"its header claims {length:,} bytes, and the limit is {rules.MAX_HEADER:,}"
+        )
+    if 8 + length > size:
+        raise rules.corrupt(path, f"its header claims {length:,} bytes, and the file has {size:,}")
+    if length % 8:
+        raise rules.corrupt(path, f"its header has {length:,} bytes, not a multiple of 8")
+    return length
+
+
+def _checked_header(path: object, head: bytes, size: int) -> dict[str, Any]:
+    """The header in the first bytes of a file."""
+    header = rules.parse_header(path, head[8:])
+    rules.check_format(path, header)
+    if head[8 : rules.DIGEST.start] != rules.OPENING:
+        raise rules.corrupt(path, "its header does not begin with the digest")
+    rules.check_header(path, header, size - len(head))
+    return header
+
+
+def _checked_content(path: object, header: dict[str, Any], head: memoryview, data: memoryview) -> Artifact:
+    """The artifact of these bytes, once their digest is found to be the header's."""
+    content = hashlib.sha256(head[rules.DIGEST.stop :])
     content.update(data)
     digest = content.hexdigest()
     if head[rules.DIGEST] != digest.encode("ascii"):
         raise rules.corrupt(path, "the content does not have the digest in its header: something was altered")
 
     metadata = header["__metadata__"]
-    arrays: dict[str, Any] = {key: int(metadata[key]) for key in ("start", "inner_start")}
+    arrays: dict[str, Any] = {key: int(metadata[key]) for key in rules.STARTS if key in metadata}
     for name, dtype, *_ in rules.tensors(header):
         shape, begin = header[name]["shape"], header[name]["data_offsets"][0]
         arrays[name] = np.frombuffer(data, rules.DTYPES[dtype], prod(shape), begin).reshape(shape)
@@ -196,8 +238,9 @@ def read(path: str | PathLike[str]) -> Artifact:
         source=metadata["source"],
         version=int(metadata["version"]),
         digest=digest,
-        size=size,
+        size=len(head) + len(data),
         split_pattern=metadata.get(rules.SPLIT_PATTERN),
+        token_names=metadata.get(rules.TOKEN_NAMES),
     )
 
 

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.decoding.token_automata.tensors import MARKS, STACK_TENSORS, TENSORS, TOKEN_COLUMNS, Tensor
+from tokenfst.decoding.token_automata.tensors import (
+    MARKS,
+    PROGRAM_TENSORS,
+    STACK_TENSORS,
+    TENSORS,
+    TOKEN_COLUMNS,
+    Tensor,
+)
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
 
 FORMAT = "tokenfst.token_automaton"
@@ -28,10 +35,16 @@ TOKENS_VERSION = 2
 """The version of automata that speak of tokens."""
 
 CANONICAL_VERSION = 3
-"""The version of canonical tokenizations. All three are read."""
+"""The version of canonical tokenizations."""
+
+PROGRAM_VERSION = 4
+"""The version of programs, which hold no tables. All four are read."""
 
 SPLIT_PATTERN = "split_pattern"
-"""What the metadata of version 3 have beside."""
+"""What the metadata of version 3 have beside, and those of version 4 where only canonical tokenizations are meant."""
+
+TOKEN_NAMES = "token_names"
+"""What the metadata of version 4 have beside where the program speaks of tokens."""
 
 MAX_HEADER = 16 << 20
 """The longest header, in bytes."""
@@ -42,6 +55,8 @@ MAX_VOCABULARY = (1 << 32) - 1
 
 def version_of(names: Container[str], *, canonical: bool = False) -> int:
     """The version of a file that holds these tensors; ``canonical``: of canonical tokenizations."""
+    if "code" in names:
+        return PROGRAM_VERSION
     if canonical:
         return CANONICAL_VERSION
     return TOKENS_VERSION if TOKEN_COLUMNS.name in names else VERSION
@@ -49,6 +64,8 @@ def version_of(names: Container[str], *, canonical: bool = False) -> int:
 
 def tensors(names: Container[str]) -> tuple[Tensor, ...]:
     """The tensors of a file, in its order, given what it holds."""
+    if "code" in names:
+        return PROGRAM_TENSORS
     found = list(TENSORS)
     if TOKEN_COLUMNS.name in names:
         place = next(number for number, tensor in enumerate(found) if tensor.name == "worst")
@@ -75,6 +92,9 @@ METADATA = (
     "vocabulary_fingerprint",
     "vocabulary_size",
 )
+
+STARTS = ("start", "inner_start")
+"""Those of the metadata that are states, which version 4 does not have."""
 
 OPENING = b'{"__metadata__":{"digest":"'
 """How every header begins; 64 hexadecimal digits of SHA-256 follow, and then what that was taken over."""
@@ -111,10 +131,10 @@ def check_format(path: object, header: dict[str, Any]) -> None:
             f"{path} is a .safetensors file but not an artifact of tokenfst: {found}, not {FORMAT!r}"
         )
     version = metadata.get("version")
-    if version not in map(str, (VERSION, TOKENS_VERSION, CANONICAL_VERSION)):
+    if version not in map(str, range(VERSION, PROGRAM_VERSION + 1)):
         raise ArtifactVersionError(
             f"{path} is written in version {shown(version)} of the artifact format, and this release of "
-            f"tokenfst reads versions {VERSION} to {CANONICAL_VERSION} only: compile the constraint again with this "
+            f"tokenfst reads versions {VERSION} to {PROGRAM_VERSION} only: compile the constraint again with this "
             "release"
         )
 
@@ -123,7 +143,12 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     """Check all values, and that the tensors fit each other and ``data_size`` bytes of data."""
     metadata = header["__metadata__"]
     canonical = metadata["version"] == str(CANONICAL_VERSION)
-    _check_keys(path, "its metadata", metadata, [*METADATA, SPLIT_PATTERN] if canonical else METADATA)
+    program = metadata["version"] == str(PROGRAM_VERSION)
+    wanted = [*METADATA, SPLIT_PATTERN] if canonical else METADATA
+    if program:
+        beside = (key for key in (SPLIT_PATTERN, TOKEN_NAMES) if key in metadata)
+        wanted = [*(key for key in METADATA if key not in STARTS), *beside]
+    _check_keys(path, "its metadata", metadata, wanted)
     expected = tensors(() if canonical else header)
     if metadata["version"] != (found := str(version_of(header, canonical=canonical))):
         raise corrupt(
@@ -137,7 +162,7 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
         place = _check_tensor(path, tensor, header[tensor.name], sizes, place, data_size)
     if place != data_size:
         raise corrupt(path, f"{data_size - place:,} bytes follow the last tensor")
-    for key in ("start", "inner_start"):
+    for key in () if program else STARTS:
         if int(metadata[key]) >= sizes["states"]:
             raise corrupt(path, f"{key!r} is state {metadata[key]}, and there are {sizes['states']} states")
 
@@ -147,7 +172,7 @@ def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise corrupt(path, f"the metadata {key!r} is not a string but {shown(value)}")
-    for key in ("vocabulary_size", "start", "inner_start"):
+    for key in ("vocabulary_size", *(key for key in STARTS if key in metadata)):
         if not _NUMBER.fullmatch(metadata[key]):
             raise corrupt(path, f"the metadata {key!r} is {shown(metadata[key])}, not a number")
     if not 1 <= int(metadata["vocabulary_size"]) <= MAX_VOCABULARY:
@@ -155,7 +180,7 @@ def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
     if not _HEX.fullmatch(metadata["vocabulary_fingerprint"]):
         found = shown(metadata["vocabulary_fingerprint"])
         raise corrupt(path, f"the vocabulary's fingerprint is {found}, not 64 hexadecimal digits")
-    for key in ("source", SPLIT_PATTERN):
+    for key in ("source", SPLIT_PATTERN, TOKEN_NAMES):
         try:
             metadata.get(key, "").encode("utf-8")
         except UnicodeEncodeError as error:

@@ -23,10 +23,11 @@ MAX_SYMBOLS = 64
 @dataclass(frozen=True, slots=True)
 class TokenClasses:
     """``rows``: for each name the bits of its symbols, and the words that are its tokens of text. ``symbols``: pairs of
-    a special token and its symbol, by token."""
+    a special token and its symbol, by token. ``given``: the ids of the names that are given beside the constraint."""
 
     rows: tuple[tuple[int, Lexicon | None], ...] = ()
     symbols: tuple[tuple[int, int], ...] = ()
+    given: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 def find_classes(
@@ -54,7 +55,8 @@ def find_classes(
         sum(1 << symbol for kind, symbol in kinds.items() if number in kind) for number in range(len(members))
     ]
     words = [_words(name, ids, vocabulary) for name, ids in members]
-    return TokenClasses(tuple(zip(bits, words, strict=True)), tuple(symbols))
+    named = {name.name: tuple(sorted(ids)) for name, ids in members if not name.special}
+    return TokenClasses(tuple(zip(bits, words, strict=True)), tuple(symbols), tuple(sorted(named.items())))
 
 
 def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterable[int]]) -> frozenset[int]:

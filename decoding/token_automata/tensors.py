@@ -201,3 +201,32 @@ TOKEN_COLUMNS = Tensor(
 """What version 2 has beside, before ``worst``; it has no stack."""
 
 EVERY_TENSOR = (*TENSORS, MARKS, *STACK_TENSORS, TOKEN_COLUMNS)
+
+PROGRAM_TENSORS = (
+    Tensor("assured", "U32", ("assured",), "instructions that surely have a word", ()),
+    Tensor("code", "U32", ("numbers",), "the instructions; numbers below 0 in two's complement", ()),
+    Tensor("labels", "U32", ("labels", 2), "an instruction; where its label ends in `label_bytes`", ()),
+    Tensor("lexicons", "U32", ("lexicons",), "where the words of each set end in `word_ends`", ()),
+    Tensor("machine_numbers", "U32", ("entries",), "the tables of each machine, one after the other", ()),
+    Tensor(
+        "machines",
+        "U32",
+        ("machines", 4),
+        "start; states; classes, or 0 where edges are listed; how many edges",
+        (),
+    ),
+    Tensor("rules", "U32", ("rules", 2), "the instruction that is the body; 1: it has the empty word", ()),
+    Tensor("word_ends", "U32", ("texts",), "where each word ends in `word_bytes`", ()),
+    Tensor("blob", "U8", ("blob",), "the bytes of all literals", ()),
+    Tensor("label_bytes", "U8", ("label_bytes",), "labels in UTF-8", ()),
+    Tensor(
+        "machine_bytes",
+        "U8",
+        ("machine_bytes",),
+        "of each machine its 256 classes, then its accepting states",
+        (),
+    ),
+    Tensor("sets", "U8", ("sets", 32), "sets of bytes as bits", ()),
+    Tensor("word_bytes", "U8", ("word_bytes",), "the words of all sets", ()),
+)
+"""What version 4 has, a program: none of the others. ``program_arrays`` checks it, and the core when it reads it."""

@@ -27,14 +27,17 @@ from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_automata import artifact, artifact_format
-from tokenfst.decoding.token_automata.classes import TokenClasses
+from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
+from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
 from tokenfst.decoding.token_automata.pickled import made_by
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
     ArtifactVocabularyError,
     BudgetExceeded,
+    ConstraintError,
+    TokenIdError,
+    VocabularyMismatchError,
 )
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -86,7 +89,17 @@ class TokenAutomaton:
     ``kept``: what others have found out about it and keep with it, by keys of their own.
     """
 
-    __slots__ = ("_arrays", "_native", "_nearer", "_program", "budget", "kept", "source", "vocabulary")
+    __slots__ = (
+        "_arrays",
+        "_classes",
+        "_native",
+        "_nearer",
+        "_program",
+        "budget",
+        "kept",
+        "source",
+        "vocabulary",
+    )
 
     @checked
     def __init__(
@@ -97,8 +110,10 @@ class TokenAutomaton:
         budget: Budget,
         arrays: dict[str, Any] | None = None,
         program: Program | None = None,
+        classes: TokenClasses | None = None,
     ) -> None:
         self._native = native
+        self._classes = classes
         self._program = program
         self._arrays = arrays
         self._nearer: dict[int, npt.NDArray[np.int32]] = {}
@@ -174,42 +189,81 @@ class TokenAutomaton:
         return expanded._arrays  # noqa: SLF001  # another of this class
 
     @checked_but("path")
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the expanded automaton as an artifact (docs/format.md).
+    def save(self, path: str | PathLike[str], *, expand: bool = True) -> None:
+        """Write an artifact (docs/format.md): the expanded automaton, or, without ``expand``, the automaton as it is.
+        Of a lazy one that is its program, which ``load`` composes with the vocabulary again: every automaton has one,
+        and tables only those that ``expand()`` makes.
 
         The file appears under its name only when it is whole. The same automaton gives the same bytes.
         """
-        artifact.write(path, self.arrays(), self.vocabulary.fingerprint, len(self.vocabulary), self.source)
+        artifact.write_bytes(path, self.serialize(expand=expand))
+
+    @checked
+    def serialize(self, *, expand: bool = True, split_pattern: str | None = None) -> bytes:
+        """The bytes that ``save`` writes. ``split_pattern``: where only canonical tokenizations are meant."""
+        size, names = len(self.vocabulary), None
+        if self._arrays is not None or expand:
+            arrays = self.arrays()
+        elif self._program is None:
+            raise ArtifactError(f"{self!r} was not made by compile() or load(), so its program is not known")
+        else:
+            arrays = program_arrays.arrays(self._program)
+            names = program_arrays.token_names(self._program, self._classes)
+        return artifact.serialize(
+            arrays, self.vocabulary.fingerprint, size, self.source, split_pattern, names
+        )
 
     @classmethod
     @checked
-    def load(cls, path: str | PathLike[str], vocabulary: Vocabulary) -> TokenAutomaton:
+    def load(
+        cls, path: str | PathLike[str], vocabulary: Vocabulary, budget: Budget | None = None
+    ) -> TokenAutomaton:
         """Read an artifact. Raises a subclass of ``ArtifactError`` for any file that is not one, and
-        ``ArtifactVocabularyError`` where it was compiled for another vocabulary."""
+        ``ArtifactVocabularyError`` where it was compiled for another vocabulary. ``budget`` bounds what is made later,
+        of a program: states and masks."""
         found = artifact.read(path)
         if found.split_pattern is not None:
             raise ArtifactError(
                 f"{path} holds canonical token sequences alone, which its tables do not tell from others: load it with "
                 "CanonicalAutomaton.load()"
             )
-        return cls.of_artifact(found, path, vocabulary)
+        return cls.of_artifact(found, path, vocabulary, budget)
 
     @classmethod
     @checked
     def of_artifact(
-        cls, found: artifact.Artifact, path: str | PathLike[str], vocabulary: Vocabulary
+        cls,
+        found: artifact.Artifact,
+        path: str | PathLike[str],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
     ) -> TokenAutomaton:
-        """The automaton of an artifact's tables, over all token sequences. Raises as ``load`` does."""
+        """The automaton of an artifact's tables or program, over all token sequences. Raises as ``load`` does."""
         if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
             raise ArtifactVocabularyError(
                 f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
                 f"({found.vocabulary_size:,} tokens); this one is {vocabulary.fingerprint[:12]} "
                 f"({len(vocabulary):,} tokens). Load the vocabulary it was made with, or compile it again"
             )
+        budget = budget or Budget()
+        if found.is_program:
+            return cls._of_program(found, path, vocabulary, budget)
         try:
-            return cls._from_arrays(found.arrays, vocabulary, found.source, Budget())
+            return cls._from_arrays(found.arrays, vocabulary, found.source, budget)
         except ArtifactCorruptError as error:
             raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
+
+    @classmethod
+    def _of_program(
+        cls, found: artifact.Artifact, path: str | PathLike[str], vocabulary: Vocabulary, budget: Budget
+    ) -> TokenAutomaton:
+        program, given = program_arrays.read(found, path)
+        try:
+            classes = None if given is None else find_classes(program.token_names, vocabulary, given)
+            native = compose(program, vocabulary, budget, classes)
+        except (ConstraintError, VocabularyMismatchError, TokenIdError) as error:
+            raise artifact_format.corrupt(path, str(error)) from None
+        return cls(native, vocabulary, found.source, budget, program=program, classes=classes)
 
     def distance(self) -> int:
         """The least number of tokens, the end token not counted, that spell a string of the language. With stacks, or

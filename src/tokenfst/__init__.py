@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.search.jump_forward import generate
     from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
     from tokenfst.decoding.search.speculation import speculative_generate
+    from tokenfst.decoding.store.store import Store
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
     from tokenfst.errors import (
         EmptyLanguageError,
@@ -125,6 +126,7 @@ __all__ = [
     "ProviderSchemaError",
     "PushDownDeviceAutomaton",
     "SchemaError",
+    "Store",
     "SymbolAutomaton",
     "TensorRows",
     "TokenAutomaton",
@@ -215,6 +217,7 @@ _PLACES = {
     "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
     "SchemaError": "errors",
+    "Store": "decoding.store.store",
     "SymbolAutomaton": "automata.symbols.automaton",
     "TensorRows": "decoding.rows.tensor_rows",
     "TokenAutomaton": "decoding.token_automata.token_automaton",

@@ -326,6 +326,25 @@ class ArtifactVocabularyError(ArtifactError, VocabularyMismatchError):
     """The artifact was compiled for another vocabulary."""
 
 
+class SignatureError(ArtifactError):
+    """An entry of a store has no signature of a trusted key, or one that does not match."""
+
+
+class StoreError(TokenfstError):
+    """A store cannot be opened, read or written; the message says what its storage said, and the remedy."""
+
+
+class TransferError(StoreError):
+    """What was read from a store did not arrive as it was sent."""
+
+
+class NotInStoreError(StoreError, KeyError):
+    """A store has no entry under a key."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 # --- the rest -----------------------------------------------------------------------------------------
 
 
@@ -335,6 +354,10 @@ class MissingDependencyError(TokenfstError, ImportError):
 
 class TokenfstWarning(UserWarning):
     """Root of all warnings that tokenfst emits."""
+
+
+class StoreWarning(TokenfstWarning):
+    """A store, or the cache below it, does not work as it should; what was asked for was found without it."""
 
 
 class UnspellableWarning(TokenfstWarning):

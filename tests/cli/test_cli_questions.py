@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.command_line import TOY_END, TOY_TOKENS, tokenfst, toy, write_toy
 
-from tokenfst import TokenAutomaton, Vocabulary, compile, regex
+from tokenfst import TokenAutomaton, Vocabulary, compile, gbnf, regex
 from tokenfst.cli.comparing import compare
 from tokenfst.cli.inspecting import access_words, mask_counts
 from tokenfst.cli.vocabularies import round_trip
@@ -387,6 +387,17 @@ def test_inspect_tells_states_that_no_tokens_reach(tmp_path: Path, spec: str) ->
         compile(regex("xyz"), toy()).expand().save(target)
     assert tokenfst("inspect", target, "--json").json["distances"]["start"] is None
     assert "no token sequence spells a string" in tokenfst("inspect", target).out
+
+
+def test_inspect_of_a_program(tmp_path: Path, tekken: Vocabulary) -> None:
+    path = tmp_path / "it.safetensors"
+    compile(gbnf('root ::= "(" root ")" | "x" root | "x"'), tekken).save(path, expand=False)
+    answer = tokenfst("inspect", path, "--json").json
+    assert answer["format_version"] == 4 and answer["rules"] == 1 and len(answer["program"]) == 64
+    assert "made when they are first asked for" in tokenfst("inspect", path).out
+    spec = ["--vocabulary", "mistral:tekken_240911"]
+    assert tokenfst("check", path, "--tokens", "1040,1120,1041", *spec).code == 0
+    assert tokenfst("check", path, "(x)").code == 2
 
 
 def test_inspect_refuses_what_is_no_artifact(tmp_path: Path, saved: Path) -> None:

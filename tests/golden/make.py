@@ -2,22 +2,24 @@
 
     python tests/golden/make.py
 
-They are what some release wrote in version 1 of docs/format.md, and each later release must read them. A test also
-compares their bytes with what the present code writes. Where that fails because automata or masks are made in
-another way on purpose, run the command again and say so in the commit; where the layout of the file changed, that is
-a new version of the format: keep these files and add new ones.
+They are what some release wrote in version 1 of docs/format.md (a program in version 4), and each later release must
+read them. A test also compares their bytes with what the present code writes. Where that fails because automata or
+masks are made in another way on purpose, run the command again and say so in the commit; where the layout of the file
+changed, that is a new version of the format: keep these files and add new ones.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 FOLDER = Path(__file__).parent
+PROGRAM = "program.safetensors"
 SYLLABLES = [a + b for a in "bcdfghjklmnpqrstvwxz" for b in "aeiou"]
 BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -51,7 +53,15 @@ def make(name: str) -> TokenAutomaton:
     return compile(regex(pattern), vocabulary)
 
 
+def make_program() -> TokenAutomaton:
+    """The automaton of program.safetensors, which needs two stacks and has no tables."""
+    words = [b"ab", b"aab", b"((", b"))", b'{"', b'":', b'",', b"nu"]
+    vocabulary = Vocabulary([*BYTES, *words, b"", b""], 265, {"<tool>": 264})
+    return compile(gbnf('root ::= "(" root ")" | "x" root | "x" | root "y"'), vocabulary)
+
+
 if __name__ == "__main__":
+    make_program().save(FOLDER / PROGRAM, expand=False)
     for name in ARTIFACTS:
         make(name).save(FOLDER / name)
         print(name, (FOLDER / name).stat().st_size)

@@ -36,6 +36,7 @@ ROOMS = [
     "decoding/matchers",
     "decoding/canonical",
     "decoding/compiling",
+    "decoding/store",
     "decoding/device/tables",
     "decoding/device/kernels",
     "decoding/device",

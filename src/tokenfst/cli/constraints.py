@@ -71,8 +71,8 @@ class Constraint:
         """The words, for what is asked of texts. UsageError for an artifact that only tokens walk."""
         if self.words is None:
             raise UsageError(
-                f"{self.path} is walked by tokens only: it has a stack, or speaks of tokens as such. Ask with "
-                "--vocabulary (check: with --tokens), or give what it was compiled from"
+                f"{self.path} is walked by tokens only: it has a stack or no tables, or speaks of tokens as such. Ask "
+                "with --vocabulary (check: with --tokens), or give what it was compiled from"
             )
         return self.words
 
@@ -167,9 +167,9 @@ def _refuse_file(argument: str) -> None:
 
 def artifact_language(found: artifact.Artifact, path: str, budget: Budget) -> Language | None:
     """The language over bytes of an artifact, out of its own tables: exact, and without a vocabulary. None where it has
-    a stack or speaks of tokens."""
+    a stack, speaks of tokens, or has no tables."""
     arrays = found.arrays
-    if "stack_states" in arrays or "token_columns" in arrays:
+    if found.is_program or "stack_states" in arrays or "token_columns" in arrays:
         return None
     dfa = Dfa(arrays["classes"], arrays["table"], arrays["accepting"] != 0, arrays["start"])
     try:

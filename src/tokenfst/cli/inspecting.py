@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from tokenfst.automata.expressions.digests import digest
 from tokenfst.cli import groups, options
 from tokenfst.cli.terminal import Exit, byte_size, counted, json_bytes, quoted, say, say_json, say_pairs
-from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata import artifact, program_arrays
 from tokenfst.decoding.token_automata.token_automaton import ASK, UNREACHABLE
 from tokenfst.errors import ArtifactCorruptError
 
@@ -44,11 +45,16 @@ def inspect_command(
     No vocabulary is needed.
     """
     found = artifact.read(file)
-    _check_tables(found, file)
-    answer = describe(found, widest)
+    if found.is_program:
+        answer = _head(found) | _program(found, file)
+    else:
+        _check_tables(found, file)
+        answer = describe(found, widest)
     answer = {"command": "inspect", "file": str(file)} | answer
     if json:
         say_json(answer)
+    elif found.is_program:
+        _show_program(answer)
     else:
         _show(answer)
     return Exit.YES
@@ -102,13 +108,7 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
     words = {} if stack else access_words(arrays, [int(state) for state in order if live[state]])
     finite = distance[live].astype(np.int64)
     start = int(distance[arrays["start"]])
-    return {
-        "bytes": found.size,
-        "format_version": found.version,
-        "tokenization": "all" if found.split_pattern is None else "canonical",
-        "digest": found.digest,
-        "source": found.source,
-        "vocabulary": {"fingerprint": found.vocabulary_fingerprint, "size": found.vocabulary_size},
+    return _head(found) | {
         "states": len(distance) - 1,
         "accepting": int(np.count_nonzero(arrays["accepting"])),
         "unspellable": 0 if stack else int(np.count_nonzero(~live)) - 1,
@@ -138,6 +138,29 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
             }
             for state, word in words.items()
         ],
+    }
+
+
+def _head(found: artifact.Artifact) -> dict[str, Any]:
+    return {
+        "bytes": found.size,
+        "format_version": found.version,
+        "tokenization": "all" if found.split_pattern is None else "canonical",
+        "digest": found.digest,
+        "source": found.source,
+        "vocabulary": {"fingerprint": found.vocabulary_fingerprint, "size": found.vocabulary_size},
+    }
+
+
+def _program(found: artifact.Artifact, file: Path) -> dict[str, Any]:
+    """The figures of an artifact that is a program: it has no states yet."""
+    program, _ = program_arrays.read(found, file)
+    return {
+        "program": digest(program),
+        "instructions": len(program.code),
+        "rules": len(program.rules),
+        "machines": len(program.machines),
+        "words": sum(map(len, program.lexicons)),
     }
 
 
@@ -207,6 +230,22 @@ def access_words(arrays: dict[str, Any], states: list[int]) -> dict[int, bytes]:
 
 
 # --- for people ---------------------------------------------------------------------------------------
+
+
+def _show_program(answer: dict[str, Any]) -> None:
+    vocabulary = answer["vocabulary"]
+    say(f"{answer['file']}: {answer['source']}")
+    say_pairs(
+        [
+            ("size", f"{byte_size(answer['bytes'])}, format version {answer['format_version']}"),
+            ("digest", answer["digest"]),
+            ("vocabulary", f"{vocabulary['size']:,} tokens, fingerprint {vocabulary['fingerprint'][:16]}…"),
+            ("tokens", "canonical sequences alone" if answer["tokenization"] == "canonical" else "all"),
+            ("states", "made when they are first asked for: it is a program"),
+            ("program", f"{counted(answer['rules'], 'rule')}, {answer['program']}"),
+        ],
+        "  ",
+    )
 
 
 def _show(answer: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.tensors import EVERY_TENSOR, TENSORS
+from tokenfst.decoding.token_automata.tensors import EVERY_TENSOR, PROGRAM_TENSORS, TENSORS
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -236,9 +236,9 @@ def test_the_page_has_the_tensors_of_the_table() -> None:
             name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
             rows[name.strip("`")] = cells[-3:]
     expected = {}
-    for tensor in EVERY_TENSOR:
+    for tensor in (*EVERY_TENSOR, *PROGRAM_TENSORS):
         shape = f"[{', '.join(map(str, tensor.shape))}]"
-        typed = tensor in TENSORS or tensor.name == "token_columns"
+        typed = tensor in (*TENSORS, *PROGRAM_TENSORS) or tensor.name == "token_columns"
         expected[tensor.name] = [*([tensor.dtype] if typed else []), shape, tensor.meaning]
     assert rows == expected
     assert {tensor.dtype for tensor in EVERY_TENSOR if tensor not in TENSORS} == {"U32"}  # as the page says

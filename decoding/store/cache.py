@@ -1,0 +1,144 @@
+"""The cache of a machine below a store: files that its processes map into memory, and so have in memory once.
+
+A file appears under its name whole, by a rename, and is never changed. Who maps one holds a shared lock on it
+(``flock``) for as long as anything looks into the mapping, also in processes that were forked since: the lock lies with
+the open file, and the mapping has a copy of that. So whoever evicts asks for an exclusive lock, without waiting, and
+leaves what it does not get. Among the rest, what was used longest ago goes first, until all fits into the limit.
+
+What was mapped is checked as everything is, digest included. But unlike what is read it can change afterwards: whoever
+may write into the folder can end the processes that map its files. So the folder is made for its owner alone, and one
+that belongs to somebody else is refused.
+
+Rejected: to remove what is mapped, which Linux allows: its memory is not free then, and the limit would not hold.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import stat
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tokenfst.errors import MissingDependencyError, StoreError, StoreWarning
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LOCK = ".lock"
+_NEW = ".new-"
+
+
+class Cache:
+    """A folder of mapped files of at most ``most`` bytes in all, but for what is mapped at the moment."""
+
+    def __init__(self, folder: str | os.PathLike[str], most: int) -> None:
+        if fcntl is None:
+            raise MissingDependencyError("a cache below a store needs the locks of Unix: leave cache= out")
+        self._folder, self._most = Path(folder).absolute(), most
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self._folder.stat()
+        except OSError as error:
+            raise StoreError(
+                f"cannot make the cache {folder}: {error.strerror}. Name a folder of this machine, such as "
+                "/dev/shm/tokenfst, that this user may write to"
+            ) from error
+        if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise StoreError(
+                f"the cache {folder} belongs to another user, or others may write there, who could end the processes "
+                "that map its files: name another folder, or take their rights away (chmod 700)"
+            )
+
+    def get(self, name: str) -> memoryview | None:
+        """The file, mapped, as long as the view or a part of it is there; None: it is not in the cache."""
+        path = self._folder / name
+        try:
+            while True:
+                with path.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_SH)
+                    if not os.fstat(file.fileno()).st_nlink:  # evicted before it was locked
+                        continue
+                    if not os.fstat(file.fileno()).st_size:
+                        return None
+                    view = memoryview(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ))
+                os.utime(path)
+                return view
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn("read", error)
+            return None
+
+    def put(self, name: str, data: bytes) -> memoryview | None:
+        """Takes a file in, and gives it as ``get`` does; None where it has no room."""
+        if len(data) > self._most:
+            return None
+        new = self._folder / f"{_NEW}{secrets.token_hex(8)}"
+        try:
+            with self._alone():
+                self._make_room(self._most - len(data))
+                with new.open("xb") as file:
+                    file.write(data)
+                new.rename(self._folder / name)
+        except OSError as error:
+            with suppress(OSError):
+                new.unlink(missing_ok=True)
+            self._warn("write", error)
+            return None
+        return self.get(name)
+
+    def remove(self, name: str) -> None:
+        """Takes a file out, mapped or not: it was found to be damaged."""
+        with suppress(OSError):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(size for _, size, _ in self._files())
+
+    def _make_room(self, most: int) -> None:
+        """Removes what is not mapped, longest unused first, until the rest has at most so many bytes."""
+        files = self._files()
+        left = sum(size for _, size, _ in files)
+        for path, size, _ in sorted(files, key=lambda file: file[2]):
+            if left <= most:
+                return
+            with suppress(FileNotFoundError), path.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                path.unlink(missing_ok=True)
+                left -= size
+
+    def _files(self) -> list[tuple[Path, int, float]]:
+        """Each file, its size, and when it was last used; those of writers that died are unused."""
+        found = []
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):
+                about = path.lstat()
+                if path.name != _LOCK and stat.S_ISREG(about.st_mode):
+                    used = 0.0 if path.name.startswith(_NEW) else about.st_mtime
+                    found.append((path, about.st_size, used))
+        return found
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One writer at a time, of all processes."""
+        with (self._folder / _LOCK).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _warn(self, what: str, error: OSError) -> None:
+        warnings.warn(
+            f"cannot {what} the cache {self._folder} ({error.strerror}): going on without it. Check its rights and the "
+            "space left",
+            StoreWarning,
+            stacklevel=4,
+        )

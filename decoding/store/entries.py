@@ -1,0 +1,110 @@
+"""Entries: an artifact, and before it what it is of.
+
+    8 bytes, little-endian: the length of the header; the header, JSON in UTF-8 with spaces behind it up to a multiple
+    of 64 bytes from the beginning; the artifact
+
+The header has the four parts of the key, the artifact's digest and its length, and perhaps a signature of all of these.
+So a reader who asks for a key gets what was put under it, or an ArtifactCorruptError: whatever a storage, a cache or
+a network makes of the bytes. Nothing in an entry is executed, and nothing is believed before it is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.decoding.store.keys import Key
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.artifact_format import DIGEST, corrupt, parse_header, shown
+from tokenfst.errors import ArtifactCorruptError, ArtifactError
+
+FORMAT = "tokenfst.store_entry 1"
+MOST_HEADER = 16 << 20
+_ALIGNED = 64
+_TEXTS = ("artifact", "compiler", "constraint", "format", "options", "vocabulary")
+_KEYS = {*_TEXTS, "size"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """``key``: what the artifact is of. ``artifact``: its bytes. ``signed``: what a signature is of; ``signature``:
+    that, and whose it is, if there is any."""
+
+    key: Key
+    artifact: memoryview
+    signed: bytes
+    signature: tuple[str, str] | None
+
+
+def pack(key: Key, data: bytes, sign: Any = None) -> bytes:
+    """The bytes of an entry. ``sign`` gives for what is signed whose key it was signed with, and the signature."""
+    header: dict[str, Any] = {
+        "artifact": data[DIGEST].decode("ascii"),
+        "compiler": key.compiler,
+        "constraint": key.constraint,
+        "format": FORMAT,
+        "options": key.options,
+        "size": len(data),
+        "vocabulary": key.vocabulary,
+    }
+    if sign is not None:
+        header["signature"] = list(sign(_signed(header)))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % _ALIGNED)
+    if len(text) > MOST_HEADER:
+        raise ArtifactError(f"the options of {key} are too long for an entry: {len(text):,} bytes")
+    return b"".join([len(text).to_bytes(8, "little"), text, data])
+
+
+def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
+    """The entry in these bytes, which must be that of the key ``name``. ``ArtifactCorruptError`` for any other; the
+    artifact is not looked at yet (``artifact.parse``)."""
+    view = memoryview(data)
+    length = int.from_bytes(view[:8], "little")
+    if len(view) < 8 or length > MOST_HEADER or 8 + length > len(view):
+        raise corrupt(
+            where, f"an entry of a store has {len(view):,} bytes, and its header does not fit into them"
+        )
+    header = parse_header(where, bytes(view[8 : 8 + length]))
+    if header.get("format") != FORMAT:
+        raise corrupt(where, f"its format is {shown(header.get('format'))}, not {FORMAT!r}")
+    if not _KEYS <= set(header) <= {*_KEYS, "signature"} or not all(
+        isinstance(header[key], str) for key in _TEXTS
+    ):
+        raise corrupt(
+            where, f"its header has the keys {shown(sorted(header))}, and not texts under {sorted(_KEYS)}"
+        )
+    key = Key(header["constraint"], header["vocabulary"], header["options"], header["compiler"])
+    if key.name != name:
+        raise corrupt(where, f"it is the entry of another key, {key.name}")
+    signature = header.pop("signature", None)
+    if signature is not None and not (
+        isinstance(signature, list)
+        and len(signature) == 2
+        and all(isinstance(part, str) for part in signature)
+    ):
+        raise corrupt(where, f"its signature is {shown(signature)}, not a public key and a signature")
+    rest = view[8 + length :]
+    if len(rest) != header["size"] or bytes(rest[DIGEST]) != header["artifact"].encode():
+        raise corrupt(
+            where, f"it holds another artifact than its header says, or a part of it: {len(rest):,} bytes"
+        )
+    return Entry(key, rest, _signed(header), None if signature is None else (signature[0], signature[1]))
+
+
+def read(where: object, entry: Entry) -> artifact.Artifact:
+    """The artifact of an entry, checked in full."""
+    try:
+        found = artifact.parse(where, entry.artifact)
+    except ArtifactCorruptError:
+        raise
+    except ArtifactError as error:  # of another kind or version, which its key does not say
+        raise corrupt(where, str(error)) from None
+    if found.vocabulary_fingerprint != entry.key.vocabulary:
+        raise corrupt(where, "its artifact is for another vocabulary than its key says")
+    return found
+
+
+def _signed(header: dict[str, Any]) -> bytes:
+    return json.dumps(header, sort_keys=True, separators=(",", ":")).encode()

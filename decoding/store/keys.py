@@ -1,0 +1,80 @@
+"""Keys: what an artifact in a store is of.
+
+Two constraints have one key where their programs have one digest (``automata/expressions/digests.py``): then they are
+one language. Whatever else decides what an artifact holds is part of the key, so that an entry is right forever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tokenfst.automata.expressions.digests import digest
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.decoding.token_automata.artifact_format import PROGRAM_VERSION
+from tokenfst.errors import StoreError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+NAME = re.compile(r"[0-9a-f]{64}")
+
+
+def compiler() -> str:
+    """Whose artifacts are of one kind: the package's version and that of the artifact format."""
+    version = sys.modules[__name__.partition(".")[0]].__version__
+    return f"tokenfst {version}, artifact format {PROGRAM_VERSION}"
+
+
+@dataclass(frozen=True)
+class Key:
+    """``constraint``: the digest of its program. ``vocabulary``: its fingerprint. ``options``: those that decide what
+    is compiled, as JSON. ``compiler``: its version. ``str(key)``: the SHA-256 of all four, the name in the store."""
+
+    constraint: str
+    vocabulary: str
+    options: str
+    compiler: str
+
+    @cached_property
+    def name(self) -> str:
+        """The name in the store: 64 hexadecimal digits."""
+        parts = [self.constraint, self.vocabulary, self.options, self.compiler]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def make_key(
+    constraint: Constraint,
+    vocabulary: Vocabulary,
+    *,
+    expand: bool,
+    tokenization: str,
+    token_classes: Mapping[str, Iterable[int]] | None,
+) -> Key:
+    """The key of what ``compile`` makes of these. O(the constraint's program)."""
+    program = constraint.program()
+    options: dict[str, Any] = {"expand": expand, "tokenization": tokenization}
+    if tokenization == "canonical":
+        options["split_pattern"] = vocabulary.split_pattern
+    if named := {name.name for name in program.token_names if not name.special}:
+        given = token_classes or {}
+        options["token_classes"] = {name: sorted(set(given.get(name, ()))) for name in sorted(named)}
+    return Key(digest(program), vocabulary.fingerprint, json.dumps(options, sort_keys=True), compiler())
+
+
+def name_of(key: Key | str) -> str:
+    """The name of a key, or of what somebody says is one. ``StoreError``."""
+    if isinstance(key, Key):
+        return key.name
+    if not NAME.fullmatch(key):
+        raise StoreError(
+            f"{key!r:.80} is no key of a store: keys are 64 hexadecimal digits (str(store.key(...)))"
+        )
+    return key

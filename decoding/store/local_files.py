@@ -1,0 +1,147 @@
+"""A folder as a storage.
+
+A file is written under a name of its own, flushed to the disk, and then linked to its name, which fails where there is
+one: so it is whole from the first moment, and the first writer's. The folder is flushed before anybody hears of it.
+What a writer that died has left has a name that begins with a dot, and is nobody's entry.
+
+Rejected: ``open(..., "x")``, whose file is there before its content; ``rename``, which takes the last writer's.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tokenfst.decoding.store.places import Listed
+from tokenfst.errors import StoreError
+
+_LEFT = ".tokenfst-"
+_OFTEN = 3600.0
+"""Seconds within which a file is not touched twice."""
+
+
+class LocalFiles:
+    """See ``places.Place``."""
+
+    def __init__(self, folder: str) -> None:
+        self._root = Path(folder).absolute()
+        self.url = str(self._root)
+        with self._failing("open"):
+            self._root.mkdir(parents=True, exist_ok=True)
+
+    def read(self, name: str) -> bytes | None:
+        """See ``Place``."""
+        with self._failing("read", name):
+            try:
+                return (self._root / name).read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def exists(self, name: str) -> bool:
+        """See ``Place``."""
+        with self._failing("look into"):
+            return (self._root / name).exists()
+
+    def create(self, name: str, data: bytes) -> bool:
+        """See ``Place``."""
+        with self._failing("write", name):
+            target = self._root / name
+            written = self._write(target, data)
+            try:
+                os.link(written, target)
+                made = True
+            except FileExistsError:
+                made = False
+            written.unlink()
+            _flush_folder(target.parent)  # also of another's: nobody is told of what may be gone
+            return made
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See ``Place``."""
+        with self._failing("write", name):
+            target = self._root / name
+            self._write(target, data).rename(target)
+            _flush_folder(target.parent)
+
+    def remove(self, name: str) -> None:
+        """See ``Place``."""
+        with self._failing("remove", name):
+            (self._root / name).unlink(missing_ok=True)
+
+    def touch(self, name: str) -> None:
+        """See ``Place``."""
+        try:
+            path = self._root / name
+            if time.time() - path.stat().st_mtime > _OFTEN:
+                os.utime(path)
+        except OSError:  # read-only, or gone
+            return
+
+    def list(self, folder: str) -> Iterator[Listed]:
+        """See ``Place``."""
+        with self._failing("list"):
+            for path in sorted((self._root / folder).rglob("*")):
+                try:
+                    found = path.lstat()
+                except FileNotFoundError:
+                    continue
+                if stat.S_ISREG(found.st_mode) and not path.name.startswith(_LEFT):
+                    yield Listed(path.relative_to(self._root).as_posix(), found.st_size, found.st_mtime)
+
+    def now(self) -> float:
+        """See ``Place``."""
+        return time.time()
+
+    def clean(self, before: float) -> None:
+        """See ``Place``."""
+        with self._failing("clean"):
+            for path in self._root.rglob(f"{_LEFT}*"):
+                try:
+                    if path.lstat().st_mtime < before:
+                        path.unlink(missing_ok=True)
+                except FileNotFoundError:
+                    continue
+
+    def _write(self, target: Path, data: bytes) -> Path:
+        """A new file beside ``target``, on the disk; its path."""
+        for folder in [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()][
+            ::-1
+        ]:
+            folder.mkdir(exist_ok=True)
+            _flush_folder(folder.parent)
+        path = target.with_name(f"{_LEFT}{secrets.token_hex(8)}")
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(file, view) :]
+            os.fsync(file)
+        except BaseException:
+            path.unlink()
+            raise
+        finally:
+            os.close(file)
+        return path
+
+    @contextmanager
+    def _failing(self, what: str, name: str = "") -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"cannot {what} the store {self._root}{f', at {name}' if name else ''}: {error.strerror or error}. "
+                "Check that it is a folder, that this user may write there, and the space left"
+            ) from error
+
+
+def _flush_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

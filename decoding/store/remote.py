@@ -1,0 +1,167 @@
+"""Whatever fsspec reaches as a storage: S3, GCS, the hub, memory.
+
+An object is put by one request, which the storage does as a whole or not at all; that it is the first under its name is
+for the storage to see to (``mode="create"``: on S3 the header If-None-Match). Who uses what is written down in small
+objects, once a day, object and process, since no such storage tells.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any
+
+from tokenfst.decoding.store.places import Listed
+from tokenfst.errors import MissingDependencyError, StoreError, TransferError
+
+_USED = "used/"
+_CLOCK = "clock"
+_DAY = 86_400.0
+_CUT = {
+    "ClientPayloadError",
+    "FlexibleChecksumError",
+    "IncompleteRead",
+    "IncompleteReadError",
+    "ResponseStreamingError",
+}
+"""How HTTP clients call a body that did not arrive as it was sent."""
+_creating = threading.Lock()
+"""Held while objects are created in memory, which is not atomic among threads."""
+
+
+class Remote:
+    """See ``places.Place``."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        try:
+            import fsspec
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"the store {url} needs the package fsspec: pip install tokenfst[store]"
+            ) from error
+        self.url = url
+        self._told: dict[str, float] = {}
+        try:
+            self._files, self._root = fsspec.core.url_to_fs(url, **options)
+        except ImportError as error:
+            raise MissingDependencyError(f"the store {url} needs a package: {error}") from error
+        except Exception as error:  # each file system has its own
+            raise StoreError(f"{url} is no URL of a store that fsspec can open: {_reason(error)}") from error
+
+    def read(self, name: str) -> bytes | None:
+        """See ``Place``."""
+        with self._failing("read", name):
+            try:
+                return bytes(self._files.cat_file(self._at(name)))
+            except FileNotFoundError:
+                return None
+            except Exception as error:  # each file system has its own
+                if not _CUT.intersection(kind.__name__ for kind in type(error).__mro__):
+                    raise
+                raise TransferError(f"{self.url}/{name} arrived cut or altered: {_reason(error)}") from error
+
+    def exists(self, name: str) -> bool:
+        """See ``Place``."""
+        with self._failing("look into", name):
+            self._files.invalidate_cache()
+            try:
+                return bool(self._files.info(self._at(name)))
+            except FileNotFoundError:
+                return False
+
+    def create(self, name: str, data: bytes) -> bool:
+        """See ``Place``."""
+        with self._failing("write", name), _creating:
+            self._make_folder(name)
+            try:
+                self._files.pipe_file(self._at(name), data, mode="create")
+            except FileExistsError:
+                return False
+            return True
+
+    def replace(self, name: str, data: bytes) -> None:
+        """See ``Place``."""
+        with self._failing("write", name):
+            self._make_folder(name)
+            self._files.pipe_file(self._at(name), data)
+
+    def remove(self, name: str) -> None:
+        """See ``Place``."""
+        with self._failing("remove", name):
+            for each in (name, _USED + name):
+                with suppress(FileNotFoundError):
+                    self._files.rm_file(self._at(each))
+
+    def touch(self, name: str) -> None:
+        """See ``Place``."""
+        if time.time() - self._told.get(name, 0) > _DAY:
+            self._told[name] = time.time()
+            with suppress(StoreError):  # read-only
+                self.replace(_USED + name, b"")
+
+    def list(self, folder: str) -> Iterator[Listed]:
+        """See ``Place``."""
+        used = {name: modified for name, _, modified in self._all(_USED + folder)}
+        for name, size, modified in self._all(folder):
+            yield Listed(name, size, max(modified, used.get(_USED + name, 0)))
+
+    def now(self) -> float:
+        """The storage's own clock, by an object that is written for it."""
+        self.replace(_CLOCK, b"")
+        with self._failing("read", _CLOCK):
+            self._files.invalidate_cache()
+            return _modified(self._files.info(self._at(_CLOCK)))
+
+    def clean(self, before: float) -> None:
+        """See ``Place``: no writer leaves anything but parts of large uploads, which are the storage's to forget."""
+
+    def _all(self, folder: str) -> Iterator[tuple[str, int, float]]:
+        with self._failing("list"):
+            self._files.invalidate_cache()
+            try:
+                found = self._files.find(self._at(folder), detail=True)
+            except FileNotFoundError:
+                return
+        root = self._files._strip_protocol(self._root).rstrip("/")  # noqa: SLF001  # there is no public name
+        for path, info in sorted(found.items()):
+            yield str(path)[len(root) + 1 :], int(info.get("size") or 0), _modified(info)
+
+    def _at(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def _make_folder(self, name: str) -> None:
+        if "memory" in _protocols(self._files):  # the only one of these that has folders
+            self._files.makedirs(self._at(name).rpartition("/")[0], exist_ok=True)
+
+    @contextmanager
+    def _failing(self, what: str, name: str = "") -> Iterator[None]:
+        try:
+            yield
+        except (StoreError, MemoryError):
+            raise
+        except Exception as error:  # each file system has its own
+            raise StoreError(
+                f"cannot {what} the store {self.url}{f', at {name}' if name else ''}: {_reason(error)}. Check the URL, "
+                "the credentials of this process and its rights there, and whether the storage can be reached"
+            ) from error
+
+
+def _protocols(files: Any) -> tuple[str, ...]:
+    return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
+
+
+def _modified(info: Mapping[str, Any]) -> float:
+    for key in ("LastModified", "last_modified", "mtime", "updated", "created"):
+        found = info.get(key)
+        if isinstance(found, datetime):
+            return found.timestamp()
+        if isinstance(found, int | float):
+            return float(found)
+    return 0.0
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"

@@ -1,0 +1,317 @@
+"""``Store``: artifacts that many processes share, by what they are of."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tokenfst.arguments import checked, whole
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.symbols.automaton import SymbolAutomaton
+from tokenfst.budget import Budget
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.compiling.door import compile, over_symbols
+from tokenfst.decoding.store import entries
+from tokenfst.decoding.store.cache import Cache
+from tokenfst.decoding.store.keys import NAME, Key, make_key, name_of
+from tokenfst.decoding.store.places import Listed, open_place
+from tokenfst.decoding.token_automata.artifact import Artifact
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import (
+    ArtifactError,
+    ArtifactVocabularyError,
+    ConstraintError,
+    NotInStoreError,
+    StoreError,
+    StoreWarning,
+    TransferError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_FOLDER = "artifacts"
+_DAY = 86_400.0
+_READS = 3
+"""How often what arrives damaged is asked for: a connection may have been cut."""
+
+Automaton = TokenAutomaton | CanonicalAutomaton
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entry of a store: ``key``, its ``bytes``, and when it was last put or used, in seconds of the epoch."""
+
+    key: str
+    bytes: int
+    used: float
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """An entry that is not what it should be, and why."""
+
+    key: str
+    error: ArtifactError
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What ``prune`` removed, and what it left."""
+
+    removed: int
+    removed_bytes: int
+    kept: int
+    kept_bytes: int
+
+
+class Store:
+    """Artifacts by what they are of, in a folder or under a URL that fsspec knows (``s3://...``, ``gcs://...``,
+    ``memory://...``; the extra ``store``).
+
+    ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
+    ``cache_bytes`` at most. ``storage_options`` go to fsspec. Safe to share by threads and processes. Raises
+    ``StoreError`` where the storage fails.
+    """
+
+    @checked
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int = 1 << 30,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        whole("Store", "cache_bytes", cache_bytes, 1)
+        self._made_of = (url, cache, cache_bytes, storage_options)
+        self._place = open_place(url, storage_options or {})
+        self._cache = None if cache is None else Cache(cache, cache_bytes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, self._made_of
+
+    def __repr__(self) -> str:
+        return f"<Store {self._place.url}>"
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self._place.url
+
+    # --- keys -----------------------------------------------------------------------------------------------------
+
+    @checked
+    def key(
+        self,
+        constraint: Constraint | SymbolAutomaton,
+        vocabulary: Vocabulary,
+        *,
+        expand: bool = True,
+        tokenization: Literal["all", "canonical"] = "all",
+        token_classes: Mapping[str, Iterable[int]] | None = None,
+    ) -> Key:
+        """The key of what ``compile`` with these arguments puts. The same for constraints that differ only in the
+        order in which they were put together."""
+        if isinstance(constraint, SymbolAutomaton):
+            constraint = over_symbols(constraint, vocabulary, None)
+        return make_key(
+            constraint, vocabulary, expand=expand, tokenization=tokenization, token_classes=token_classes
+        )
+
+    # --- one entry --------------------------------------------------------------------------------------------------
+
+    @checked
+    def compile(
+        self,
+        constraint: Constraint | SymbolAutomaton,
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+        *,
+        expand: bool = True,
+        tokenization: Literal["all", "canonical"] = "all",
+        token_classes: Mapping[str, Iterable[int]] | None = None,
+    ) -> Automaton:
+        """The automaton that ``tokenfst.compile`` makes of these, out of the store; compiled and put where it is not
+        there. Of several who put one at the same time the first wins, and the others take its artifact.
+
+        ``expand``: with all states, masks and distances, if there are tables of it at all; else, and of what needs
+        more than one stack, only the program is put, and states and masks are made when they are first asked for.
+        Raises what ``compile`` and ``expand`` raise. An entry that is damaged is compiled again and replaced, and a
+        store that cannot be written to is done without, both with a ``StoreWarning``.
+        """
+        if isinstance(constraint, SymbolAutomaton):
+            constraint = over_symbols(constraint, vocabulary, budget)
+        key = self.key(
+            constraint, vocabulary, expand=expand, tokenization=tokenization, token_classes=token_classes
+        )
+        damaged = False
+        try:
+            if (found := self._find(key.name, vocabulary, budget)) is not None:
+                return found
+        except ArtifactError as error:
+            damaged = True
+            warnings.warn(f"{error}. It is compiled again, and replaced", StoreWarning, stacklevel=3)
+        options: dict[str, Any] = {"tokenization": tokenization, "token_classes": token_classes}
+        automaton: Automaton = compile(constraint, vocabulary, budget, **options)
+        if expand:
+            automaton = _expanded(automaton)
+        data = entries.pack(key, automaton.serialize(expand=False))
+        try:
+            if damaged:
+                self._place.replace(_path(key.name), data)
+            elif not self._place.create(_path(key.name), data):
+                return self._find(key.name, vocabulary, budget) or automaton
+        except StoreError as error:
+            warnings.warn(f"{error}. The automaton is not put", StoreWarning, stacklevel=3)
+        return automaton
+
+    @checked
+    def get(self, key: Key | str, vocabulary: Vocabulary, budget: Budget | None = None) -> Automaton:
+        """The automaton under a key. Raises ``NotInStoreError`` where there is none, ``ArtifactCorruptError`` where
+        it is damaged, ``ArtifactVocabularyError`` where it is of another vocabulary. Nothing is compiled, and no
+        constraint is needed."""
+        found = self._find(name_of(key), vocabulary, budget)
+        if found is None:
+            raise NotInStoreError(f"{self.url} has no entry {name_of(key)}")
+        return found
+
+    @checked
+    def put(self, key: Key, automaton: TokenAutomaton | CanonicalAutomaton) -> bool:
+        """Put an automaton under the key of what it was compiled from: its tables if it is expanded, else its program.
+        When this returns, the entry is there to stay. False: there was one already, which stays."""
+        if automaton.vocabulary.fingerprint != key.vocabulary:
+            raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
+        return self._place.create(_path(key.name), entries.pack(key, automaton.serialize(expand=False)))
+
+    @checked
+    def contains(self, key: Key | str) -> bool:
+        """Whether there is an entry under a key."""
+        return self._place.exists(_path(name_of(key)))
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, Key | str) and self.contains(key)
+
+    @checked
+    def remove(self, key: Key | str) -> None:
+        """Remove an entry, if it is there; here and in this machine's cache."""
+        self._place.remove(_path(name_of(key)))
+        if self._cache is not None:
+            self._cache.remove(name_of(key))
+
+    # --- all entries ------------------------------------------------------------------------------------------------
+
+    def list(self) -> Iterator[Stored]:
+        """All entries, by their keys."""
+        for name, size, used in self._place.list(_FOLDER):
+            if (key := _key_in(name)) is not None:
+                yield Stored(key, size, used)
+
+    @checked
+    def verify(self, remove: bool = False) -> Sequence[Damage]:
+        """Read every entry of the store itself, and check it in full; those that are damaged, which are removed if so
+        asked. O(the size of the store)."""
+        found = []
+        for name, _, _ in self._place.list(_FOLDER):
+            key = _key_in(name)
+            try:
+                if key is None:
+                    raise ArtifactError(f"{self.url}/{name} is no entry: it has no name of one")
+                self._read(key)
+            except ArtifactError as error:
+                found.append(Damage(key or name, error))
+                if remove:
+                    self._place.remove(name)
+                    if key is not None and self._cache is not None:
+                        self._cache.remove(key)
+        return found
+
+    @checked
+    def prune(self, *, max_bytes: int | None = None, unused_days: float | None = None) -> Pruned:
+        """Remove what was used longest ago, until the rest has at most ``max_bytes``; and what was not used for so many
+        days. Ages go by the storage's own clock. What a machine's cache holds counts as used when it was last read from
+        the store itself."""
+        if max_bytes is not None:
+            whole("prune", "max_bytes", max_bytes, 0)
+        if unused_days is not None and not unused_days >= 0:
+            raise ValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
+        now = self._place.now()
+        files = sorted(self._place.list(_FOLDER), key=lambda each: each.used)
+        left = sum(each.size for each in files)
+        gone: list[Listed] = []
+        for each in files:
+            old = unused_days is not None and now - each.used > unused_days * _DAY
+            if old or (max_bytes is not None and left > max_bytes):
+                self._place.remove(each.name)
+                gone.append(each)
+                left -= each.size
+        self._place.clean(now - _DAY)
+        return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
+
+    # --- details ----------------------------------------------------------------------------------------------------
+
+    def _find(self, name: str, vocabulary: Vocabulary, budget: Budget | None) -> Automaton | None:
+        """The automaton of an entry; None: there is none."""
+        found = self._cached(name)
+        if found is None:
+            read = self._read(name)
+            if read is None:
+                return None
+            found, data = read
+            self._place.touch(_path(name))
+            if self._cache is not None and (view := self._cache.put(name, data)) is not None:
+                found = self._parsed(name, view)
+        where = f"{self.url}/{_path(name)}"
+        kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
+        return kind.of_artifact(found, where, vocabulary, budget)
+
+    def _cached(self, name: str) -> Artifact | None:
+        if self._cache is None or (view := self._cache.get(name)) is None:
+            return None
+        try:
+            return self._parsed(name, view)
+        except ArtifactError:  # only this machine's copy
+            self._cache.remove(name)
+            return None
+
+    def _read(self, name: str) -> tuple[Artifact, bytes] | None:
+        """An entry of the store itself, checked, and its bytes."""
+        for turn in range(_READS):
+            try:
+                data = self._place.read(_path(name))
+                return None if data is None else (self._parsed(name, data), data)
+            except (ArtifactError, TransferError):
+                if turn == _READS - 1:
+                    raise
+        raise AssertionError
+
+    def _parsed(self, name: str, data: bytes | memoryview) -> Artifact:
+        where = f"{self.url}/{_path(name)}"
+        return entries.read(where, entries.unpack(where, name, data))
+
+
+def _again(
+    url: str | os.PathLike[str],
+    cache: str | os.PathLike[str] | None,
+    cache_bytes: int,
+    storage_options: Mapping[str, Any] | None,
+) -> Store:
+    return Store(url, cache=cache, cache_bytes=cache_bytes, storage_options=storage_options)
+
+
+def _expanded(automaton: Automaton) -> Automaton:
+    """With its tables, if there are any: one stack must be enough, and each byte be a token."""
+    try:
+        return automaton.expand()
+    except ConstraintError:
+        return automaton
+
+
+def _path(name: str) -> str:
+    return f"{_FOLDER}/{name[:2]}/{name}"
+
+
+def _key_in(path: str) -> str | None:
+    name = path.rpartition("/")[2]
+    return name if NAME.fullmatch(name) and path == _path(name) else None

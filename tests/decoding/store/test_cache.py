@@ -1,0 +1,151 @@
+"""The cache of a machine: shared, within its limit, and nothing that is mapped is removed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tokenfst import Store, Vocabulary, regex
+from tokenfst.decoding.store.cache import Cache
+from tokenfst.errors import StoreError, StoreWarning
+
+SMALL = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {".lock"}
+
+
+def fill(cache: Cache, folder: Path, count: int, size: int = 1000) -> None:
+    for number in range(count):
+        cache.put(f"f{number}", bytes([number]) * size)
+        os.utime(folder / f"f{number}", (number + 1, number + 1))
+
+
+def test_least_recently_used_goes_first(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, 3000)
+    fill(cache, tmp_path, 3)
+    assert bytes(cache.get("f0") or b"") == bytes(1000)
+    cache.put("f3", b"x" * 1000)
+    assert names(tmp_path) == {"f0", "f2", "f3"} and cache.size() == 3000
+    assert cache.get("f1") is None
+    assert cache.put("large", bytes(3001)) is None and names(tmp_path) == {"f0", "f2", "f3"}
+    cache.remove("f0")
+    cache.remove("f0")
+    assert names(tmp_path) == {"f2", "f3"}
+
+
+def test_what_is_mapped_stays(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, 2000)
+    fill(cache, tmp_path, 2)
+    view = cache.get("f0")
+    assert view is not None
+    os.utime(tmp_path / "f0", (1, 1))
+    part = np.frombuffer(view[10:20], np.uint8)  # as the arrays of an artifact
+    del view
+    cache.put("f2", bytes(1000))
+    cache.put("f3", bytes(1000))
+    assert names(tmp_path) == {"f0", "f3"} and part.tolist() == [0] * 10
+    cache.put("f4", bytes(2000))
+    assert names(tmp_path) == {"f0", "f4"}  # more than the limit, by what is mapped
+    del part
+    cache.put("f5", bytes(1000))
+    assert names(tmp_path) == {"f5"}
+
+
+def test_what_another_process_maps_stays(tmp_path: Path) -> None:
+    """Also where it was mapped before a fork, and the parent looks no more."""
+    cache = Cache(tmp_path, 1000)
+    cache.put("mapped", bytes(1000))
+    view = cache.get("mapped")
+    go, ready = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(ready)
+        os.read(go, 1)  # until the parent closes its end
+        os._exit(0 if view is not None and bytes(view) == bytes(1000) else 1)
+    os.close(go)
+    del view
+    cache.put("other", bytes(900))
+    assert "mapped" in names(tmp_path)
+    os.close(ready)
+    assert os.waitpid(child, 0)[1] == 0
+    cache.put("third", bytes(900))
+    assert names(tmp_path) == {"third"}
+
+
+def test_a_store_above_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store("memory://cached", cache=tmp_path / "cache")
+    made = store.compile(regex("ab|c"), SMALL)
+    key = store.key(regex("ab|c"), SMALL)
+    assert names(tmp_path / "cache") == set()  # whoever compiles it needs no copy
+    first = store.get(key, SMALL)
+    assert names(tmp_path / "cache") == {str(key)}
+    monkeypatch.setattr(store._place, "read", None)
+    again = store.get(key, SMALL)
+    assert again.serialize() == first.serialize() == made.serialize()
+    arrays = again.arrays()
+    while getattr(base := arrays["table"], "base", None) is not None and not isinstance(base, memoryview):
+        arrays = {"table": base.base}
+    assert isinstance(base, memoryview) and type(base.obj).__name__ == "mmap"
+
+
+def test_a_damaged_copy_is_read_again(tmp_path: Path) -> None:
+    store = Store("memory://damaged-copy", cache=tmp_path)
+    store.compile(regex("ab|c"), SMALL)
+    key = store.key(regex("ab|c"), SMALL)
+    store.get(key, SMALL)
+    data = (tmp_path / str(key)).read_bytes()
+    for damaged in (b"", data[:-1], data[:200], data[:300] + b"?" + data[301:]):
+        (tmp_path / str(key)).write_bytes(damaged)
+        assert store.get(key, SMALL).is_expanded
+        assert (tmp_path / str(key)).read_bytes() == data
+    assert store.verify() == []
+
+
+def test_folders_that_others_may_write_to(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(StoreError, match="others may write there"):
+        Cache(tmp_path / "open", 1000)
+    with pytest.raises(StoreError, match="cannot make the cache"):
+        Cache("/proc/nobody", 1000)
+    Cache(tmp_path / "new", 1000)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store("memory://full", cache=tmp_path)
+    store.compile(regex("a"), SMALL)
+
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.warns(StoreWarning, match="No space left"):
+        found = store.get(store.key(regex("a"), SMALL), SMALL)
+    assert found.is_expanded and names(tmp_path) == set()
+
+
+def test_readers_and_evicters_at_once(tmp_path: Path) -> None:
+    """Whatever is got is whole, and what is not got was evicted."""
+    cache = Cache(tmp_path, 5000)
+    children = []
+    for number in range(4):
+        children.append(child := os.fork())
+        if not child:
+            code = 1
+            try:
+                rng = np.random.default_rng(number)
+                for _ in range(400):
+                    which = int(rng.integers(12))
+                    found = cache.get(f"f{which}") or cache.put(f"f{which}", bytes([which]) * 1000)
+                    assert found is None or bytes(found) == bytes([which]) * 1000
+                code = 0
+            finally:
+                os._exit(code)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    assert cache.size() <= 5000
