@@ -1,4 +1,4 @@
-"""Marks of strings that must differ from each other: what no automaton remembers, and a sequence does.
+"""Marks of strings and other items that must differ from each other: what no automaton remembers, and a sequence does.
 
 An expression says where such strings end; the native core remembers what they were, for each sequence, and drops the
 readings in which one comes twice (docs/decisions/005-dynamic-exclusion.md).
@@ -31,3 +31,9 @@ def fresh(text: Expr, *, thin: bool = True, fewest: int = 0, near: int = 0, far:
     ``far``: bytes within which, behind any prefix, ``NEAR`` and ``FAR`` values end, or all that are left; 0: unknown.
     """
     return EMPTY if text is EMPTY else Expr(Op.FRESH, (text,), Differing(thin, fewest, near, far))
+
+
+def fresh_value(end: Expr) -> Expr:
+    """``end``, with which an item of an array ends, unless that is equal to an item before it that ended so. It is the
+    closing bracket of an object or array, or a number, or a word (``true``), and not a string."""
+    return EMPTY if end is EMPTY else Expr(Op.FRESH, (end,), Differing(values=True))

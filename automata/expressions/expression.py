@@ -131,9 +131,10 @@ class Differing:
     fewest: int = 0
     near: int = 0
     far: int = 0
+    values: bool = False
 
     def __iter__(self) -> Iterator[int]:
-        return iter((int(self.thin), self.fewest, self.near, self.far))
+        return iter((int(self.thin), self.fewest, self.near, self.far, int(self.values)))
 
 
 @dataclass(frozen=True, slots=True)

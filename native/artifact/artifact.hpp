@@ -37,7 +37,7 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
     if (!bytes.is_marked(q)) continue;
     if (out.empty()) out = {0, room.fewest, room.near, room.far};
     const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
-    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (room.thin ? kThinSign : 0), number(holds), number(fails)});
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (room.thin ? kThinSign : 0) | (room.values ? kValuesSign : 0), number(holds), number(fails)});
   }
   return out;
 }
@@ -287,11 +287,15 @@ class LoadedAutomaton : public TokenAutomaton {
     return bytes;
   }
   static void adopt_marks(ByteAutomaton& bytes, std::span<const uint32_t> marks) {
-    Room room{false, kUnbounded, kUnbounded, kUnbounded};  // of a file that does not say it
+    Room room{false, false, kUnbounded, kUnbounded, kUnbounded};  // of a file that does not say it
     for (size_t k = 0; k < marks.size(); k += 4) {
       const uint32_t* row = marks.data() + k;
-      if (row[0]) room.thin |= row[1] & kThinSign, bytes.adopt_marks(row[0], row[1] & ~kThinSign, row[2], row[3]);
-      else room = {false, row[1], row[2], row[3]};
+      if (row[0]) {
+        room.thin |= row[1] & kThinSign, room.values |= row[1] & kValuesSign;
+        bytes.adopt_marks(row[0], row[1] & ~(kThinSign | kValuesSign), row[2], row[3]);
+      } else {
+        room = {false, false, row[1], row[2], row[3]};
+      }
     }
     if (!marks.empty()) bytes.adopt_room(room);
   }

@@ -15,7 +15,7 @@
 namespace tokenfst {
 
 // The bit of a mark's signs that says that some prefixes have few ends.
-constexpr uint32_t kThinSign = 4;
+constexpr uint32_t kThinSign = 4, kValuesSign = 8;
 
 // Borrowed arrays of a file.
 struct StackView {
@@ -152,7 +152,7 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
     const uint32_t* row = view.marks.data() + k;
     if (k == 0 && row[0] == 0) continue;  // the room
     require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
-    require((row[1] & ~kThinSign) >= 1 && row[1] < 8, "a mark has signs that exist");
+    require((row[1] & ~(kThinSign | kValuesSign)) >= 1 && row[1] < 16, "a mark has signs that exist");
   }
   require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
   require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");

@@ -6,7 +6,7 @@
 
 namespace tokenfst {
 
-// An opening bracket, or the closing quotation mark of a string that must differ.
+// An opening bracket, or the closing quotation mark of a string that must differ; or the last byte of another item that must.
 enum class Sign : uint32_t { Opened, Fresh };
 
 inline uint32_t bit(Sign sign) { return 1u << static_cast<uint32_t>(sign); }
@@ -18,13 +18,15 @@ inline NodeId mark(Arena& arena, Sign sign) {
 // What is known of all strings of an automaton that must differ.
 struct Room {
   bool thin = false;             // some prefix has few ends
+  bool values = false;           // there are items that must differ and are no strings
   uint32_t fewest = kUnbounded;  // where so many are finished, there may be none that is left
   uint32_t near = 0, far = 0;    // bytes within which any prefix has kNear ends, and kFar, or all that it has
   static constexpr uint32_t kNear = 64, kFar = 1 << 20;
 
   // What is known of some. `words`: how many they are at least; 0: they never run out.
-  void add(bool with_few_ends, uint32_t words, uint32_t near_bytes, uint32_t far_bytes) {
+  void add(bool with_few_ends, bool no_strings, uint32_t words, uint32_t near_bytes, uint32_t far_bytes) {
     thin |= with_few_ends;
+    values |= no_strings;
     if (words) fewest = std::min(fewest, words);
     near = std::max(near, near_bytes ? near_bytes : kUnbounded);
     far = std::max(far, far_bytes ? far_bytes : kUnbounded);

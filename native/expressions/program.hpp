@@ -152,7 +152,7 @@ class ProgramReader {
           if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall)) fail("what is marked has the empty word, or needs a context");
           made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
           loaded.has_marks = true;
-          if (op == Op::Fresh) loaded.room.add(operands[1] != 0, operands[2], operands[3], operands[4]);
+          if (op == Op::Fresh) loaded.room.add(operands[1] != 0, operands[5] != 0, operands[2], operands[3], operands[4]);
           break;
         }
         case Op::Call: made = arena_.call(operands[0]); break;
@@ -303,7 +303,7 @@ class ProgramReader {
           break;
         }
         case Op::Fresh:  // and what makes its room, see marks.hpp
-          count(5);
+          count(6);
           part(0, false);
           for (int32_t number : operands.subspan(2)) {
             if (number < 0) fail("strings that must differ have no such room");

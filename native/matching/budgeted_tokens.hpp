@@ -33,6 +33,7 @@ class BudgetedTokens {
     const StacksTrial trial(stacks_);
     from_ = from;
     std::vector<uint32_t> rest(mask, mask + automaton_.masks().words());
+    if (bytes_.marks().room.values) return remove_each(rest.data(), mask);
     if (exclusion_.reading().inside) walk_string(rest.data());
     each(rest.data(), [&](uint32_t token) { walk_token(token); });
     bool some = false;
@@ -57,6 +58,15 @@ class BudgetedTokens {
   }
 
  private:
+  // One by one: where items of any kind must differ, what two tokens add to one makes two futures.
+  bool remove_each(const uint32_t* row, uint32_t* mask) {
+    bool some = false;
+    each(row, [&](uint32_t token) {
+      pace_.step(256);
+      if (!automaton_.vocabulary().is_eos(token) && !fits(token)) some = true, mask[token >> 5] &= ~(1u << (token & 31));
+    });
+    return some;
+  }
   // Tokens with one future, but for what is read of the string that they stop in.
   struct Key {
     Config end;

@@ -33,12 +33,13 @@ class Completion {
 
   // Whether so many tokens are surely enough where the exclusion is `at` this reading.
   bool plenty(Config config, const Reading& at, uint32_t left) {
-    if (bytes_.marks().room.thin && Exclusion::matches(at)) return false;
+    if (bytes_.marks().room.values || (bytes_.marks().room.thin && Exclusion::matches(at))) return false;
     return enough(automaton_.most_bytes_left(config, stacks_), at.finished, left);
   }
   // The same of a completion of so many bytes that knows nothing of what is excluded.
   bool enough(uint32_t bytes, uint32_t finished, uint32_t left) const {
     const Room& room = bytes_.marks().room;
+    if (room.values) return false;
     const uint64_t strings = uint64_t{bytes} / 3 + 2, known = finished + strings;
     const uint64_t longer = known < Room::kNear ? room.near : known < Room::kFar ? room.far : kUnbounded;
     return known < room.fewest && bytes + strings * longer <= left;
@@ -146,7 +147,7 @@ class Completion {
   // and so first among equals.
   std::vector<char> ways() const {
     const Reading& at = exclusion_.reading();
-    const bool all = Exclusion::matches(at) && at.letters.phase != Unescaper::kPlain;
+    const bool all = at.watch || (Exclusion::matches(at) && at.letters.phase != Unescaper::kPlain);
     std::vector<bool> met(bytes_.num_classes());
     std::vector<char> found;
     for (int k = 255; k >= 0; --k) {
@@ -160,6 +161,7 @@ class Completion {
   std::optional<std::string> find(Config start) {
     const StacksTrial trial(stacks_);
     const ExclusionTrial reading(exclusion_);
+    const Exclusion::Hold hold(exclusion_);
     std::vector<Place> places{{0, 0, start, 0}};
     Way way(places, exclusion_);
     auto read = [&](Config from, char byte) {
@@ -178,11 +180,9 @@ class Completion {
       const auto [before, length, from, last] = places[place];
       for (const char next : ways()) {
         const Config to = read(from, next);
-        Reading reached = exclusion_.reading();
-        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, reached)) {
-          reached.begin = 0;
+        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, exclusion_.reading())) {
           if (automaton_.accepting(to)) return text_to(places, place) + next;
-          if (seen.insert({to, reached}).second) {
+          if (seen.insert({to, exclusion_.place()}).second) {
             places.push_back({place, length + 1, to, next});
             queue.push({length + size_t{automaton_.bytes_left(to, stacks_)}, static_cast<uint32_t>(places.size() - 1)});
           }

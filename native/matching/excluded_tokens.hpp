@@ -9,6 +9,10 @@
 // there is such a way is asked where a token ends inside of one (`escapes`). Languages whose every prefix has infinitely
 // many ends answer at once; where there are others (`thin`), tokens that begin a string are tried, too. Where a string is
 // yet to begin, there is a way as long as fewer are finished than a finite set has (`fewest`); then tokens with a comma are tried.
+//
+// Where items of any kind must differ, what is known has a say wherever an item is due or may still become a known one: the
+// walk follows those paths, whatever is read on them. Elsewhere, and behind them, only a token in which an item begins behind
+// another can go wrong: it has a comma, and is tried.
 #pragma once
 
 #include "token_automata/token_automaton.hpp"
@@ -22,6 +26,7 @@ class ExcludedTokens {
 
   // Removes them from the mask of a configuration; whether there were any.
   bool remove(Config config, uint32_t* mask) {
+    if (bytes_.marks().room.values) return remove_items(config, mask);
     bool some = false;
     if (Exclusion::matches(exclusion_.reading())) some = remove_endings(config, mask);
     // Two strings have to end in one token, or one that begins in it where others are finished, behind a comma or bracket unless
@@ -40,9 +45,10 @@ class ExcludedTokens {
     return some;
   }
 
-  // Whether the string that is being read can end as none of those known.
+  // Whether the string that is being read can end as none of those known. Where items of any kind must differ, the reading is
+  // that of the exclusion.
   bool escapes(Config config, const Reading& reading) {
-    if (!Exclusion::may_fail(reading, bytes_.marks().room)) return true;
+    if (bytes_.marks().room.values ? !exclusion_.has_say() : !Exclusion::may_fail(reading, bytes_.marks().room)) return true;
     Walker walker(bytes_, stacks_);
     return exclusion_.escapes(bytes_, walker, stacks_, config, reading);
   }
@@ -94,6 +100,54 @@ class ExcludedTokens {
         each(at.node, at.node + 1, [&](uint32_t) { return escapes(at.config, at.reading); });
         pending.push_back(at);
       });
+    }
+    return some;
+  }
+
+  // Where items of any kind must differ.
+  bool remove_items(Config start, uint32_t* mask) {
+    const StacksTrial trial(stacks_);
+    const ExclusionTrial reading(exclusion_);
+    const Vocabulary& vocabulary = automaton_.vocabulary();
+    const Trie& trie = vocabulary.trie();
+    bool some = false;
+    for (const uint32_t token : vocabulary.separating(exclusion_.reading().inside)) {
+      if (has(mask, token) && !exclusion_.begins_no_second_item(vocabulary.tokens()[token]) && !may_take(start, token)) some = true, take(mask, token);
+    }
+    if (!exclusion_.has_say()) return some;
+    auto take_from = [&](uint32_t first, uint32_t last) {
+      for (uint32_t k = trie.node(first).first; k < trie.node(last).first; ++k) {
+        if (const uint32_t token = trie.string_at(k); has(mask, token)) some = true, take(mask, token);
+      }
+    };
+    Walker walker(bytes_, stacks_);
+    struct Place {
+      uint32_t node;
+      Config config;
+      Exclusion::Checkpoint at;
+      bool dropped;     // whether a reading of the text ended on the way
+      size_t next = 0;  // child
+    };
+    std::vector<Place> path{{0, start, exclusion_.checkpoint(), false}};
+    while (!path.empty()) {
+      Place& from = path.back();
+      if (from.next == trie.children(from.node).size()) {
+        path.pop_back();
+        continue;
+      }
+      const uint32_t node = trie.children(from.node)[from.next].node;
+      const uint8_t byte = trie.child_bytes(from.node)[from.next++];
+      const char text[] = {static_cast<char>(byte)};
+      exclusion_.restore(from.at);
+      const Config to = exclusion_.run(bytes_, walker, from.config, {text, 1});
+      if (is_dead(to)) {
+        take_from(node, trie.node(node).end);
+        continue;
+      }
+      const bool say = exclusion_.has_say(), dropped = from.dropped || to != walker.step(from.config, byte);
+      if (!say && !dropped) continue;
+      if (say && !escapes(to, exclusion_.reading())) take_from(node, node + 1);
+      path.push_back({node, to, exclusion_.checkpoint(), dropped});
     }
     return some;
   }

@@ -1,4 +1,4 @@
-// Dynamic exclusion: strings of a JSON text that must differ from each other, which no automaton can remember.
+// Dynamic exclusion: strings and other items of a JSON text that must differ from each other, which no automaton can remember.
 //
 // An expression says where: a mark Opened stands behind the opening bracket of an array or object, and a mark Fresh behind
 // the closing quotation mark of a string in it (a free name, an item). The automaton reads both as the empty word; a
@@ -13,7 +13,12 @@
 //
 // Invariants: tries only grow; what a step changed in older nodes is in a log, so that a checkpoint is a few numbers and
 // going back costs what was done since. Copies share nothing. Cost: O(1) a byte, 12 bytes for each byte of a new value
-// that no other begins with. Rejected: the set in the state (states without end); comparing finished strings one by one
+// that no other begins with.
+//
+// Items that are no strings (`Room::values`) are kept as trees, with a watch of those that the item being read may still
+// become (known_values.hpp). A mark Fresh stands behind their last byte; behind a number, at each byte where it may end. A
+// number is known by the byte behind it, so it is recorded there (`due`). What is open in an item says less than its text
+// does, so a search goes through texts, as the reader reads them.  Rejected: the set in the state (states without end); comparing finished strings one by one
 // (quadratic); hashes of values, which do not tell whether a prefix can still become one.
 #pragma once
 
@@ -24,64 +29,22 @@
 #include <string_view>
 #include <vector>
 
+#include "walks/known_values.hpp"
 #include "walks/walker.hpp"
 
 namespace tokenfst {
-
-// The characters between quotation marks: from what is written to the bytes of the value, in UTF-8 (RFC 8259, section 7).
-struct Unescaper {
-  enum Phase : uint8_t { kPlain, kBackslash, kHex };  // from kHex on: how many digits are missing is 4 - (phase - kHex)
-  uint16_t unit = 0;  // the digits so far
-  uint16_t high = 0;  // the first half of a surrogate pair
-  uint8_t phase = kPlain;
-  auto operator<=>(const Unescaper&) const = default;
-
-  template <class Emit>
-  void feed(uint8_t byte, Emit&& emit) {
-    if (phase == kPlain) {
-      if (byte == '\\') phase = kBackslash;
-      else emit(byte);
-    } else if (phase == kBackslash) {
-      phase = byte == 'u' ? kHex : kPlain;
-      unit = 0;
-      if (byte != 'u') emit(meaning(byte));
-    } else {
-      unit = static_cast<uint16_t>(unit << 4 | (byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10));
-      if (++phase < kHex + 4) return;
-      phase = kPlain;
-      if (unit >= 0xd800 && unit < 0xdc00) high = unit;
-      else encode(high ? 0x10000 + ((high - 0xd800u) << 10) + (unit - 0xdc00u) : unit, emit);
-    }
-  }
-
- private:
-  static uint8_t meaning(uint8_t escape) {
-    switch (escape) {
-      case 'b': return '\b';
-      case 'f': return '\f';
-      case 'n': return '\n';
-      case 'r': return '\r';
-      case 't': return '\t';
-      default: return escape;
-    }
-  }
-  template <class Emit>
-  void encode(uint32_t code, Emit&& emit) {
-    high = 0;
-    if (code < 0x80) return emit(static_cast<uint8_t>(code));
-    const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    emit(static_cast<uint8_t>((0xff00 >> (more + 1) & 0xff) | code >> 6 * more));
-    for (int k = more; k-- > 0;) emit(static_cast<uint8_t>(0x80 | (code >> 6 * k & 0x3f)));
-  }
-};
 
 // Where a text is, for its reader.
 struct Reading {
   uint32_t scope = 0;  // the innermost open container; 0: none that matters
   uint32_t match = 0;  // in a string: the node of what is read of its value; 0: none begins so
   uint32_t begin = 0;  // in or behind a name or an item: where it began
-  uint32_t finished = 0;  // strings of open containers
+  uint32_t finished = 0;  // strings and items of open containers
+  uint32_t item = 0;      // where items of any kind must differ: in one, where it began
+  KnownValues::Watch watch = 0;  // of the known items that the open ones may still become
   Unescaper letters;
+  uint8_t scalar = 0;    // letters of a word that are missing, or kNumber
+  bool due = false;      // behind a number that is recorded if it ends there
   bool inside = false;   // of a string
   bool sibling = false;  // in a string: a name or an item; outside: whether one may begin here
   auto operator<=>(const Reading&) const = default;
@@ -94,6 +57,7 @@ class Exclusion {
   struct Checkpoint {
     Reading reading;
     uint32_t text, nodes, scopes, log;
+    KnownValues::Checkpoint values;
   };
 
   const Reading& reading() const { return now_; }
@@ -129,31 +93,46 @@ class Exclusion {
   // Whether the string that is being read could still become one that is known.
   static bool matches(const Reading& at) { return at.inside && at.match != 0; }
   size_t memory() const {
-    return text_.capacity() + nodes_.capacity() * sizeof(Node) + scopes_.capacity() * sizeof(Scope) + log_.capacity() * sizeof(Change);
+    return values_.memory() + text_.capacity() + nodes_.capacity() * sizeof(Node) + scopes_.capacity() * sizeof(Scope) + log_.capacity() * sizeof(Change);
   }
 
   // A hash of all that the future depends on: what is open, what is finished there, and what is being read.
   uint64_t fingerprint() const {
     uint64_t hash = mix(uint64_t{now_.letters.unit} << 32 | uint64_t{now_.letters.high} << 16 | now_.letters.phase, now_.inside << 1 | now_.sibling);
-    if (now_.inside && now_.sibling) {
-      for (size_t k = now_.begin; k < text_.size(); ++k) hash = mix(hash, static_cast<uint8_t>(text_[k]));
-    }
-    for (uint32_t scope = now_.scope; scope; scope = scopes_[scope].below) {
-      hash = mix(hash, scopes_[scope].object);
-      std::vector<uint32_t> pending{scopes_[scope].root};
-      while (!pending.empty()) {
-        const Node& node = nodes_[pending.back()];
-        pending.pop_back();
-        hash = mix(hash, uint64_t{node.byte} << 2 | node.ends << 1 | (node.child != 0));
-        for (uint32_t child = node.child; child; child = nodes_[child].next) pending.push_back(child);
-      }
-    }
-    return hash;
+    if (now_.inside && now_.sibling) hash = hash_of_text(hash, now_.begin);
+    if (now_.scope && kept_) hash = hash_of_text(mix(hash, uint64_t{now_.scalar} << 1 | now_.due), 0);  // of every item
+    return mix(hash, hash_of_known());
   }
+  // Where the reader is, for searches: equal ones have equal ways to where no known item has a say. From the first place of a
+  // search on, items agree with a known one up to there, and the watch says how far; it has one number while watches are held.
+  Reading place() const {
+    Reading at = now_;
+    at.begin = 0;
+    if (!kept_ || now_.scope == 0) return at;
+    const uint64_t hash = mix(now_.inside && now_.match ? hash_of_text(1, now_.begin) : 0, hash_of_known());
+    at.begin = static_cast<uint32_t>(hash), at.item = static_cast<uint32_t>(hash >> 32);
+    at.scope = at.finished = 0;
+    at.match = now_.match != 0;
+    return at;
+  }
+  // Takes back what is read in its scope, by an exception too.
+  struct Back {
+    Exclusion& exclusion;
+    const Checkpoint before;
+    ~Back() { exclusion.restore(before); }
+  };
+  // Until the hold ends, nothing has the number of a watch but what it was given to.
+  struct Hold {
+    explicit Hold(Exclusion& exclusion) : values_(exclusion.values_) { values_.hold(true); }
+    ~Hold() { values_.hold(false); }
+
+   private:
+    KnownValues& values_;
+  };
 
   Checkpoint checkpoint() const {
     auto size = [](const auto& list) { return static_cast<uint32_t>(list.size()); };
-    return {now_, size(text_), size(nodes_), size(scopes_), size(log_)};
+    return {now_, size(text_), size(nodes_), size(scopes_), size(log_), values_.checkpoint()};
   }
   void restore(const Checkpoint& before) {
     for (; log_.size() > before.log; log_.pop_back()) {
@@ -162,6 +141,7 @@ class Exclusion {
       nodes_[change.node].child = change.child;
       nodes_[change.node].ends = change.ends;
     }
+    values_.restore(before.values, [&](uint32_t scope, uint32_t known) { scopes_[scope].known = known; });
     now_ = before.reading;
     text_.resize(before.text);
     nodes_.resize(before.nodes);
@@ -173,7 +153,7 @@ class Exclusion {
     for (unsigned char byte : text) {
       State raw = bytes.step(at.state, byte);
       if (raw == kDead) return {};
-      const Ending ending = read(byte);
+      const Ending ending = read(byte, bytes.marks().room.values);
       if (bytes.is_marked(raw)) raw = pass(bytes, raw, byte, ending);
       if (is_dead(at = walker.arrive(at, raw))) return at;
     }
@@ -183,7 +163,7 @@ class Exclusion {
   // The same for a text that is known to lead to `raw`, over no marks.
   Config leap(ByteAutomaton& bytes, Walker& walker, Config at, std::string_view text, State raw) {
     Ending ending = Ending::None;
-    for (unsigned char byte : text) ending = read(byte);
+    for (unsigned char byte : text) ending = read(byte, bytes.marks().room.values);
     if (raw != kDead && bytes.is_marked(raw)) raw = pass(bytes, raw, static_cast<uint8_t>(text.back()), ending);
     return walker.arrive(at, raw);
   }
@@ -192,9 +172,16 @@ class Exclusion {
   static bool may_lack(const Reading& at, const Room& room) { return at.sibling && !at.inside && at.finished >= room.fewest; }
   // Whether what is excluded may have a say in how a text goes on: of the string that is being read, or of one that is due.
   static bool may_fail(const Reading& at, const Room& room) { return (room.thin && matches(at)) || may_lack(at, room); }
+  // Where items of any kind must differ: whether a known one has a say in how the text goes on, of what is being read or due.
+  bool has_say() const {
+    if (now_.watch || matches(now_)) return true;
+    const Node* const strings = now_.scope && now_.sibling && !now_.inside ? &nodes_[scopes_[now_.scope].root] : nullptr;
+    return strings && (strings->child || strings->ends);
+  }
   // Whether the string that is being read, or that is due, can end as none of those known. No look where every prefix has
   // more ends than a text has strings. Of strings that are too few in all, front ends take no more than there are.
-  bool escapes(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config, const Reading& reading) const {
+  bool escapes(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config, const Reading& reading) {
+    if (bytes.marks().room.values) return goes_free(bytes, walker, stacks, config);
     if (!may_fail(reading, bytes.marks().room)) return true;
     const StacksTrial trial(stacks);
     std::vector<std::pair<Config, Reading>> pending{{config, reading}};
@@ -222,6 +209,40 @@ class Exclusion {
     return false;
   }
 
+  // Where items of any kind must differ: whether the text can go on so that no known one has a say, from where it is.
+  bool goes_free(ByteAutomaton& bytes, Walker& walker, Stacks& stacks, Config config) {
+    if (!has_say()) return true;
+    const StacksTrial trial(stacks);
+    const Back back{*this, checkpoint()};
+    const Hold hold(*this);
+    struct Place {
+      Config config;
+      Checkpoint at;
+      int byte;  // the last that was tried
+    };
+    std::vector<Place> path{{config, back.before, 256}};
+    std::set<std::pair<Config, Reading>> seen;
+    Pace pace(bytes.budget().seconds, "the search for an item that differs from those before");
+    bool found = false;
+    while (!path.empty() && !found) {
+      pace.step();
+      Place& from = path.back();
+      if (from.byte-- == 0) {
+        path.pop_back();
+        continue;
+      }
+      const uint8_t byte = static_cast<uint8_t>(from.byte);
+      if (bytes.step(from.config.state, byte) == kDead) continue;
+      restore(from.at);
+      const char text[] = {static_cast<char>(byte)};
+      const Config to = run(bytes, walker, from.config, {text, 1});
+      if (is_dead(to)) continue;
+      found = !has_say();
+      if (seen.insert({to, place()}).second) path.push_back({to, checkpoint(), 256});
+    }
+    return found;
+  }
+
   // Whether nothing that is excluded has a say in a text, if the language allows it: no known string, and none of two that it
   // begins, ends in it, and what it leaves open may end as another one. By what brackets and quotation marks say; false where
   // that is not all (a container that begins).
@@ -240,6 +261,19 @@ class Exclusion {
     }
     at.finished += static_cast<uint32_t>(ended);
     return !may_fail(at, room);
+  }
+
+  // The same where items of any kind must differ, of a text that begins where none has a say: no item begins in it behind another.
+  bool begins_no_second_item(std::string_view text) const {
+    if (now_.scope == 0) return text.find_first_of("[{") == text.npos;
+    bool inside = now_.inside, escaped = now_.letters.phase == Unescaper::kBackslash;
+    for (const char byte : text) {
+      if (escaped) escaped = false;
+      else if (byte == '\\') escaped = inside;
+      else if (byte == '"') inside = !inside;
+      else if (byte == ',' && !inside) return false;
+    }
+    return true;
   }
 
   // What a byte inside of a string makes of a reading.
@@ -261,15 +295,39 @@ class Exclusion {
   struct Scope {
     uint32_t below, root;
     bool object;
-    uint32_t finished_below;
+    uint32_t finished_below, item_below;
+    uint32_t known = 0;  // the last of its known items
   };
   struct Change {  // what a node was
     uint32_t node, child;
     bool ends;
   };
 
-  Ending read(uint8_t byte) {
+  static constexpr uint8_t kNumber = UINT8_MAX;
+
+  uint64_t hash_of_text(uint64_t hash, size_t from) const {
+    for (size_t k = from; k < text_.size(); ++k) hash = mix(hash, static_cast<uint8_t>(text_[k]));
+    return hash;
+  }
+  // What is known in open containers.
+  uint64_t hash_of_known() const {
+    uint64_t hash = 0;
+    for (uint32_t scope = now_.scope; scope; scope = scopes_[scope].below) {
+      hash = mix(hash, values_.hash_of_known(scopes_[scope].known) << 1 | scopes_[scope].object);
+      std::vector<uint32_t> pending{scopes_[scope].root};
+      while (!pending.empty()) {
+        const Node& node = nodes_[pending.back()];
+        pending.pop_back();
+        hash = mix(hash, uint64_t{node.byte} << 2 | node.ends << 1 | (node.child != 0));
+        for (uint32_t child = node.child; child; child = nodes_[child].next) pending.push_back(child);
+      }
+    }
+    return hash;
+  }
+
+  Ending read(uint8_t byte, bool values) {
     if (now_.scope == 0) return Ending::None;
+    if (values) return read_value(byte);
     if (now_.inside) {
       if (now_.sibling) text_ += static_cast<char>(byte);
       return follow(now_, byte);
@@ -278,6 +336,88 @@ class Exclusion {
     else follow_outside(now_, byte);
     if (now_.inside && now_.sibling) now_.begin = static_cast<uint32_t>(text_.size());
     return Ending::None;
+  }
+
+  // The same where items of any kind must differ.
+  Ending read_value(uint8_t byte) {
+    if (now_.scalar == kNumber && !is_of_number(byte)) {
+      if (now_.due) record_item();
+      now_.watch = values_.end_number(now_.watch);
+      now_.watch = values_.without_ended(now_.watch);
+      now_.scalar = 0;
+    }
+    now_.due = false;
+    kept_ = true;
+    text_ += static_cast<char>(byte);
+    if (now_.inside) return read_letter(byte);
+    const bool array = !scopes_[now_.scope].object;
+    if (now_.scalar == kNumber) {
+      now_.watch = values_.digit(now_.watch, byte);
+      return ended(false);
+    }
+    if (now_.scalar) {
+      if (--now_.scalar) return Ending::None;
+      now_.watch = values_.end_word(now_.watch);
+      return ended(true);
+    }
+    switch (byte) {
+      case ' ':
+      case '\t':
+      case '\n':
+      case '\r': return Ending::None;
+      case ',':
+        if (array) now_.watch = values_.due(now_.watch, now_.scope, scopes_[now_.scope].known);
+        [[fallthrough]];
+      case ':': follow_outside(now_, byte); return Ending::None;
+      case '}':
+      case ']':
+        now_.watch = values_.end_container(now_.watch);
+        now_.item = scopes_[now_.scope].item_below;
+        follow_outside(now_, byte);
+        return now_.scope ? ended(true) : Ending::None;
+      default: break;
+    }
+    if (byte == '"' && now_.sibling && !array) now_.watch = values_.begin_name(now_.watch);
+    else now_.watch = values_.begin(now_.watch, byte);
+    if (array) now_.item = static_cast<uint32_t>(text_.size() - 1);
+    if (opens(byte)) {
+      open(byte, now_.scope);
+    } else if (byte == '"') {
+      begin(now_);
+      now_.begin = static_cast<uint32_t>(text_.size());
+    } else {
+      now_.sibling = false;
+      now_.scalar = byte == 'n' || byte == 't' ? 3 : byte == 'f' ? 4 : kNumber;
+      if (now_.scalar == kNumber) return ended(false);
+    }
+    return Ending::None;
+  }
+  // A byte inside of a string.
+  Ending read_letter(uint8_t byte) {
+    if (byte == '"' && now_.letters.phase == Unescaper::kPlain) {
+      const bool array = !scopes_[now_.scope].object;
+      now_.watch = now_.sibling && !array ? values_.end_name(now_.watch) : values_.without_ended(values_.end_string(now_.watch));
+      if (array) now_.sibling = false;
+      now_.inside = false;
+      return now_.match && nodes_[now_.match].ends ? Ending::Known : Ending::New;
+    }
+    now_.letters.feed(byte, [&](uint8_t value) {
+      now_.match = now_.match ? child(now_.match, value) : 0;
+      now_.watch = values_.letter(now_.watch, value);
+    });
+    return Ending::None;
+  }
+  // What ends where a value does that is no string, or where a number may end.
+  Ending ended(bool surely) {
+    const bool known = !scopes_[now_.scope].object && values_.is_known(now_.watch, now_.scope);
+    if (surely) now_.watch = values_.without_ended(now_.watch);
+    return known ? Ending::Known : Ending::New;
+  }
+  // Puts the item that has just ended, and is no string, to those of its container.
+  void record_item() {
+    ++now_.finished;
+    uint32_t& known = scopes_[now_.scope].known;
+    known = values_.add(now_.scope, known, std::string_view(text_).substr(now_.item));
   }
 
   static bool opens(uint8_t byte) { return byte == '{' || byte == '['; }
@@ -312,14 +452,18 @@ class Exclusion {
       now_ = {};
       open(byte, 0);
     }
-    if (ending == Ending::New && (bytes.signs(raw) & bit(Sign::Fresh))) record();
+    if (ending == Ending::New && (bytes.signs(raw) & bit(Sign::Fresh))) {
+      if (byte == '"') record();
+      else if (now_.scalar == kNumber) now_.due = true;
+      else record_item();
+    }
     return bytes.passed(raw, ending != Ending::Known);
   }
 
   void open(uint8_t bracket, uint32_t below) {
-    if (scopes_.empty()) scopes_.push_back({0, 0, false, 0});
+    if (scopes_.empty()) scopes_.push_back({0, 0, false, 0, 0});
     if (nodes_.empty()) nodes_.push_back({});
-    scopes_.push_back({below, static_cast<uint32_t>(nodes_.size()), bracket == '{', now_.finished});
+    scopes_.push_back({below, static_cast<uint32_t>(nodes_.size()), bracket == '{', now_.finished, now_.item});
     nodes_.push_back({});
     now_.scope = static_cast<uint32_t>(scopes_.size() - 1);
     now_.sibling = true;
@@ -353,7 +497,9 @@ class Exclusion {
   }
 
   Reading now_;
-  std::string text_;  // names and items, as they are written
+  std::string text_;  // names and items, as they are written; all of the containers, if items of any kind must differ
+  bool kept_ = false;  // all
+  KnownValues values_;
   std::vector<Node> nodes_;
   std::vector<Scope> scopes_;
   std::vector<Change> log_;
@@ -361,12 +507,10 @@ class Exclusion {
 
 // Takes back what is read in its scope, by an exception too.
 struct ExclusionTrial {
-  explicit ExclusionTrial(Exclusion& exclusion) : exclusion_(exclusion), before_(exclusion.checkpoint()) {}
-  ~ExclusionTrial() { exclusion_.restore(before_); }
+  explicit ExclusionTrial(Exclusion& exclusion) : back_{exclusion, exclusion.checkpoint()} {}
 
  private:
-  Exclusion& exclusion_;
-  const Exclusion::Checkpoint before_;
+  const Exclusion::Back back_;
 };
 
 // One text of a byte automaton, what it excludes and all, byte by byte.

@@ -20,6 +20,7 @@ class ShortestDistinct {
   std::optional<std::string> find(std::string prefix) {
     if (is_dead(walker_.start())) return std::nullopt;
     const Exclusion::Checkpoint before = exclusion_.checkpoint();
+    const Exclusion::Hold hold(exclusion_);
     Deadline deadline(bytes_.budget().seconds);
     std::priority_queue<Place> queue;
     std::set<std::pair<Config, Reading>> seen;
@@ -36,10 +37,8 @@ class ShortestDistinct {
       for (int byte = 0; byte < 256; ++byte) {
         const char next[] = {static_cast<char>(byte)};
         const Config to = exclusion_.run(bytes_, walker_, from, {next, 1});
-        Reading reading = exclusion_.reading();
-        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, reading)) {
-          reading.begin = 0;
-          if (seen.insert({to, reading}).second) queue.push({size_t{text.size()} + 1 + lengths_.of(to, stacks_), text + next[0]});
+        if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, exclusion_.reading())) {
+          if (seen.insert({to, exclusion_.place()}).second) queue.push({size_t{text.size()} + 1 + lengths_.of(to, stacks_), text + next[0]});
         }
         exclusion_.restore(here);
       }

@@ -14,6 +14,7 @@ Cost: states multiplied by choices, which are counted (``sets.work``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, repeat, union
@@ -37,8 +38,9 @@ _Choice = tuple[Formula, tuple[int, ...]]
 class Counting:
     """Writes the items of one cell."""
 
-    def __init__(self, writer: Writer, cell: Array) -> None:
-        """UnsupportedSchemaError for what needs too many states."""
+    def __init__(self, writer: Writer, cell: Array, item: Callable[[Formula], Expr] | None = None) -> None:
+        """``item``: the texts of an item. UnsupportedSchemaError for what needs too many states."""
+        self.item = item or writer.value
         self.writer, self.cell, self.formulas = writer, cell, writer.meaning.formulas
         kinds = cell.contains
         bounds = (len(cell.prefix), cell.low, cell.high or 0, *(each.start for each in kinds))
@@ -98,7 +100,7 @@ class Counting:
                 leads.setdefault((min(place + 1, self.last), following), []).append(formula)
         again: list[Expr] = []
         for target, formulas in leads.items():
-            items = union(*(self.writer.value(formula) for formula in formulas))
+            items = union(*(self.item(formula) for formula in formulas))
             lead = items if place == 0 else concat(self.writer.layout.comma, items)
             if target == key:
                 again.append(lead)

@@ -2,7 +2,8 @@
 
 Where items are counted by what they are (``contains``), an automaton walks the sequence (``contains``). Where
 they must differ (``uniqueItems``) and have listed values, each value is a member that comes at most once, in any order
-(``expression.unordered``); strings that are not listed are told apart as the text goes on (``fresh``).
+(``expression.unordered``); strings that are not listed are told apart as the text goes on (``fresh``), and so are items
+of any kind, where they are not listed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tokenfst.automata.json_schema.sets.shape import Shape
 from tokenfst.automata.json_schema.sets.strings import subset_of_words
 from tokenfst.automata.json_schema.writing.contains import Counting
 from tokenfst.automata.json_schema.writing.fresh import fresh_text, room
+from tokenfst.automata.json_schema.writing.supply import Supply
 from tokenfst.errors import UnsupportedSchemaError
 
 if TYPE_CHECKING:
@@ -29,22 +31,23 @@ _MOST_STATES = 2_000
 class Items:
     """Writes one cell."""
 
-    def __init__(self, writer: Writer, cell: Array) -> None:
-        self.writer, self.cell = writer, cell
+    def __init__(self, writer: Writer, cell: Array, *, differs: bool = False) -> None:
+        """``differs``: as of ``Writer.bracketed``."""
+        self.writer, self.cell, self.differs = writer, cell, differs
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
 
     def texts(self) -> Expr:
         """The texts of all arrays of the cell. UnsupportedSchemaError for what needs too many states."""
         distinct = False
         if self.cell.unique and (self.cell.high is None or self.cell.high > 1):
-            strings = self._different_strings()
-            distinct = strings is not None
-            inner = self._distinct() if strings is None else strings
+            distinct, inner = self._all_different()
         elif self.cell.contains:
             inner = Counting(self.writer, self.cell).texts()
         else:
             inner = self._plain()
-        return self.writer.bracketed(b"[", inner, b"]", empty=self.cell.low == 0, distinct=distinct)
+        return self.writer.bracketed(
+            b"[", inner, b"]", empty=self.cell.low == 0, distinct=distinct, differs=self.differs
+        )
 
     def _plain(self) -> Expr:
         """The items in order; like all of these, without the empty sequence."""
@@ -75,6 +78,66 @@ class Items:
         return after
 
     # --- uniqueItems ----------------------------------------------------------------------------------
+
+    def _all_different(self) -> tuple[bool, Expr]:
+        """Items that differ; and whether some of them are told apart as the text goes on."""
+        strings = self._different_strings()
+        if strings is not None:
+            return True, strings
+        cell = self.cell
+        formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
+        if not cell.contains and all(
+            listed_values(self.writer.meaning.shape(formula)) is not None for formula in formulas
+        ):
+            return False, self._distinct()
+        return True, self._different_values()
+
+    def _different_values(self) -> Expr:
+        """Items that differ, whatever they are, told apart as the text goes on."""
+        cell = self.cell
+        if not self.writer.distinct:
+            raise UnsupportedSchemaError(
+                cell.unique,
+                "items that are objects or arrays are told apart where no object has a name twice: leave out "
+                'repeated_names="allow"',
+            )
+        supply = Supply(self.writer)
+        for place in range(min(cell.low, len(cell.prefix) + 1)):
+            needed = place + 1 if place < len(cell.prefix) else cell.low
+            if needed > 1:
+                self._ask_for(supply, cell.at(place), needed, f"item {place}")
+        if cell.contains:
+            self._check_counted(supply)
+            return Counting(self.writer, cell, self.writer.different).texts()
+        prefix = [self.writer.different(item) for item in cell.prefix]
+        return self._in_order(prefix, EMPTY if cell.rest is NONE else self.writer.different(cell.rest))
+
+    def _ask_for(self, supply: Supply, formula: Formula, number: int, what: str) -> None:
+        """UnsupportedSchemaError unless a formula surely has so many values."""
+        if supply.of(formula) < number:
+            raise UnsupportedSchemaError(
+                self.cell.unique,
+                f"{self.cell.low} different items are asked for, and it is not known whether there are {number} "
+                f"different values for {what}",
+            )
+
+    def _check_counted(self, supply: Supply) -> None:
+        """UnsupportedSchemaError where items that still have to be there may all have been used. A kind of which one is
+        asked for has none before that; of one kind alone as many are left as were not counted."""
+        cell, kinds = self.cell, self.cell.contains
+        if all(each.high is None and each.low <= 1 and each.start == 0 for each in kinds):
+            return
+        if len(kinds) > 1 or cell.prefix or kinds[0].start:
+            raise UnsupportedSchemaError(
+                cell.unique,
+                "items that must differ are not counted by what they contain in several ways at once",
+            )
+        [kind] = kinds
+        if kind.low > 1:
+            self._ask_for(supply, self.formulas.both(cell.rest, kind.formula), kind.low, "what is contained")
+        if kind.high is not None and cell.low > 1:
+            others = self.formulas.both(cell.rest, self.formulas.negate(kind.formula))
+            self._ask_for(supply, others, cell.low, "what is not contained")
 
     def _different_strings(self) -> Expr | None:
         """Items that differ, strings that are told apart as the text goes on and, at most once each, some listed
@@ -110,10 +173,6 @@ class Items:
         """Items that differ, out of listed values. Which ones ``prefix`` used is followed set by set; behind it, the
         others come in any order."""
         cell, comma = self.cell, self.layout.comma
-        if cell.contains:
-            raise UnsupportedSchemaError(
-                cell.unique, "items that must differ are not counted by what they contain at the same time"
-            )
         formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
         known: dict[Formula, int] = {}
         places: list[list[int]] = []
@@ -123,12 +182,7 @@ class Items:
         loose = {each for found in found_at for each in found or () if isinstance(each, Fraction)}
         """Numbers that are not bare in some place: equal items must be one constant."""
         for found in found_at:
-            if found is None:
-                raise UnsupportedSchemaError(
-                    cell.unique,
-                    "items must differ that are neither strings nor out of a list: only strings are remembered while a "
-                    "text goes on. List the values in an enum, or leave this keyword out",
-                )
+            assert found is not None  # asked before
             listed.update(
                 (value, isinstance(value, Whole)) for value in found if isinstance(value, int | Fraction)
             )

@@ -48,8 +48,9 @@ _Class = tuple[Strings, Formula]
 class Members:
     """Writes one cell."""
 
-    def __init__(self, writer: Writer, cell: Object) -> None:
-        self.writer, self.cell = writer, cell
+    def __init__(self, writer: Writer, cell: Object, *, differs: bool = False) -> None:
+        """``differs``: as of ``Writer.bracketed``."""
+        self.writer, self.cell, self.differs = writer, cell, differs
         self.formulas, self.layout = writer.meaning.formulas, writer.layout
         self.any_order = writer.any_order
         self.distinct = False
@@ -214,7 +215,7 @@ class Members:
                 return EMPTY
         low, high = self.cell.low, self.cell.high
         if high == 0 and not required:
-            return self.writer.bracketed(b"{", EMPTY, b"}", empty=not some)
+            return self.writer.bracketed(b"{", EMPTY, b"}", empty=not some, differs=self.differs)
         witnesses = [union(*(self._witnesses(each, classes))) for each in some]
         others = union(*(self._member(self._free(strings), held) for strings, held in classes))
         if high is not None and others is EMPTY and high >= len(names):
@@ -246,7 +247,9 @@ class Members:
             ordered = [(members[name], name in required) for name in names if name not in pending]
             inner = self._counted(ordered, tail, low, high) if counted else self._listed(ordered, tail)
         empty = not required and not some and low == 0
-        return self.writer.bracketed(b"{", inner, b"}", empty=empty, distinct=self.distinct)
+        return self.writer.bracketed(
+            b"{", inner, b"}", empty=empty, distinct=self.distinct, differs=self.differs
+        )
 
     def _member(self, name: Expr, formula: Formula) -> Expr:
         return concat(name, self.layout.colon, self.writer.value(formula))

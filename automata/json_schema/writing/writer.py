@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tokenfst.automata.expressions.exclusion_marks import opened
+from tokenfst.automata.expressions.exclusion_marks import fresh_value, opened
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     Expr,
@@ -32,6 +32,7 @@ from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula
 from tokenfst.automata.json_schema.sets.objects import Object
 from tokenfst.automata.json_schema.sets.shape import EVERY, EVERY_NUMBER, INTEGERS, Shape
 from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, any_string, spelled
+from tokenfst.automata.json_schema.writing.fresh import fresh_text
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout
 from tokenfst.automata.json_schema.writing.members import Members
@@ -183,11 +184,20 @@ class Writer:
         return unique
 
     def bracketed(
-        self, left: bytes, filled: Expr, right: bytes, *, empty: bool, distinct: bool = False
+        self,
+        left: bytes,
+        filled: Expr,
+        right: bytes,
+        *,
+        empty: bool,
+        distinct: bool = False,
+        differs: bool = False,
     ) -> Expr:
         """``filled``, which has no empty word, between brackets; with ``empty``, also brackets that hold nothing.
-        ``distinct``: there are strings right inside that must differ."""
+        ``distinct``: there is something right inside that must differ. ``differs``: it is itself such an item."""
         before, behind = literal(left), literal(right)
+        if differs:
+            behind = fresh_value(behind)
         if distinct:
             before = opened(before)
         bare = concat(before, self.layout.empty, behind) if empty else EMPTY
@@ -206,6 +216,30 @@ class Writer:
                 key, make = plain
                 return self._call(key, formula.atom.where, make, level)
         return self.of_shape(self.meaning.shape(formula), formula, level)
+
+    def different(self, formula: Formula) -> Expr:
+        """The texts of a formula's values, each different from all items before it in the same array."""
+        shape = self.meaning.shape(formula)
+        level = self._level if self.layout.inner is None else self._level.below()
+        parts = [
+            fresh_value(literal(text))
+            for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
+            if there
+        ]
+        if shape.has_numbers():
+            parts.append(fresh_value(self._numbers(shape, place_of(formula))))
+        if shape.strings:
+            parts.append(fresh_text(shape.strings, self.spelling, self.work))
+        if shape.arrays or shape.objects:
+            parts.append(
+                self._call(
+                    ("different", shape.arrays, shape.objects),
+                    lambda: f"{name_of(formula)} (different)",
+                    lambda: self._parts(shape, differs=True),
+                    level,
+                )
+            )
+        return union(*parts)
 
     def of_shape(self, shape: Shape, formula: Formula, level: _Level | None = None) -> Expr:
         """The texts of a shape, all or a part of a formula's values: an expression, or a call."""
@@ -272,20 +306,23 @@ class Writer:
         return found
 
     def _body(self, shape: Shape, where: str) -> Expr:
-        arrays = [self._cell(cell, Items(self, cell).texts, Array()) for cell in shape.arrays]
-        objects = [self._cell(cell, Members(self, cell).texts, Object()) for cell in shape.objects]
-        return union(self.scalars(shape, where), *arrays, *objects)
+        return union(self.scalars(shape, where), self._parts(shape))
 
-    def _cell(self, cell: Array | Object, make: Callable[[], Expr], every: Array | Object) -> Expr:
+    def _parts(self, shape: Shape, *, differs: bool = False) -> Expr:
+        """The texts of arrays and objects; ``differs``: as of ``bracketed``."""
+        return union(*(self._cell(cell, differs) for cell in (*shape.arrays, *shape.objects)))
+
+    def _cell(self, cell: Array | Object, differs: bool) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
+        kind = Items if isinstance(cell, Array) else Members
         try:
-            return make()
+            return kind(self, cell, differs=differs).texts()
         except UnsupportedSchemaError as error:
+            every = Array() if isinstance(cell, Array) else Object()
             if not self.meaning.relaxes or cell == every:
                 raise
             self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
-            kind = Items(self, Array()) if isinstance(cell, Array) else Members(self, Object())
-            return kind.texts()
+            return kind(self, every, differs=differs).texts()
 
 
 @lru_cache(maxsize=4096)

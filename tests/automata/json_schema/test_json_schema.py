@@ -351,8 +351,13 @@ def test_a_broken_schema_is_named_by_its_pointer(schema: Any, pointer: str) -> N
     assert not isinstance(caught.value, UnsupportedSchemaError)
 
 
+SMALL_OBJECT = {"type": "object", "properties": {"b": {"type": "boolean"}}, "additionalProperties": False}
 UNSUPPORTED = [
-    ({"properties": {"a": {"uniqueItems": True}}}, "#/properties/a/uniqueItems", '{"a": [1, 1]}'),
+    (
+        {"properties": {"a": {"uniqueItems": True, "minItems": 4, "items": SMALL_OBJECT}}},
+        "#/properties/a/uniqueItems",
+        '{"a": [1, 1]}',
+    ),
     ({"type": "string", "pattern": r"^(a*)\1$"}, "#/pattern", '"b"'),
     ({"type": "string", "format": "idn-hostname"}, "#/format", '"b"'),
     ({"not": {"type": "string", "format": "regex"}}, "#/not", '"(a"'),

@@ -201,12 +201,29 @@ CASES: dict[str, list[Case]] = {
             '["a", "a"]',
         ),
         Case(
-            "numbers, arrays and objects that are not listed",
+            "numbers, arrays and objects",
             {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
             "[1, 2]",
             "[1, 1]",
         ),
         Case("any values", {"type": "array", "uniqueItems": True}, "[1, [1]]", "[1, 1]"),
+        Case(
+            "beside `contains`",
+            {"type": "array", "contains": {"const": 1}, "uniqueItems": True},
+            "[2, 1]",
+            "[1, 2, 1]",
+        ),
+        Case(
+            "more items than it is known that there are values",
+            {
+                "type": "array",
+                "items": {"properties": {"a": {"type": "boolean"}}, "type": "object", "additionalProperties": False},
+                "uniqueItems": True,
+                "minItems": 4,
+            },
+            "[1, 2, 3, 4]",
+            "[1]",
+        ),
         Case("under `not`", {"type": "array", "not": {"uniqueItems": True}}, "[1, 1]", "[1, 2]"),
     ],
     "unevaluatedItems": [

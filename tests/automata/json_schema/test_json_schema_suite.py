@@ -50,7 +50,6 @@ ELSEWHERE = {
 REFUSED = {
     "format": 2,
     "multipleOf": 1,
-    "uniqueItems": 2,
 }
 """By the last part of the pointer."""
 

@@ -190,8 +190,7 @@ def test_hundreds_of_values_that_differ() -> None:
     assert constraint.accepts(json.dumps(chosen[:5]))
 
 
-def test_items_of_infinitely_many_values_stay_refused() -> None:
+def test_items_of_infinitely_many_values_that_differ() -> None:
     for schema in ({"items": {"type": "number"}}, {"items": {"enum": [1, 2]}, "contains": {"const": 1}}):
-        with pytest.raises(UnsupportedSchemaError) as found:
-            json_schema({"type": "array", "uniqueItems": True, **schema})
-        assert found.value.pointer == "#/uniqueItems"
+        constraint = json_schema({"type": "array", "uniqueItems": True, **schema})
+        assert constraint.accepts("[2, 1]") and not constraint.accepts("[1, 2, 1]")

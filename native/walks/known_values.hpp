@@ -1,0 +1,472 @@
+// Known items of arrays whose items must differ, whatever they are, and which of them what is being read may still become.
+//
+// Two JSON values are equal if they have one type and: numbers the same value (1, 1.0 and 1e0), strings the same letters,
+// arrays equal items in order, objects equal members in any order. Known items are kept as trees: digits without zeros at
+// either end, letters unescaped, members sorted by name.
+//
+// The idea: what is read of an item is compared as it comes. A *group* is a place in a value (which containers are open,
+// which of their members and items are finished, what is read of a scalar), and the known values that agree with all that
+// was read up to there; the groups at one place of the text are a *watch*, 0 if no known value agrees. A value that leaves
+// a watch never comes back: no way to end the item makes it equal. So "is this item known?" is asked at its end without
+// comparing anything twice, and "may it become one?" is `watch != 0` at every byte.
+//
+// Events come from the reader of the text (exclusion.hpp), which knows what a byte begins and ends. Cost: an event looks
+// once at each known value of the watch, so an item costs as much as known items begin like it. Watches are numbered,
+// equal ones once: a search asks whether it was there before. Values and watches are added behind others, and taken back
+// from behind.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "calls/budget.hpp"
+#include "support/bytes.hpp"
+#include "walks/unescaper.hpp"
+
+namespace tokenfst {
+
+// The bytes that numbers are written with.
+inline bool is_of_number(uint8_t byte) { return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E'; }
+
+// What is read of a number, beside one that it may become: 0.d1d2...dn * 10^magnitude, d1 and dn not zero; zero has no digits.
+struct KnownNumber {
+  std::string digits;
+  int64_t magnitude = 0;
+  bool negative = false;
+};
+struct NumberReading {
+  enum Phase : uint8_t { kWhole, kFraction, kExponent };
+  Phase phase = kWhole;
+  bool negative = false;  // the number, or behind an e the exponent
+  uint32_t read = 0;      // digits behind zeros in front; in a fraction no more than the known number has
+  int32_t point = 0;      // behind the whole part: the magnitude that the digits alone say
+  auto operator<=>(const NumberReading&) const = default;
+
+  // Reads a byte; false if no number that goes on so equals the known one.
+  bool feed(const KnownNumber& known, uint8_t byte) {
+    const bool zero = known.digits.empty();
+    switch (byte) {
+      case '+': return true;
+      case '-':
+        negative = true;
+        return zero || (phase == kExponent ? missing(known) <= 0 : known.negative);
+      case '.':
+        point = static_cast<int32_t>(read);
+        read = std::min(read, static_cast<uint32_t>(known.digits.size()));
+        phase = kFraction;
+        return true;
+      case 'e':
+      case 'E': {
+        if (phase == kWhole) point = static_cast<int32_t>(read);
+        const bool all = read >= known.digits.size();
+        phase = kExponent, negative = false, read = 0;
+        return all;
+      }
+      default: return zero ? phase == kExponent || byte == '0' : phase == kExponent ? feed_exponent(known, byte) : feed_digit(known, byte);
+    }
+  }
+  // Whether the number, if it ends here, equals the known one.
+  bool equals(const KnownNumber& known) const {
+    if (known.digits.empty()) return true;
+    if (phase == kExponent) return read == exponent(known).size();
+    return read >= known.digits.size() && (phase == kWhole ? int64_t{read} : int64_t{point}) == known.magnitude;
+  }
+
+ private:
+  int64_t missing(const KnownNumber& known) const { return known.magnitude - point; }
+  // The digits of what is missing.
+  std::string exponent(const KnownNumber& known) const {
+    const int64_t value = missing(known);
+    return value == 0 ? "" : std::to_string(value < 0 ? -value : value);
+  }
+  bool feed_exponent(const KnownNumber& known, uint8_t byte) {
+    if (!negative && missing(known) < 0) return false;
+    if (read == 0 && byte == '0') return true;
+    const std::string digits = exponent(known);
+    return read < digits.size() && digits[read++] == static_cast<char>(byte);
+  }
+  bool feed_digit(const KnownNumber& known, uint8_t byte) {
+    if (negative != known.negative) return false;
+    if (read == 0 && byte == '0') {
+      if (phase == kFraction) --point;
+      return true;
+    }
+    if (read >= known.digits.size()) {
+      if (phase == kWhole) ++read;
+      return byte == '0';
+    }
+    return known.digits[read++] == static_cast<char>(byte);
+  }
+};
+
+// A value in a tree, each in its parent's `parts`.
+struct KnownValue {
+  enum Kind : uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
+  Kind kind = kNull;
+  uint32_t parent = 0;
+  std::string name;  // of a member
+  std::string text;  // of a string
+  KnownNumber number;
+  std::vector<uint32_t> parts;  // items, or members by name
+};
+
+class KnownValues {
+ public:
+  using Watch = uint32_t;
+  struct Checkpoint {
+    uint32_t values = 0, known = 0, watches = 1;
+  };
+
+  Checkpoint checkpoint() const {
+    return {static_cast<uint32_t>(values_.size()), static_cast<uint32_t>(known_.size()), static_cast<uint32_t>(watches_.size() + 1)};
+  }
+  // Takes back what came later; set_last(container, known) says which was the last known item of a container.
+  template <class F>
+  void restore(const Checkpoint& before, F&& set_last) {
+    for (; known_.size() > before.known; known_.pop_back()) set_last(known_.back().container, known_.back().before);
+    if (held_) return;
+    values_.resize(before.values);
+    for (; watches_.size() + 1 > before.watches; watches_.pop_back()) {
+      auto [at, end] = numbers_.equal_range(hash(watches_.back()));
+      while (at != end && at->second != watches_.size()) ++at;
+      numbers_.erase(at);
+    }
+  }
+  // While they are held, no values and watches are taken back.
+  void hold(bool begins) { held_ += begins ? 1 : -1; }
+  // The same for equal items, in whatever order, of which `last` is the last.
+  uint64_t hash_of_known(uint32_t last) const {
+    uint64_t sum = 0;
+    for (uint32_t k = last; k; k = known_[k - 1].before) sum += hash(known_[k - 1].value);
+    return sum;
+  }
+  size_t memory() const { return values_.capacity() * sizeof(KnownValue) + known_.capacity() * sizeof(Known) + watches_.size() * sizeof(Group) * 4; }
+
+  // Adds an item, given its text, to those of a container, of which `last` is the last. Its number.
+  uint32_t add(uint32_t container, uint32_t last, std::string_view text) {
+    known_.push_back({container, last, parse(text)});
+    return static_cast<uint32_t>(known_.size());
+  }
+
+  // --- events ---------------------------------------------------------------------------------------
+  // An item of a container begins next; `last`: the last known one there, 0 if there is none.
+  Watch due(Watch watch, uint32_t container, uint32_t last) {
+    if (last == 0) return watch;
+    Groups groups = get(watch);
+    auto ids = std::make_shared<Ids>();
+    for (uint32_t k = last; k; k = known_[k - 1].before) ids->push_back(known_[k - 1].value);
+    groups.push_back({{container, {}, {}}, std::move(ids)});
+    return number(std::move(groups));
+  }
+  // A value begins, with this byte.
+  Watch begin(Watch watch, uint8_t byte) {
+    using enum Leaf::Kind;
+    return each(watch, [&](Place& place, uint32_t& id) {
+      if (place.frames.empty() ? place.leaf.kind != kDue : !to_part(place.frames.back(), id)) return false;
+      const KnownValue& value = values_[id];
+      place.leaf = {};
+      switch (byte) {
+        case 'n': return place.leaf.kind = kWord, value.kind == KnownValue::kNull;
+        case 't': return place.leaf.kind = kWord, value.kind == KnownValue::kTrue;
+        case 'f': return place.leaf.kind = kWord, value.kind == KnownValue::kFalse;
+        case '"': return place.leaf.kind = kString, value.kind == KnownValue::kString;
+        case '{': return place.frames.push_back({true, 0, {}}), value.kind == KnownValue::kObject;
+        case '[': return place.frames.push_back({false, 0, {}}), value.kind == KnownValue::kArray;
+        default: return place.leaf.kind = kNumber, value.kind == KnownValue::kNumber && place.leaf.number.feed(value.number, byte);
+      }
+    });
+  }
+  Watch begin_name(Watch watch) {
+    return each(watch, [](Place& place, uint32_t&) {
+      place.leaf = {};
+      place.leaf.kind = Leaf::Kind::kName;
+      return true;
+    });
+  }
+  // A letter of a name or a string.
+  Watch letter(Watch watch, uint8_t byte) {
+    return each(watch, [&](Place& place, uint32_t& id) {
+      Leaf& leaf = place.leaf;
+      const KnownValue& value = values_[id];
+      if (leaf.kind == Leaf::Kind::kString) return leaf.read < value.text.size() && value.text[leaf.read++] == static_cast<char>(byte);
+      // Names are sorted: those that begin with what is read are neighbours, and `member` is the first of them.
+      const std::string_view read = leaf.member < value.parts.size() ? std::string_view(name(value, leaf.member)).substr(0, leaf.read) : "";
+      for (; leaf.member < value.parts.size(); ++leaf.member) {
+        const std::string& other = name(value, leaf.member);
+        if (!other.starts_with(read)) return false;
+        if (other.size() > leaf.read && static_cast<uint8_t>(other[leaf.read]) >= byte) break;
+      }
+      return leaf.member < value.parts.size() && name(value, leaf.member)[leaf.read++] == static_cast<char>(byte);
+    });
+  }
+  Watch end_name(Watch watch) {
+    return each(watch, [&](Place& place, uint32_t& id) {
+      Frame& frame = place.frames.back();
+      const KnownValue& value = values_[id];
+      const uint32_t member = place.leaf.member;
+      if (member >= value.parts.size() || name(value, member).size() != place.leaf.read || std::ranges::binary_search(frame.seen, member)) return false;
+      frame.next = member;
+      place.leaf = {};
+      return true;
+    });
+  }
+  Watch end_string(Watch watch) {
+    return each(watch, [&](Place& place, uint32_t& id) { return values_[id].text.size() == place.leaf.read && end(place, id); });
+  }
+  // A byte of a number that goes on.
+  Watch digit(Watch watch, uint8_t byte) {
+    return each(watch, [&](Place& place, uint32_t& id) { return place.leaf.number.feed(values_[id].number, byte); });
+  }
+  Watch end_number(Watch watch) {
+    return each(watch, [&](Place& place, uint32_t& id) { return place.leaf.number.equals(values_[id].number) && end(place, id); });
+  }
+  Watch end_word(Watch watch) {
+    return each(watch, [&](Place& place, uint32_t& id) { return end(place, id); });
+  }
+  Watch end_container(Watch watch) {
+    return each(watch, [&](Place& place, uint32_t& id) {
+      if (place.frames.empty()) return false;  // an item was due
+      const Frame& frame = place.frames.back();
+      if ((frame.object ? frame.seen.size() : frame.next) != values_[id].parts.size()) return false;
+      place.frames.pop_back();
+      return end(place, id);
+    });
+  }
+  // Whether the item that ends here, or the number that may, is a known one of its container.
+  bool is_known(Watch watch, uint32_t container) const {
+    if (watch == 0) return false;
+    return std::ranges::any_of(watches_[watch - 1], [&](const Group& group) {
+      if (group.place.container != container || !group.place.frames.empty()) return false;
+      if (group.place.leaf.kind == Leaf::Kind::kEnded) return true;
+      if (group.place.leaf.kind != Leaf::Kind::kNumber) return false;
+      return std::ranges::any_of(*group.ids, [&](uint32_t id) { return group.place.leaf.number.equals(values_[id].number); });
+    });
+  }
+  // Without the items that have ended.
+  Watch without_ended(Watch watch) {
+    return each(watch, [](Place& place, uint32_t&) { return place.leaf.kind != Leaf::Kind::kEnded; });
+  }
+
+ private:
+  struct Frame {  // an open array or object
+    bool object;
+    uint32_t next;               // the item that is next or being read, or the member
+    std::vector<uint32_t> seen;  // members, in order
+    auto operator<=>(const Frame&) const = default;
+  };
+  struct Leaf {  // what is being read in the innermost one
+    enum class Kind : uint8_t { kDue, kName, kString, kNumber, kWord, kEnded };
+    Kind kind = Kind::kDue;
+    uint32_t member = 0, read = 0;
+    NumberReading number;
+    auto operator<=>(const Leaf&) const = default;
+  };
+  struct Place {
+    uint32_t container;
+    std::vector<Frame> frames;
+    Leaf leaf;
+    auto operator<=>(const Place&) const = default;
+  };
+  using Ids = std::vector<uint32_t>;
+  struct Group {
+    Place place;
+    std::shared_ptr<const Ids> ids;  // of each known value, the scalar that is being read, or the innermost open container
+    bool operator==(const Group& other) const { return place == other.place && (ids == other.ids || *ids == *other.ids); }
+  };
+  using Groups = std::vector<Group>;
+  struct Known {
+    uint32_t container, before, value;
+  };
+
+  const std::string& name(const KnownValue& object, uint32_t member) const { return values_[object.parts[member]].name; }
+  Groups get(Watch watch) const { return watch ? watches_[watch - 1] : Groups(); }
+
+  // From a container to the part of it that begins.
+  bool to_part(const Frame& frame, uint32_t& id) const {
+    const KnownValue& value = values_[id];
+    if (frame.next >= value.parts.size()) return false;
+    id = value.parts[frame.next];
+    return true;
+  }
+  // A value is over: on to its parent.
+  bool end(Place& place, uint32_t& id) const {
+    place.leaf = {};
+    if (place.frames.empty()) {
+      place.leaf.kind = Leaf::Kind::kEnded;
+      return true;
+    }
+    id = values_[id].parent;
+    Frame& frame = place.frames.back();
+    if (frame.object) frame.seen.insert(std::ranges::upper_bound(frame.seen, frame.next), frame.next);
+    else ++frame.next;
+    return true;
+  }
+
+  // The watch of those known values for which `agrees`, which also takes their places on.
+  template <class F>
+  Watch each(Watch watch, F&& agrees) {
+    if (watch == 0) return 0;
+    Groups after;
+    for (size_t k = 0; k < watches_[watch - 1].size(); ++k) {
+      const Group& group = watches_[watch - 1][k];
+      const size_t first = after.size();  // of the groups that come of this one: mostly one
+      std::vector<Ids> lists;
+      Place to;
+      for (const uint32_t before : *group.ids) {
+        to = group.place;
+        uint32_t id = before;
+        if (!agrees(to, id)) continue;
+        size_t at = first;
+        while (at < after.size() && after[at].place != to) ++at;
+        if (at == after.size()) after.push_back({to, nullptr}), lists.emplace_back();
+        lists[at - first].push_back(id);
+      }
+      for (size_t j = 0; j < lists.size(); ++j) {
+        after[first + j].ids = lists[j] == *group.ids ? group.ids : std::make_shared<const Ids>(std::move(lists[j]));
+      }
+    }
+    return number(std::move(after));
+  }
+
+  Watch number(Groups groups) {
+    if (groups.empty()) return 0;
+    std::ranges::stable_sort(groups, {}, &Group::place);
+    const uint64_t key = hash(groups);
+    for (auto [at, end] = numbers_.equal_range(key); at != end; ++at) {
+      if (watches_[at->second - 1] == groups) return at->second;
+    }
+    watches_.push_back(std::move(groups));
+    numbers_.emplace(key, static_cast<uint32_t>(watches_.size()));
+    return static_cast<uint32_t>(watches_.size());
+  }
+  static uint64_t hash(const Groups& groups) {
+    uint64_t key = 0;
+    for (const Group& group : groups) {
+      const Leaf& leaf = group.place.leaf;
+      key = mix(mix(key, group.place.container), static_cast<uint64_t>(leaf.kind));
+      key = mix(mix(key, uint64_t{leaf.member} << 32 | leaf.read), uint64_t{leaf.number.read} << 32 | static_cast<uint32_t>(leaf.number.point));
+      for (const Frame& frame : group.place.frames) key = mix(key, uint64_t{frame.next} << 32 | frame.seen.size());
+      for (const uint32_t id : *group.ids) key = mix(key, id);
+    }
+    return key;
+  }
+
+  uint32_t parse(std::string_view text);
+  // Of a value, its parts and all.
+  uint64_t hash(uint32_t root) const {
+    uint64_t key = 0;
+    std::vector<uint32_t> pending{root};
+    while (!pending.empty()) {
+      const KnownValue& value = values_[pending.back()];
+      pending.pop_back();
+      key = mix(key, uint64_t{value.kind} << 32 | value.parts.size());
+      for (const std::string* text : {&value.name, &value.text, &value.number.digits}) {
+        key = mix(key, text->size());
+        for (const char byte : *text) key = mix(key, static_cast<uint8_t>(byte));
+      }
+      key = mix(mix(key, static_cast<uint64_t>(value.number.magnitude)), value.number.negative);
+      pending.insert(pending.end(), value.parts.begin(), value.parts.end());
+    }
+    return mix(key, 1);
+  }
+
+  std::vector<KnownValue> values_;
+  std::vector<Known> known_;
+  int held_ = 0;
+  std::vector<Groups> watches_;
+  std::unordered_multimap<uint64_t, uint32_t> numbers_;  // of watches, by hash
+};
+
+// From the text of a number to its value.
+inline KnownNumber known_number(std::string_view text) {
+  constexpr size_t kMostDigits = 17;
+  KnownNumber number;
+  number.negative = text.starts_with('-');
+  const size_t e = std::min(text.find_first_of("eE"), text.size()), point = std::min(text.find('.'), e);
+  int64_t whole = 0;
+  for (size_t k = number.negative; k < e; ++k) {
+    if (text[k] == '.') continue;
+    whole += k < point;
+    number.digits += text[k];
+  }
+  const size_t first = std::min(number.digits.find_first_not_of('0'), number.digits.size());
+  number.digits.erase(0, first);
+  number.digits.erase(number.digits.find_last_not_of('0') + 1);
+  if (number.digits.empty()) return {};
+  number.magnitude = whole - static_cast<int64_t>(first);
+  const bool below = e < text.size() && text[e + 1] == '-';
+  int64_t exponent = 0;
+  size_t digits = 0;
+  for (size_t k = e + 1; k < text.size(); ++k) {
+    if (text[k] == '-' || text[k] == '+' || (digits == 0 && text[k] == '0')) continue;
+    if (++digits > kMostDigits) throw Error(Fault::Constraint, "a number in an array whose items must differ has an exponent of more than 17 digits");
+    exponent = exponent * 10 + (text[k] - '0');
+  }
+  number.magnitude += below ? -exponent : exponent;
+  return number;
+}
+
+// The tree of a JSON text. Iterative: texts nest as deep as they like.
+inline uint32_t KnownValues::parse(std::string_view text) {
+  const uint32_t root = static_cast<uint32_t>(values_.size());
+  std::vector<uint32_t> open;
+  std::string name;
+  auto add = [&](KnownValue::Kind kind) -> KnownValue& {
+    const uint32_t id = static_cast<uint32_t>(values_.size());
+    KnownValue& value = values_.emplace_back();
+    value.kind = kind;
+    if (open.empty()) return value;
+    value.parent = open.back();
+    value.name = std::exchange(name, {});
+    values_[open.back()].parts.push_back(id);
+    return value;
+  };
+  bool named = false;  // whether the next string is a name
+  for (size_t k = 0; k < text.size(); ++k) {
+    switch (text[k]) {
+      case '{':
+      case '[':
+        add(text[k] == '{' ? KnownValue::kObject : KnownValue::kArray);
+        open.push_back(static_cast<uint32_t>(values_.size() - 1));
+        named = text[k] == '{';
+        break;
+      case '}':
+        std::ranges::sort(values_[open.back()].parts, {}, [&](uint32_t part) -> const std::string& { return values_[part].name; });
+        [[fallthrough]];
+      case ']': open.pop_back(); break;
+      case ',': named = values_[open.back()].kind == KnownValue::kObject; break;
+      case ':': named = false; break;
+      case '"': {
+        std::string letters;
+        Unescaper reader;
+        for (++k; text[k] != '"' || reader.phase != Unescaper::kPlain; ++k) {
+          reader.feed(static_cast<uint8_t>(text[k]), [&](uint8_t letter) { letters += static_cast<char>(letter); });
+        }
+        if (named) name = std::move(letters);
+        else add(KnownValue::kString).text = std::move(letters);
+        break;
+      }
+      case 'n': add(KnownValue::kNull), k += 3; break;
+      case 't': add(KnownValue::kTrue), k += 3; break;
+      case 'f': add(KnownValue::kFalse), k += 4; break;
+      default: {
+        if (!is_of_number(static_cast<uint8_t>(text[k]))) break;
+        size_t end = k;
+        while (end < text.size() && is_of_number(static_cast<uint8_t>(text[end]))) ++end;
+        add(KnownValue::kNumber).number = known_number(text.substr(k, end - k));
+        k = end - 1;
+      }
+    }
+  }
+  return root;
+}
+
+}  // namespace tokenfst
