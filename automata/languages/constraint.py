@@ -276,15 +276,15 @@ class Constraint(ABC):
         AlgebraError unless this one is regular."""
         return self._compare(other - self)
 
-    def explain(self, text: str | bytes) -> Explanation:
+    def explain(self, text: str | bytes, *, prefix: bool = False) -> Explanation:
         """Whether ``text`` is in the constraint, and if not: the byte where it leaves it, what could have stood there,
-        and a shortest way on. ``print`` shows it with a caret."""
+        and a shortest way on. ``print`` shows it with a caret. ``prefix``: whether some text begins so."""
         data = encode(text)
         if data is None:
             assert isinstance(text, str)
             data = text.encode("utf-8", "surrogatepass")
         valid = self.viable_prefix(data)
-        if valid == len(data) and self.accepts(data):
+        if valid == len(data) and (prefix or self.accepts(data)):
             return Explanation(data, True)
         if valid < 0:
             return Explanation(data, False)

@@ -27,9 +27,9 @@ from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.budget import Budget
-from tokenfst.decoding.token_automata import artifact, artifact_format
+from tokenfst.decoding.token_automata import artifact, artifact_format, explaining  # noqa: F401  # Matcher.explain
 from tokenfst.decoding.token_automata.classes import TokenClasses
-from tokenfst.decoding.token_automata.pickled import made_by
+from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
@@ -157,7 +157,9 @@ class TokenAutomaton:
             # Anew: how states and frames are numbered depends on what was walked before (convention 10).
             native = compose(self._program, self.vocabulary, self.budget)
         arrays = native.expand()
-        return self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
+        expanded = self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
+        speaking_of(getattr(self._native, "constraint", None), expanded.native)
+        return expanded
 
     @classmethod
     def _from_arrays(
