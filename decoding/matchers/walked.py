@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 import tokenfst._native as _native
 from tokenfst.arguments import refuse, whole
-from tokenfst.decoding.token_automata.explaining import TokenExplanation, explain
+from tokenfst.automata.captures.values import Captures
+from tokenfst.decoding.token_automata.explaining import TokenExplanation, captures, explain
 from tokenfst.decoding.token_automata.pickled import restored
 from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -277,6 +278,10 @@ class NodeMatcher(Generic[N]):
     def explain(self, token_id: int) -> TokenExplanation:
         """Whether a token is allowed, and if not: why, at which of its bytes, and what could have stood there."""
         return explain(self, token_id)
+
+    def captures(self) -> Captures:
+        """What the named groups and rules of the constraint have read in the text so far."""
+        return captures(self)
 
     def _push(self, token: int) -> bool:
         automaton, node, left = self.automaton, self._nodes[-1], self.max_tokens_left

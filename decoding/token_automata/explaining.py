@@ -1,4 +1,4 @@
-"""Why a token is not allowed where a matcher stands: ``matcher.explain(token)``.
+"""What a matcher says of its text: why a token is not allowed (``matcher.explain(token)``), and what was captured.
 
 The idea: the text so far and the token's bytes are a text, and where a text leaves a constraint is a question that the
 constraint itself answers (``Constraint.explain``). What is left are reasons that only tokens have: the end token before
@@ -22,9 +22,11 @@ import numpy as np
 
 import tokenfst._native as _native
 from tokenfst._native import Matcher
+from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages import explanation
 from tokenfst.automata.languages.explanation import Explanation, Following
+from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Reason = Literal["allowed", "text", "end", "special", "budget", "tokens", "terminated"]
@@ -128,6 +130,26 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
     return named("tokens") if valid == len(spelled) else named("text", place=valid, text=text)
 
 
+def captures(matcher: Any) -> Captures:
+    """What the named groups and rules of the constraint have read in the text so far: by name, all captures of each, in
+    the order in which they begin.
+
+    As ``Constraint.captures``: of the text if it is one of the constraint, else of the beginning of one, of which
+    captures may be open. The text is read anew each time, so captures are right after ``rollback`` and in forks.
+    Raises ConstraintError where the automaton was loaded from a file.
+    """
+    native = _native_of(matcher)
+    constraint = native.constraint if hasattr(native, "constraint") else None
+    if constraint is None:
+        raise ConstraintError(
+            "captures: this automaton was loaded from a file, which has no constraint: ask "
+            "constraint.captures(vocabulary.decode(matcher.tokens), prefix=True)"
+        )
+    vocabulary: Vocabulary = native.made_from[2]
+    data = vocabulary.decode(matcher.tokens)
+    return constraint.captured(data, whole=True if matcher.is_terminated() else None)
+
+
 def _listed(names: tuple[str, ...]) -> str:
     """Up to ten of the names."""
     return " or ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -199,4 +221,5 @@ def _symbols(matcher: Any, vocabulary: Vocabulary) -> tuple[str, ...]:
     return (*found, "the end") if matcher.is_accepting() else found
 
 
-setattr(Matcher, "explain", explain)  # noqa: B010  # mypy takes no assignment to a class's method
+for _name, _method in (("explain", explain), ("captures", captures)):
+    setattr(Matcher, _name, _method)
