@@ -183,8 +183,8 @@ class Expr(Node):
         """Gives a node operands that had to be made after it, as the body of a variable."""
         Node.__init__(self, self.op, args, self.value, self.source)
 
-    def named(self, source: str) -> Expr:
-        """The same with another ``source``."""
+    def named(self, source: str | None) -> Expr:
+        """The same with another ``source``, as an object of its own."""
         return Expr(self.op, self.args, self.value, source, self.size, self.nullable)
 
     def walk(self) -> list[Expr]:

@@ -9,7 +9,9 @@ Cost: linear in the rules taken over.
 
 from __future__ import annotations
 
-from tokenfst.automata.expressions.expression import Expr, Op, call
+from tokenfst.automata.captures.trees import Group, Leaf, Reading, names_of
+from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, Op, call
+from tokenfst.automata.grammars.captured import Marked
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint, widest
 from tokenfst.automata.languages.language import Language
@@ -25,20 +27,52 @@ class Assembly:
         self.budget = budget
         self._rules: dict[str, Expr] = {}
         self._starts: dict[int, tuple[Grammar, Expr]] = {}
+        self._captured = Marked({})
 
     def expr(self, part: Constraint) -> Expr:
         """A part's words, as an expression for the result."""
         self.budget = widest(self.budget, part.given_budget)
         if isinstance(part, Language):
-            return part.expr
+            return self._named(part.expr, part.reading)
         assert isinstance(part, Grammar)
         known = self._starts.get(id(part))
         if known is None:
             prefix = f"{len(self._starts) + 1}:"
             for name, body in part.rules.items():
                 self._rules[prefix + name] = _renamed(body, prefix)
-            known = self._starts[id(part)] = part, call(prefix + part.start)
+            self._captured.rules.update(part.marked.renamed(prefix).rules)
+            self._captured.leaves += part.marked.leaves
+            start = prefix + part.start
+            if (
+                part.reading is not None and not part.marked
+            ):  # it is made of others, which read its words as a whole
+                start = f"{prefix}%captured"
+                self._rules[start] = call(prefix + part.start)
+                self._captured.leaves.append((self._rules[start], part.reading))
+            known = self._starts[id(part)] = part, call(start)
         return known[1]
+
+    def group(self, name: str, part: Constraint) -> Expr:
+        """A part's words, which are captured under a name."""
+        expr, inner = self.expr(part), part.reading
+        if expr in (EMPTY, EPSILON):
+            return expr
+        words = Leaf(part.expr if isinstance(part, Language) else part, inner=(inner,) if inner else ())
+        tree = Group(name, inner.start if inner and isinstance(part, Language) else words)
+        return self._named(expr, Reading(tree, names_of(tree, {}), refusal=inner.refusal if inner else ""))
+
+    @property
+    def marked(self) -> Marked:
+        """What of the parts has a name to be captured."""
+        return self._captured
+
+    def _named(self, expr: Expr, reading: Reading | None) -> Expr:
+        """An expression, or an object of its own that is known to be read."""
+        if reading is None or expr in (EMPTY, EPSILON):
+            return expr
+        own = expr.named(expr.source)
+        self._captured.leaves.append((own, reading))
+        return own
 
     @property
     def rules(self) -> dict[str, Expr]:
@@ -47,9 +81,12 @@ class Assembly:
 
     def finish(self, expr: Expr, source: str) -> Language | Grammar:
         """The constraint whose words are those of ``expr``."""
-        if not self._rules:
+        if not self._rules and not self._captured:
             return Language(expr, source, self.budget)
-        return Grammar({"start": expr, **self._rules}, "start", source=source, budget=self.budget)
+        made = Grammar(
+            {"start": expr, **self._rules}, "start", source=source, budget=self.budget, marked=self._captured
+        )
+        return made if self._rules else Language(expr, source, self.budget, made.reading)
 
 
 def _renamed(body: Expr, prefix: str) -> Expr:

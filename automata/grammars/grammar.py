@@ -20,8 +20,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tokenfst.arguments import checked, checked_but
+from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
 from tokenfst.automata.expressions.program import Program, linearize
+from tokenfst.automata.grammars.captured import Marked, grammar_reading
 from tokenfst.automata.grammars.conflict import Conflict, make_conflict
 from tokenfst.automata.grammars.network import draw_rules
 from tokenfst.automata.grammars.operators import Operators
@@ -46,6 +48,8 @@ from tokenfst.errors import (
     line_and_column,
 )
 
+_PART = "%part"
+
 
 class Grammar(Operators):
     """A context-free set of byte strings. Make one with ``lark_grammar``, ``gbnf``, ``ebnf``,
@@ -55,7 +59,7 @@ class Grammar(Operators):
     words is undecidable.
     """
 
-    __slots__ = ("_text", "_usable")
+    __slots__ = ("_marked", "_text", "_unread", "_usable")
     _made_again = (*Operators._made_again, "_usable")  # noqa: SLF001  # its own base class
 
     @checked
@@ -68,14 +72,19 @@ class Grammar(Operators):
         text: str = "",
         positions: Mapping[str, int] | None = None,
         budget: Budget | None = None,
+        marked: Marked | None = None,
+        reading: Reading | None = None,
     ) -> None:
         """``text`` is what the rules were read from, and ``positions`` where in it each is defined; both are
-        for messages only.
+        for messages only. ``marked``: what of the rules has a name to be captured; or, where that is known, how texts
+        are read: ``reading``.
 
         Raises ConstraintError if a rule is called and not there, or called where no context-free grammar can
         call it; BudgetExceeded("positions").
         """
-        super().__init__(source or f"Grammar(start={start!r})", budget)
+        super().__init__(source or f"Grammar(start={start!r})", budget, reading)
+        self._marked = marked or Marked({})
+        self._unread = reading is None and bool(self._marked)
         self._rules = Rules.of(rules)
         self._start, self._text = start, text
         self._positions = dict(positions or {})
@@ -91,8 +100,13 @@ class Grammar(Operators):
         cls, rules: Mapping[str, Expr | Language], start: str, budget: Budget | None = None
     ) -> Grammar:
         """A grammar of expressions (calls by ``expression.call``) and languages, by their names."""
-        bodies = {name: rule.expr if isinstance(rule, Language) else rule for name, rule in rules.items()}
-        return cls(bodies, start, budget=budget)
+        bodies, leaves = {}, []
+        for name, rule in rules.items():
+            bodies[name] = rule.expr if isinstance(rule, Language) else rule
+            if isinstance(rule, Language) and rule.reading is not None:
+                bodies[name] = rule.expr.named(rule.expr.source)  # an object of its own
+                leaves.append((bodies[name], rule.reading))
+        return cls(bodies, start, budget=budget, marked=Marked({}, leaves))
 
     @property
     def rules(self) -> Mapping[str, Expr]:
@@ -117,7 +131,39 @@ class Grammar(Operators):
     @checked
     def with_budget(self, budget: Budget) -> Grammar:
         """The same grammar, bounded by ``budget``."""
-        return self._like(self._rules, self._source, budget)
+        return self._like(self._rules, self._source, budget, marked=self._marked, reading=self._reading)
+
+    @checked
+    def capturing(self, *rules: str, **named: str) -> Grammar:
+        """The same grammar, with rules whose words are captured (``captures``): under their own names, or
+        ``capturing(name="rule")`` under another one. ConstraintError for a rule that is not there."""
+        wanted = {rule: rule for rule in rules} | {rule: name for name, rule in named.items()}
+        for rule in wanted:
+            if rule not in self._rules:
+                raise ConstraintError(f"there is no rule {rule!r} to capture; there are {_some(self._rules)}")
+        if self._reading is not None and not self._marked:
+            raise ConstraintError(f"{self._source} is made of others: capture their rules before")
+        marked = Marked(self._marked.rules | wanted, self._marked.leaves)
+        return self._like(self._rules, self._source, self._budget, marked=marked)
+
+    @property
+    def marked(self) -> Marked:
+        """What of the rules has a name to be captured."""
+        return self._marked
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the named rules and groups read the texts of the grammar; ``None`` if it has none."""
+        if self._unread:
+            self._reading = grammar_reading(
+                self._productive(), self._start, self._marked, self._part, self.budget
+            )
+            self._unread = False
+        return self._reading
+
+    def _part(self, rules: Rules, body: Expr) -> Grammar:
+        """The words of an expression that calls some of the rules."""
+        return Grammar(Rules({_PART: body, **rules}, like=rules), _PART, budget=self._budget)
 
     def _like(
         self,
@@ -125,11 +171,22 @@ class Grammar(Operators):
         source: str,
         budget: Budget | None,
         positions: Mapping[str, int] | None = None,
+        marked: Marked | None = None,
+        reading: Reading | None = None,
     ) -> Grammar:
         """Other rules that were made of these, and begin with the same one."""
         if positions is None:
             positions = self._positions
-        return Grammar(rules, self._start, source=source, text=self._text, positions=positions, budget=budget)
+        return Grammar(
+            rules,
+            self._start,
+            source=source,
+            text=self._text,
+            positions=positions,
+            budget=budget,
+            marked=marked,
+            reading=reading,
+        )
 
     def __repr__(self) -> str:
         return f"<Grammar {self._source}: {len(self._rules)} rules>"
@@ -247,7 +304,8 @@ class Grammar(Operators):
         source = f"truncate({self._source}, {depth})"
         if self.is_empty():
             return Language(EMPTY, source, self._budget)
-        return Language(inline(self._productive(), self._start, depth, self.budget), source, self._budget)
+        expr = inline(self._productive(), self._start, depth, self.budget)
+        return Language(expr, source, self._budget, within(expr, (self.reading,)))
 
     # --- out ------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tokenfst.arguments import checked
+from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, concat, repeat, union
 from tokenfst.automata.languages import reversal
 from tokenfst.automata.languages.constraint import Constraint, bounds, byte_table, widest
@@ -28,6 +29,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import AlgebraError
 
 if TYPE_CHECKING:
+    from tokenfst.automata.grammars.captured import Marked
     from tokenfst.automata.grammars.grammar import Grammar
 
 _NO_COMPLEMENT = "what is not in a context-free language need not be context-free"
@@ -63,6 +65,8 @@ class Operators(Constraint):
         source: str,
         budget: Budget | None,
         positions: Mapping[str, int] | None = None,
+        marked: Marked | None = None,
+        reading: Reading | None = None,
     ) -> Grammar:
         """Other rules that were made of these, and begin with the same one."""
 
@@ -115,7 +119,11 @@ class Operators(Constraint):
         positions = {
             name: self._positions[rule] for name, rule in made.origins.items() if rule in self._positions
         }
-        return self._like(made.rules, source, budget, positions)
+        found = self._like(made.rules, source, budget, positions)
+        if self.reading is None and other.reading is None:
+            return found
+        read = within(found, (self.reading, other.reading))
+        return self._like(made.rules, source, budget, positions, reading=read)
 
     def __rand__(self, other: Constraint) -> Grammar:
         """The same: ``language & grammar``."""
@@ -129,7 +137,7 @@ class Operators(Constraint):
             )
         if not isinstance(other, Language):
             return NotImplemented
-        return self & ~other
+        return self & ~other  # which captures nothing
 
     def __rsub__(self, other: Constraint) -> Constraint:
         """``language - grammar``. AlgebraError unless the grammar is regular."""

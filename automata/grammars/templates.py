@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from tokenfst.arguments import checked_but
-from tokenfst.automata.expressions.expression import Expr, concat
+from tokenfst.automata.expressions.expression import concat, literal
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
@@ -46,8 +46,8 @@ class TemplateLanguage(Language):
 
     __slots__ = ("_pieces",)
 
-    def __init__(self, expr: Expr, source: str, budget: Budget | None, pieces: Sequence[Piece]) -> None:
-        super().__init__(expr, source, budget)
+    def __init__(self, made: Language, source: str, budget: Budget | None, pieces: Sequence[Piece]) -> None:
+        super().__init__(made.expr, source, budget, made.reading)
         self._pieces = pieces
 
     def parse(self, text: _Text) -> dict[str, _Text]:
@@ -64,15 +64,8 @@ class TemplateGrammar(Grammar):
 
     __slots__ = ("_pieces",)
 
-    def __init__(
-        self,
-        rules: Mapping[str, Expr],
-        start: str,
-        source: str,
-        budget: Budget | None,
-        pieces: Sequence[Piece],
-    ) -> None:
-        super().__init__(rules, start, source=source, budget=budget)
+    def __init__(self, made: Grammar, source: str, budget: Budget | None, pieces: Sequence[Piece]) -> None:
+        super().__init__(made.rules, made.start, source=source, budget=budget, marked=made.marked)
         self._pieces = pieces
 
     def parse(self, text: _Text) -> dict[str, _Text]:
@@ -85,7 +78,7 @@ def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | Temp
     """Fixed text with typed holes: ``{name}`` stands for a word of ``holes[name]``, ``{{`` and ``}}`` for braces.
 
     A hole is a ``Language``, a ``Grammar``, or a str: a regular expression. The result is a grammar if a hole is, else
-    a language; its budget is the widest of the holes'.
+    a language; its budget is the widest of the holes'. The words of holes are captured under their names.
 
     Raises TemplateError, with the place, for braces that do not match, holes without a name or with a format, holes
     that stand twice (that both have equal text is no context-free condition), and holes that are not given;
@@ -101,12 +94,15 @@ def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | Temp
             shown = ", ".join(f"{{{each}}}" for each in named) or "none"
             raise ConstraintError(f"the template has no hole {{{name}}}; its holes: {shown}")
     assembly = Assembly()
-    parts = [assembly.expr(piece.constraint or Language.literal(piece.text)) for piece in pieces]
+    parts = [
+        literal(piece.text) if piece.constraint is None else assembly.group(piece.name, piece.constraint)
+        for piece in pieces
+    ]
     source = f"template({shorten(repr(text), _SHOWN)})"
     made = assembly.finish(concat(*parts), source)
     if isinstance(made, Grammar):
-        return TemplateGrammar(made.rules, made.start, source, assembly.budget, pieces)
-    return TemplateLanguage(made.expr, source, assembly.budget, pieces)
+        return TemplateGrammar(made, source, assembly.budget, pieces)
+    return TemplateLanguage(made, source, assembly.budget, pieces)
 
 
 def _constraint(name: str, hole: str | Constraint) -> Constraint:

@@ -13,7 +13,7 @@ AlgebraError; none gives an approximation.
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
@@ -21,6 +21,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
 from tokenfst.arguments import checked, refuse, whole
+from tokenfst.automata.captures.captured import Captured
+from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages import explanation, sampling
 from tokenfst.automata.languages.answer import Answer, Side
@@ -38,7 +40,7 @@ _LONG = 500
 _WALKING = "the walk over texts"
 
 
-class Constraint(ABC):
+class Constraint(Captured):
     """A set of texts (byte strings): a ``Language`` or a ``Grammar``, as are schemas, templates and patterns.
 
     Combine with ``| + & - ~``, ``star``, ``plus``, ``optional``, ``repeat``, ``reverse``, ``map_bytes``; where an
@@ -52,10 +54,11 @@ class Constraint(ABC):
     never_a_list: ClassVar[bool] = True
     """Where a call takes any number of things, this is one of them, though one can iterate over it."""
 
-    _made_again: ClassVar[tuple[str, ...]] = ("_automaton", "_walked_over")
+    _made_again: ClassVar[tuple[str, ...]] = ("_automaton", "_capture_reader", "_walked_over")
     """What is kept only to save work, and does not go to other processes."""
 
-    def __init__(self, source: str, budget: Budget | None) -> None:
+    def __init__(self, source: str, budget: Budget | None, reading: Reading | None = None) -> None:
+        super().__init__(reading)
         self._source, self._budget = source, budget
         self._automaton: _native.ByteAutomaton | None = None
         self._walked_over: _Walked | None = None
@@ -276,15 +279,15 @@ class Constraint(ABC):
         AlgebraError unless this one is regular."""
         return self._compare(other - self)
 
-    def explain(self, text: str | bytes) -> Explanation:
+    def explain(self, text: str | bytes, *, prefix: bool = False) -> Explanation:
         """Whether ``text`` is in the constraint, and if not: the byte where it leaves it, what could have stood there,
-        and a shortest way on. ``print`` shows it with a caret."""
+        and a shortest way on. ``print`` shows it with a caret. ``prefix``: whether some text begins so."""
         data = encode(text)
         if data is None:
             assert isinstance(text, str)
             data = text.encode("utf-8", "surrogatepass")
         valid = self.viable_prefix(data)
-        if valid == len(data) and self.accepts(data):
+        if valid == len(data) and (prefix or self.accepts(data)):
             return Explanation(data, True)
         if valid < 0:
             return Explanation(data, False)

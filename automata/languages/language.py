@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 
 from tokenfst.arguments import checked, checked_but
+from tokenfst.automata.captures import trees
+from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, utf8_dfa
 from tokenfst.automata.expressions import expression, tables
 from tokenfst.automata.expressions.expression import Dfa, Expr
@@ -69,10 +71,16 @@ class Language(Constraint):
     _made_again = (*Constraint._made_again, "_dfa")  # noqa: SLF001  # its own base class
 
     @checked
-    def __init__(self, expr: Expr, source: str = "", budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        expr: Expr,
+        source: str = "",
+        budget: Budget | None = None,
+        reading: Reading | None = None,
+    ) -> None:
         """The language of an expression. ``source`` says what it was made from; ``budget`` bounds all
-        questions."""
-        super().__init__(_shorten(source, _SOURCE_LENGTH), budget)
+        questions; ``reading``: how named groups read its words, if it has any."""
+        super().__init__(_shorten(source, _SOURCE_LENGTH), budget, reading)
         self._expr = expr
         self._dfa: Dfa | None = None
 
@@ -122,7 +130,12 @@ class Language(Constraint):
         parts = list(languages)
         source = _shorten(" | ".join(f"({part.source})" for part in parts), _SOURCE_LENGTH)
         budget = widest(*(part._budget for part in parts))  # noqa: SLF001  # another of this class
-        return cls(expression.union(*(part.expr for part in parts)), source or "empty()", budget)
+        expr = expression.union(*(part.expr for part in parts))
+        reading = trees.joined(
+            trees.Choice(tuple(trees.of(part.expr, part.reading) for part in parts)),
+            (part.reading for part in parts),
+        )
+        return cls(expr, source or "empty()", budget, reading)
 
     @classmethod
     @checked
@@ -158,7 +171,7 @@ class Language(Constraint):
     def with_budget(self, budget: Budget) -> Language:
         """The same language, whose questions may cost up to ``budget``. Combined languages take the wider
         bounds."""
-        return Language(self._expr, self._source, budget)
+        return Language(self._expr, self._source, budget, self.reading)
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -196,7 +209,7 @@ class Language(Constraint):
         """Words in both languages."""
         if not isinstance(other, Language):  # which is asked then
             return NotImplemented
-        return self._combined("&", other, expression.intersect)
+        return self._combined("&", other, expression.intersect, _both)
 
     @overload
     def __or__(self, other: Language) -> Language: ...
@@ -206,7 +219,7 @@ class Language(Constraint):
         """Words in at least one of the languages."""
         if not isinstance(other, Language):  # which is asked then
             return NotImplemented
-        return self._combined("|", other, expression.union)
+        return self._combined("|", other, expression.union, _either)
 
     @overload
     def __sub__(self, other: Language) -> Language: ...
@@ -216,7 +229,7 @@ class Language(Constraint):
         """Words in this language and not in the other."""
         if not isinstance(other, Language):  # which is asked then
             return NotImplemented
-        return self._combined("-", other, _difference)
+        return self._combined("-", other, _difference, _first)
 
     @overload
     def __add__(self, other: Language) -> Language: ...
@@ -226,7 +239,7 @@ class Language(Constraint):
         """Concatenation: a word of this language, then a word of the other."""
         if not isinstance(other, Language):  # which is asked then
             return NotImplemented
-        return self._combined("+", other, expression.concat)
+        return self._combined("+", other, expression.concat, _one_after_the_other)
 
     def __invert__(self) -> Language:
         """All byte strings not in this language (invalid UTF-8 among them: see ``any_text``)."""
@@ -234,22 +247,23 @@ class Language(Constraint):
 
     def star(self) -> Language:
         """Any number of words one after the other."""
-        return self._derived(expression.repeat(self._expr), "({}).star()")
+        return self._derived(expression.repeat(self._expr), "({}).star()", self._repeated())
 
     def plus(self) -> Language:
         """One word or more, one after the other."""
-        return self._derived(expression.repeat(self._expr, 1), "({}).plus()")
+        return self._derived(expression.repeat(self._expr, 1), "({}).plus()", self._repeated(1))
 
     @checked
     def repeat(self, low: int, high: int | None = None) -> Language:
         """``low`` to ``high`` words one after the other; without ``high``, ``low`` or more."""
         bounds(low, high)
         source = f"({self._source}).repeat({low}, {high})"
-        return Language(expression.repeat(self._expr, low, high, source), source, self._budget)
+        expr = expression.repeat(self._expr, low, high, source)
+        return Language(expr, source, self._budget, self._repeated(low, high))
 
     def optional(self) -> Language:
         """A word of this language, or the empty word."""
-        return self._derived(expression.optional(self._expr), "({}).optional()")
+        return self._derived(expression.optional(self._expr), "({}).optional()", self._repeated(0, 1))
 
     def reverse(self) -> Language:
         """The words read backwards, byte by byte (so characters beyond ASCII are no UTF-8 any more).
@@ -274,7 +288,8 @@ class Language(Constraint):
     def minimize(self) -> Language:
         """The same language with a least automaton. Makes all states; needs pynini
         (``MissingDependencyError``)."""
-        return Language(_leaf(fst.minimize_dfa(self.determinize())), self._source, self._budget)
+        least = _leaf(fst.minimize_dfa(self.determinize()))
+        return Language(least, self._source, self._budget, self.reading)
 
     # --- questions ------------------------------------------------------------------------------------
 
@@ -343,13 +358,46 @@ class Language(Constraint):
     def _tables(self, part: Expr) -> Dfa:
         return make_tables(make_automaton(part, self.budget))
 
-    def _combined(self, sign: str, other: Language, operation: Callable[[Expr, Expr], Expr]) -> Language:
+    def _combined(
+        self,
+        sign: str,
+        other: Language,
+        operation: Callable[[Expr, Expr], Expr],
+        read: Callable[[Expr, Language, Language], Reading | None],
+    ) -> Language:
         half = (_SOURCE_LENGTH - 7) // 2
         source = f"({_shorten(self._source, half)}) {sign} ({_shorten(other._source, half)})"
-        return Language(operation(self._expr, other._expr), source, widest(self._budget, other._budget))
+        expr = operation(self._expr, other._expr)
+        reading = None
+        if self.reading is not None or other.reading is not None:
+            reading = read(expr, self, other)
+        return Language(expr, source, widest(self._budget, other._budget), reading)
 
-    def _derived(self, expr: Expr, source: str) -> Language:
-        return Language(expr, source.format(self._source), self._budget)
+    def _derived(self, expr: Expr, source: str, reading: Reading | None = None) -> Language:
+        return Language(expr, source.format(self._source), self._budget, reading)
+
+    def _repeated(self, low: int = 0, high: int | None = None) -> Reading | None:
+        if self.reading is None:
+            return None
+        return trees.joined(trees.Repeat(self.reading.start, low, high), (self.reading,))
+
+
+def _both(expr: Expr, left: Language, right: Language) -> Reading | None:
+    return trees.within(expr, (left.reading, right.reading))
+
+
+def _first(expr: Expr, left: Language, _right: Language) -> Reading | None:
+    return trees.within(expr, (left.reading,))
+
+
+def _either(_expr: Expr, left: Language, right: Language) -> Reading | None:
+    parts = trees.of(left.expr, left.reading), trees.of(right.expr, right.reading)
+    return trees.joined(trees.Choice(parts), (left.reading, right.reading))
+
+
+def _one_after_the_other(_expr: Expr, left: Language, right: Language) -> Reading | None:
+    parts = trees.of(left.expr, left.reading), trees.of(right.expr, right.reading)
+    return trees.joined(trees.Sequence(parts), (left.reading, right.reading))
 
 
 def _leaf(dfa: Dfa) -> Expr:

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tokenfst.automata.notations.lark_attributes import Attributes, read_attributes
 from tokenfst.automata.notations.reading import Token, fault, parse
 from tokenfst.errors import PatternError, PatternSyntaxError, UnsupportedPatternError
 
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
     from lark import Tree
 
 _NOTATION = r"""
-start: (_NL | rule | term | ignore | import | declare | override | extend)*
-rule: _RULE_MODIFIERS? RULE params? priority? _COLON expansions _NL
+start: (_NL | rule | term | ignore | import | declare | override | extend | options)*
+options: OPTIONS _NL
+rule: _RULE_MODIFIERS? RULE params? attributes? priority? _COLON expansions _NL
 term: TERMINAL priority? _COLON expansions _NL
 params: _LBRACE RULE (_COMMA RULE)* _RBRACE
+attributes: _LBRA attribute (_COMMA attribute)* _RBRA
+attribute: RULE (_EQUALS (STRING | REGEXP | TERMINAL | NUMBER | DECIMAL))?
 priority: _DOT NUMBER
 ignore: _IGNORE expansions _NL
 override: _OVERRIDE (rule | term)
@@ -46,13 +50,18 @@ expansions: alternative ((_OR | _NL_OR) alternative)*
 alternative: (_repeated | quantified | counted)* alias?
 alias: _TO RULE
 quantified: _repeated OP
-counted: _repeated _TILDE NUMBER (_DOTDOT NUMBER)?
+counted: _repeated (_TILDE NUMBER (_DOTDOT NUMBER)? | BOUNDS)
 _repeated: _LPAR expansions _RPAR | maybe | _value
 maybe: _LBRA expansions _RBRA
-_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | special | range | usage
+_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | GRAMMAR | REGEX | special | range | usage
 special: _SPECIAL STRING
 range: STRING _DOTDOT STRING
 usage: RULE _LBRACE _value (_COMMA _value)* _RBRACE
+GRAMMAR: /@[A-Za-z_][A-Za-z0-9_-]*/
+REGEX: "%regex"
+BOUNDS: /\{[ \t]*([0-9]+[ \t]*(,[ \t]*[0-9]*[ \t]*)?|,[ \t]*[0-9]+[ \t]*)\}/
+_EQUALS: "="
+DECIMAL: /[+-]?[0-9]+\.[0-9]+/
 _LPAR: "("
 _RPAR: ")"
 _LBRA: "["
@@ -67,10 +76,11 @@ _DOT: /\.(?!\.)/
 _DOTDOT: ".."
 _TILDE: "~"
 _RULE_MODIFIERS: /(!|![?]?|[?]!?)(?=[_a-z])/
-RULE: /_?[a-z][_a-z0-9]*/
-TERMINAL: /_?[A-Z][_A-Z0-9]*/
+RULE: /_?[a-z][_a-z0-9]*(-[_a-z0-9]+)*/
+TERMINAL: /_?[A-Z][_A-Z0-9]*(-[_A-Z0-9]+)*/
 STRING: /"(\\[^\n]|[^"\\\n])*"i?/
 SPECIAL: /<[^<>\s]+>/
+OPTIONS: "%llguidance"
 JSON: "%json"
 _SPECIAL: "%special"
 REGEXP: /\/(?!\/)(\\\/|\\\\|[^\/])*?\/[imslux]*/
@@ -97,7 +107,11 @@ _TOKENS = {
     "OP": "a repetition",
     "_NL": "a line break",
     **dict.fromkeys(
-        ("_NL_OR", "_TO", "_RULE_MODIFIERS", "$END", "COMMENT", "SPECIAL", "_SPECIAL", "JSON"), ""
+        (
+            *("_NL_OR", "_TO", "_RULE_MODIFIERS", "$END", "COMMENT", "SPECIAL", "_SPECIAL", "JSON"),
+            *("GRAMMAR", "REGEX", "OPTIONS", "BOUNDS"),
+        ),
+        "",
     ),
     "_LPAR": "'('",
     "_RPAR": "')'",
@@ -108,6 +122,8 @@ _TOKENS = {
     "_COLON": "':'",
     "_COMMA": "','",
     "_OR": "'|'",
+    "_EQUALS": "'='",
+    "DECIMAL": "a number",
     "_DOT": "'.'",
     "_DOTDOT": "'..'",
     "_TILDE": "'~'",
@@ -118,12 +134,12 @@ _TOKENS = {
     "IMPORT": "%import",
 }
 _SCHEMA = re.compile(
-    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%json)(?![\w])'
+    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|llguidance))(?![\w])'
 )
-"""What a %json may stand in without being one, and a %json."""
+"""What a %json may stand in without being one; and a %json, %regex or %llguidance, behind which stands JSON."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _UNFINISHED = {
-    "%re": "%regex is not known here; a terminal has named groups, such as /(?P<SUBSTRING_OF>...)/",
+    "&": "there is no & here; of terminals, write look-ahead: /(?=(?:B)\\Z)(?:A)/ has what is in A and in B",
     '"': "this string does not end in its line",
     "/": "this regular expression does not end",
 }
@@ -151,13 +167,15 @@ class File:
 
 @dataclass
 class Definition:
-    """A rule or terminal: the ``bodies`` that are its alternatives, each with the file whose names it uses."""
+    """A rule or terminal: the ``bodies`` that are its alternatives, each with the file whose names it uses;
+    ``attributes``: what stands in brackets behind its name."""
 
     name: str
     bodies: list[tuple[Tree[Any], File]]
     params: list[str]
     position: int
     own: bool
+    attributes: Attributes = field(default_factory=Attributes)
 
 
 class Source:
@@ -182,6 +200,8 @@ class Source:
             kind = kind_of(statement)
             if kind == "ignore":
                 file.ignored += statement.children
+            elif kind == "options":
+                self.take_options(statement.children[0], file)
             elif kind == "declare" and not library:
                 message = "%declare needs a lexer of your own; give the terminal a pattern"
                 self.fail(message, file.position(statement.children[0]), UnsupportedPatternError)
@@ -204,7 +224,8 @@ class Source:
             try:
                 value, end = json.JSONDecoder().raw_decode(file.text, begin)
             except json.JSONDecodeError as error:
-                self.fail(f"behind %json stands a JSON Schema: {error.msg}", error.pos)
+                what = "a JSON Schema" if match["json"] == "%json" else "a JSON object"
+                self.fail(f"behind {match['json']} stands {what}: {error.msg}", error.pos)
             except RecursionError:
                 self.fail("this JSON Schema is nested too deeply", begin)
             file.schemas[match.start()] = value
@@ -212,9 +233,21 @@ class Source:
             copied = place = end
         return "".join([*pieces, file.text[copied:]])
 
+    def take_options(self, token: Token, file: File) -> None:
+        """Check the options behind a ``%llguidance``: those that change no text."""
+        given = file.schemas[token.start_pos]
+        unknown = sorted(given.keys() - {"no_forcing"}) if isinstance(given, dict) else [str(given)]
+        if unknown:
+            self.fail(
+                f"%llguidance: the option {unknown[0]!r} has no meaning here; leave it out",
+                file.position(token),
+                UnsupportedPatternError,
+            )
+
     def define(self, statement: Any, file: File, library: str) -> None:
         """Take a definition of a rule or a terminal."""
         token, params, body = _unpack(statement)
+        attributes = self.attributes(statement, file)
         if token in file.scope:
             line = self.text.count("\n", 0, file.scope[token].position) + 1
             self.fail(f"{str(token)!r} is defined twice, first in line {line}", file.position(token))
@@ -222,7 +255,14 @@ class Source:
             self.fail(f"the parameter {str(doubled[0])!r} is named twice", file.position(doubled[0]))
         name = f"{library}.{token}" if library else str(token)
         names = [str(name) for name in params]
-        file.scope[str(token)] = Definition(name, [(body, file)], names, file.position(token), not library)
+        file.scope[str(token)] = Definition(
+            name, [(body, file)], names, file.position(token), not library, attributes
+        )
+
+    def attributes(self, statement: Any, file: File) -> Attributes:
+        """What stands in brackets behind a rule's name."""
+        trees = [part for part in statement.children if kind_of_or_none(part) == "attributes"]
+        return read_attributes(statement.children[0], trees[0] if trees else None, file.position, self.fail)
 
     def redefine(self, kind: str, statement: Any, file: File) -> None:
         """Take an ``%extend`` or ``%override``."""
@@ -230,8 +270,8 @@ class Source:
         definition = self.look_up(token, file)
         names = [str(name) for name in params]
         if kind == "override":
-            own = definition.own
-            definition = Definition(definition.name, [], names, file.position(token), own)
+            own, attributes = definition.own, self.attributes(statement, file)
+            definition = Definition(definition.name, [], names, file.position(token), own, attributes)
             file.scope[str(token)] = definition
         elif definition.params != names:
             self.fail(f"{str(token)!r} has other parameters", file.position(token))
@@ -307,6 +347,11 @@ def _unpack(statement: Any) -> tuple[Token, list[Token], Tree[Any]]:
 def kind_of(tree: Any) -> str:
     """What a node of the tree is."""
     return str(tree.data)
+
+
+def kind_of_or_none(part: Any) -> str | None:
+    """What a node of the tree is; None of a token."""
+    return None if isinstance(part, Token) else kind_of(part)
 
 
 def terminals_in(tree: Any) -> Iterator[Token]:

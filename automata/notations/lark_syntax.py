@@ -17,11 +17,11 @@ those that name them (``BudgetExceeded``).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from tokenfst.arguments import checked_but
+from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.automata.expressions.expression import (
     EPSILON,
@@ -29,22 +29,24 @@ from tokenfst.automata.expressions.expression import (
     TokenName,
     call,
     concat,
-    literal,
     optional,
     repeat,
     tokens,
     union,
 )
 from tokenfst.automata.grammars.assembly import Assembly
+from tokenfst.automata.grammars.captured import Marked
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
+from tokenfst.automata.notations.lark_attributes import ending_early
+from tokenfst.automata.notations.lark_bodies import TerminalBodies
 from tokenfst.automata.notations.lark_ignored import Runs, runs_of
-from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal, terminals_in
+from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal
 from tokenfst.automata.notations.reading import Token, fold
 from tokenfst.automata.regex import leftmost
-from tokenfst.automata.regex.named_groups import NAMES
-from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
 from tokenfst.automata.rules.graph import called
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
@@ -64,10 +66,17 @@ _Value = tuple[Expr, str]
 
 
 @checked_but("text")
-def lark_grammar(text: str, start: str = "start", budget: Budget | None = None) -> Grammar:
+def lark_grammar(
+    text: str,
+    start: str = "start",
+    budget: Budget | None = None,
+    *,
+    grammars: Mapping[str, Constraint] | None = None,
+) -> Grammar:
     """The grammar of a text in Lark's notation; its words are those of the rule ``start``.
 
-    ``%import`` finds the grammars that lark ships (``common``, ``python``, ``unicode``). Raises
+    ``%import`` finds the grammars that lark ships (``common``, ``python``, ``unicode``). ``grammars``: what ``@name``
+    stands for. ``rule[capture]: ...`` and named groups of terminals are captured (``Constraint.captures``). Raises
     PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined
     names and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references,
     and terminals that are lazy and greedy at once; EmptyLanguageError if ``start`` has no word;
@@ -75,16 +84,25 @@ def lark_grammar(text: str, start: str = "start", budget: Budget | None = None) 
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
-    return _Builder(Source(text), budget).build(start)
+    given = dict(grammars or {})
+    for name, constraint in given.items():
+        if not isinstance(constraint, Constraint):
+            refuse("lark_grammar", f"grammars[{name!r}]", constraint, "a Language or Grammar")
+    return _Builder(Source(text), budget, grammars=given).build(start)
 
 
-class _Builder:
-    def __init__(self, source: Source, budget: Budget | None, runs: Runs | None = None) -> None:
-        self.source, self.budget, self.runs = source, budget, runs
-        self.text = source.text
-        self.patterns: dict[int, terminals.Body] = {}
-        self.parsed: dict[str, Pattern] = {}
-        self.named: set[int] = set()
+class _Builder(TerminalBodies):
+    def __init__(
+        self,
+        source: Source,
+        budget: Budget | None,
+        runs: Runs | None = None,
+        *,
+        grammars: Mapping[str, Constraint],
+    ) -> None:
+        super().__init__(source, budget)
+        self.runs, self.grammars = runs, grammars
+        self.captured: dict[str, str] = {}
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
         self.waiting: list[tuple[str, Definition, dict[str, _Value]]] = []
@@ -92,7 +110,6 @@ class _Builder:
         self.leaves: dict[str, Expr] = {}
         self.ignore: Expr = EPSILON
         self.ending: dict[str, tuple[Expr, Ranges]] = {}
-        self.words: dict[int, Expr] = {}
         self.schemas = Assembly(budget)
 
     def build(self, start: str) -> Grammar:
@@ -120,7 +137,7 @@ class _Builder:
         if main.ignored:
             if self.runs is None and (runs := self.ignored_runs(main)) is not None:
                 if not runs.plain:
-                    return _Builder(self.source, self.budget, runs).build(start)
+                    return _Builder(self.source, self.budget, runs, grammars=self.grammars).build(start)
                 self.rules[_IGNORED] = runs.between
             start = self.with_ignored_ends(first.name)
         shown = f"{self.text[:60]!r}{'...' if len(self.text) > 60 else ''}"
@@ -133,8 +150,14 @@ class _Builder:
                 text=self.text,
                 positions=self.positions,
                 budget=self.budget,
+                marked=self.marked(),
             )
         )
+
+    def marked(self) -> Marked:
+        """What of the grammar is captured."""
+        parts = self.schemas.marked
+        return Marked(self.captured | parts.rules, [*self.read, *parts.leaves])
 
     def with_ignored_ends(self, start: str) -> str:
         """The rule for whole texts: what is ignored may stand at their beginning as well, and some of it at their end
@@ -209,6 +232,9 @@ class _Builder:
             if is_terminal(definition.name.split(".")[-1]):
                 self.rules[name] = self.terminal(definition)
                 continue
+            if definition.attributes.ends_early:
+                self.rules[name] = self.early(definition)
+                continue
             instances += bool(bound)
             if instances > _MAX_INSTANCES or len(name) > 10 * _MAX_INSTANCES:
                 raise BudgetExceeded(
@@ -218,6 +244,8 @@ class _Builder:
                 fold(tree, partial(self.part, file=file, bound=bound))[0] for tree, file in definition.bodies
             ]
             self.rules[name] = union(*bodies)
+            if definition.attributes.capture is not None:
+                self.captured[name] = definition.attributes.capture
 
     def part(self, kind: str, children: list[Any], file: File, bound: dict[str, _Value]) -> _Value:
         """One node of a rule's body. ``children``: what was made of nodes below, and tokens."""
@@ -263,6 +291,10 @@ class _Builder:
             return self.special(str(part))
         if part.type == "JSON":
             return self.schema(part, file)
+        if part.type == "REGEX":
+            return self.substrings(part, file)
+        if part.type == "GRAMMAR":
+            return self.subgrammar(part, file)
         return self.anonymous([part], file)
 
     def special(self, name: str) -> _Value:
@@ -277,6 +309,50 @@ class _Builder:
         found = json_schema(file.schemas[token.start_pos], budget=self.budget)
         value, key = self.schemas.expr(found), f"%json at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: _JSON), key
+
+    def substrings(self, token: Token, file: File) -> _Value:
+        """The words of the object behind a %regex."""
+        try:
+            value = lark_objects.substrings(file.schemas[token.start_pos], self.budget)
+        except ConstraintError as error:
+            self.source.fail(str(error), file.position(token))
+        key = f"%regex at {token.start_pos}"
+        return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
+
+    def subgrammar(self, token: Token, file: File) -> _Value:
+        """The texts of a constraint that was given beside the text."""
+        found = self.grammars.get(token[1:])
+        if found is None:
+            known = ", ".join(map(repr, self.grammars)) or "none"
+            message = f"nothing is given for {str(token)!r}: pass lark_grammar(..., grammars={{{token[1:]!r}: ...}})"
+            self.source.fail(f"{message}; given: {known}", file.position(token))
+        value = self.schemas.expr(found)
+        return self.ended(value, str(token), lambda: value, lambda: ((0, MAX_CODE_POINT),)), str(token)
+
+    def early(self, definition: Definition) -> Expr:
+        """A rule that is one terminal, whose words end as soon as they can."""
+        attributes, (_, file) = definition.attributes, definition.bodies[0]
+        for tree, _ in definition.bodies:
+            if any(
+                token.type == "RULE" for token in tree.scan_values(lambda value: isinstance(value, Token))
+            ):
+                message = (
+                    f"lazy and suffix are for terminals, and {definition.name!r} names rules: capitalize them"
+                )
+                self.source.fail(message, definition.position, UnsupportedPatternError)
+        words = self.compiled(self.pattern_of(definition.bodies).patterns, definition.position)
+        suffix = None
+        if (token := attributes.suffix) is not None:
+            if token.type == "TERMINAL":
+                suffix = self.terminal(self.source.look_up(token, file))
+            else:
+                suffix = self.leaf([token], file)
+        inner = next((read for expr, read in self.read if expr is words), None)
+        found, read = ending_early(attributes, words, suffix, inner)
+        if read is not None:
+            self.read.append((found, read))
+        key = f"{definition.name} at {definition.position}"
+        return self.ended(found, key, lambda: found, lambda: ((0, MAX_CODE_POINT),))
 
     def anonymous(self, tokens: list[Token], file: File) -> _Value:
         """A terminal that is spelled out in a rule."""
@@ -296,18 +372,6 @@ class _Builder:
             name = f"{name}{{{','.join(key for _, key in arguments)}}}"
         return self.reference(definition, name, dict(zip(definition.params, arguments, strict=True))), name
 
-    def bounds(self, kind: str, tokens: list[Token], file: File) -> tuple[int, int | None]:
-        if kind == "quantified":
-            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(tokens[0])]
-        low, high = (int(token) if len(token) < 11 else 2**31 for token in (tokens[0], tokens[-1]))
-        if not 0 <= low <= high < 2**31 - 1:
-            self.source.fail(
-                f"a repetition of {tokens[0]} to {tokens[-1]} is empty or too large", file.position(tokens[0])
-            )
-        return low, high
-
-    # --- terminals ------------------------------------------------------------------------------------
-
     def ignored_part(self, tree: Tree[Any], file: File) -> Expr:
         """What one %ignore names, or spells out."""
         alternatives: list[Any] = tree.children
@@ -315,181 +379,3 @@ class _Builder:
         if len(alternatives) == 1 and len(parts) == 1 and getattr(parts[0], "type", "") == "TERMINAL":
             return self.reference(self.source.look_up(parts[0], file))
         return self.compiled(self.pattern_of([(tree, file)]).patterns, 0)
-
-    def terminal(self, definition: Definition) -> Expr:
-        if id(definition) not in self.words:
-            body = self.pattern(definition)
-            self.words[id(definition)] = self.compiled(body.patterns, definition.position)
-        return self.words[id(definition)]
-
-    def leaf(self, tokens: list[Token], file: File) -> Expr:
-        """The words of a string, a regular expression or, given two strings, a range."""
-        if len(tokens) == 1 and tokens[0].endswith('"'):
-            return literal(self.spelled(tokens[0], file).encode())
-        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
-        return self.compiled(body.patterns, file.position(tokens[0]))
-
-    def first_of_leaf(self, tokens: list[Token], file: File) -> Ranges:
-        if len(tokens) == 1 and tokens[0].endswith('"'):
-            code = ord(self.spelled(tokens[0], file)[0])
-            return ((code, code),)
-        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
-        return self.first_of(body.patterns)
-
-    def first_of(self, alternatives: list[str]) -> Ranges:
-        """What the words of a terminal begin with, or more."""
-        pattern = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
-        return ((0, MAX_CODE_POINT),) if pattern.reserved else leftmost.Places(pattern, folded=True).first
-
-    def compiled(self, alternatives: list[str], position: int) -> Expr:
-        try:
-            return terminals.expression_of(alternatives, self.parsed, self.budget)
-        except PatternError as error:
-            self.source.fail(error.message, position, type(error))
-
-    def pattern(self, wanted: Definition) -> terminals.Body:
-        """The alternatives of a terminal as patterns; the terminals it names come first."""
-        stack, entered = [wanted], {id(wanted)}
-        while stack:
-            definition = stack[-1]
-            if id(definition) in self.patterns:
-                stack.pop()
-                continue
-            missing: list[Definition] = []
-            for tree, file in definition.bodies:
-                for token in terminals_in(tree):
-                    needed = self.source.look_up(token, file, in_terminal=True)
-                    self.named.add(id(needed))
-                    if id(needed) not in self.patterns:
-                        if id(needed) in entered:
-                            self.source.fail(
-                                f"the terminal {str(token)!r} names itself", file.position(token)
-                            )
-                        missing.append(needed)
-            if missing:
-                stack.append(missing[0])
-                entered.add(id(missing[0]))
-                continue
-            self.patterns[id(definition)] = self.pattern_of(definition.bodies)
-            entered.discard(id(definition))
-        return self.patterns[id(wanted)]
-
-    def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
-        """The alternatives of bodies, what a later one adds in front, as lark has it."""
-        found: list[terminals.Body] = []
-        for tree, file in reversed(bodies):
-            for token in terminals_in(tree):
-                self.pattern(self.source.look_up(token, file, in_terminal=True))
-            parts = [fold(each, partial(self.terminal_part, file=file)) for each in tree.children]
-            found += parts if tree is bodies[0][0] else [terminals.in_order(parts)]
-        body = terminals.in_order(found)
-        if sum(map(len, body.patterns)) > terminals.MAX_PATTERN:
-            raise BudgetExceeded(
-                "characters", terminals.MAX_PATTERN, f"a terminal that begins {body.patterns[0][:40]!r}"
-            )
-        return body
-
-    def terminal_part(self, kind: str, children: list[Any], file: File) -> terminals.Body:
-        """One node of a terminal's body: its alternatives as patterns."""
-        if kind == "expansions":
-            return terminals.in_order(children)
-        if kind == "range":
-            return self.range(children, file)
-        if kind == "special":
-            self.source.fail(
-                "special tokens stand in rules only, not in terminals", file.position(children[0])
-            )
-        if kind == "alias":
-            self.source.fail("a terminal has no aliases", file.position(children[0]))
-        if kind == "alternative":
-            parts = [self.terminal_value(each, file) for each in children]
-            if len(parts) > 1 and any(part.bare for part in parts):
-                self.bare(children, parts, file)
-            return terminals.one_after_the_other(parts) if parts else terminals.EMPTY_BODY
-        body = self.terminal_value(children[0], file)
-        if kind == "maybe":
-            return body.repeated(0, 1, "?")
-        low, high = self.bounds(kind, children[1:], file)
-        counts = ",".join(str(token) for token in children[1:])
-        return body.repeated(low, high, f"{{{counts}}}" if kind == "counted" else counts)
-
-    def bare(self, children: list[Any], parts: list[terminals.Body], file: File) -> NoReturn:
-        """Refuses a sequence with a regular expression that lark writes into it without brackets."""
-        tokens = [
-            each for each, part in zip(children, parts, strict=True) if isinstance(each, Token) and part.bare
-        ]
-        self.source.fail(
-            "lark writes this regular expression beside others without brackets, so that its alternatives reach over "
-            "them; write (?:...) around it",
-            file.position(tokens[0]) if tokens else 0,
-            UnsupportedPatternError,
-        )
-
-    def terminal_value(self, part: terminals.Body | Token, file: File) -> terminals.Body:
-        """What was made of a node, or what a token stands for."""
-        if not isinstance(part, Token):
-            return part
-        if part.type == "TERMINAL":
-            return self.patterns[id(self.source.look_up(part, file, in_terminal=True))]
-        if part.type in ("SPECIAL", "JSON"):
-            self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
-        if part.type == "RULE":
-            message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
-            self.source.fail(message, file.position(part))
-        if part.type == "REGEXP":
-            return self.regular(part, file)
-        word, flags = self.spelled(part, file), "i" if part.endswith("i") else ""
-        size, pattern = len(word), re.escape(word)
-        return terminals.Body(
-            [terminals.with_flags(pattern, flags)], size, size, size, len(pattern) + 5 * len(flags)
-        )
-
-    def range(self, ends: list[Token], file: File) -> terminals.Body:
-        for end in ends:
-            if end.endswith("i"):
-                self.source.fail("a range has no flags; write /[a-z]/i for it", file.position(end))
-        first, last = (self.spelled(each, file) for each in ends)
-        if len(first) != 1 or len(last) != 1 or last < first:
-            self.source.fail("a range goes from one character up to another", file.position(ends[0]))
-        if ends[0] == '"^"' or ends[1] == '"]"':
-            self.source.fail(
-                f"lark reads the range {ends[0]}..{ends[1]} as another class; write \\x{ord(first):02x} or "
-                f"\\x{ord(last):02x} for that end, or a regular expression",
-                file.position(ends[0]),
-                UnsupportedPatternError,
-            )
-        size = len(ends[0] + ends[1]) - 1
-        return terminals.Body([f"[{re.escape(first)}-{re.escape(last)}]"], 1, 1, size, size)
-
-    def spelled(self, token: Token, file: File) -> str:
-        word = terminals.unescape(token[1 : token.rindex('"')])
-        if isinstance(word, int):
-            self.source.fail("this escape is incomplete or no character", file.position(token) + 1 + word)
-        if _SURROGATE.search(word):
-            self.source.fail("this holds a surrogate, which no UTF-8 text holds", file.position(token))
-        if not word:
-            self.source.fail("an empty string is no terminal; leave it out", file.position(token))
-        return word
-
-    def regular(self, token: Token, file: File) -> terminals.Body:
-        """A regular expression, checked where it stands."""
-        end = token.rindex("/")
-        body, flags = str(token[1:end]), str(token[end + 1 :])
-        position = file.position(token)
-        if "\n" in body and "x" not in flags:
-            self.source.fail("a regular expression goes over a line break only under the flag x", position)
-        pattern = terminals.with_flags(body, flags)
-        try:
-            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget(), reserved=NAMES)
-        except PatternError as error:
-            shift = len(set(flags)) + 3 if flags else 0
-            inside = max(error.position - shift, 0) + 1 if file.at is None else 0
-            self.source.fail(error.message, min(position + inside, position + end), type(error))
-        except RecursionError:
-            message = "groups are nested too deeply in this regular expression"
-        else:
-            low, high = self.parsed[pattern].tree.getwidth()
-            bare = not flags and terminals.has_outer_bar(body)
-            high, written = min(high, MAXREPEAT), len(body) + 5 * len(set(flags))
-            return terminals.Body([pattern], low, high, len(body), written, bare)
-        return self.source.fail(message, position, UnsupportedPatternError)

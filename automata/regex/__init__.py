@@ -5,5 +5,5 @@ operations on languages; what has no regular meaning (most backreferences) is re
 
 Read in this order: ``parse`` (the standard library's parser), ``translate`` (its tree to expressions),
 ``conditions``, ``continuation`` and ``lookaround`` (what a place asks of the text around it), ``named_groups``,
-``leftmost`` (what ``re.match`` prefers), ``ecma`` with ``ecma_tree``.
+``captured_groups``, ``leftmost`` (what ``re.match`` prefers), ``ecma`` with ``ecma_tree``.
 """

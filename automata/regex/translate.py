@@ -19,10 +19,12 @@ import re
 from typing import Any
 
 from tokenfst.arguments import checked_but
+from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.characters.classes import TEXT, is_cased, leaf
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, literal, repeat, union
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.regex.captured_groups import captured_groups
 from tokenfst.automata.regex.lookaround import Lookaround
 from tokenfst.automata.regex.named_groups import NAMES, NamedGroup
 from tokenfst.automata.regex.parse import (
@@ -63,11 +65,22 @@ def regex(pattern: str | bytes, flags: int = 0, budget: Budget | None = None) ->
     multiply beyond the budget, or its translation takes too long.
 
     Groups with the names in ``named_groups.NAMES`` stand for languages: ``(?P<QUOTED_TEXT>)``,
-    ``(?P<SUBSTRING_OF>abc)``.
+    ``(?P<SUBSTRING_OF>abc)``. All other named groups are captured (``Constraint.captures``), as ``re`` does.
     """
     expr = expression(pattern, flags, budget, named_groups=True)
     shown = f", {re.RegexFlag(flags)!r}" if flags else ""
-    return Language(expr, f"regex({pattern!r}{shown})", budget)
+    return Language(expr, f"regex({pattern!r}{shown})", budget, reading(pattern, flags, budget))
+
+
+def reading(pattern: str | bytes | Pattern, flags: int = 0, budget: Budget | None = None) -> Reading | None:
+    """How a pattern that has an expression reads its texts; None if it names no group."""
+    text = pattern.text if isinstance(pattern, Pattern) else pattern
+    if (b"(?P<" if isinstance(text, bytes) else "(?P<") not in text:  # type: ignore[operator]
+        return None
+    limits = budget or _DEFAULT
+    if not isinstance(pattern, Pattern):
+        pattern = Pattern(pattern, flags, limits, reserved=NAMES if isinstance(text, str) else ())
+    return captured_groups(pattern, _Translator(pattern, Deadline(limits, shorten(str(text)))).plain)
 
 
 def expression(

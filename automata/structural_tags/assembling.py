@@ -34,7 +34,7 @@ class Parts(Assembly):
         return found
 
     def finish(self, expr: Expr, source: str) -> Language | Grammar:
-        if not self.rules or not self._written:
+        if not self.rules or not self._written or self.marked:
             return super().finish(expr, source)
         rules = {_START: expr, **self.rules}
         states = frozenset({*self._states, _START})

@@ -15,6 +15,7 @@ from tokenfst.budget import Budget
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes, warn_unspellable
 from tokenfst.decoding.token_automata.classes import find_classes
+from tokenfst.decoding.token_automata.pickled import speaking_of
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton, compose
 from tokenfst.errors import (
     ConstraintError,
@@ -97,6 +98,7 @@ def compile(
         )
     if not vocabulary.native.complete:
         warn_unspellable(constraint, vocabulary, native)
+    speaking_of(constraint, native)
     automaton = TokenAutomaton(native, vocabulary, constraint.source, budget, program=program)
     return CanonicalAutomaton(automaton, budget) if tokenization == "canonical" else automaton
 
@@ -124,6 +126,7 @@ def _compile_tokens(
     native = compose(program, vocabulary, budget, classes)
     if native.is_empty or not native.spellable:
         raise EmptyLanguageError(f"no token sequence of this vocabulary satisfies {constraint.source}")
+    speaking_of(constraint, native)
     return TokenAutomaton(native, vocabulary, constraint.source, budget, program=program, classes=classes)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Self
 
+import tokenfst._native as _native
 from tokenfst._native import Matcher
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach import START, Bits, Reach, reach_of
@@ -47,6 +48,11 @@ class ReachMatcher(NodeMatcher[int]):
 
     _twin: Matcher | None = None
     """A matcher without a budget that stood here when it was last asked."""
+
+    @property
+    def state(self) -> int:
+        """Where the matcher stands: equal numbers have equal futures, in forks of one matcher."""
+        return self._nodes[-1]
 
     def forced_bytes(self) -> bytes:
         """The bytes that every accepted text goes on with."""
@@ -98,6 +104,10 @@ class _Configurations:
     @property
     def vocabulary(self) -> Vocabulary:
         return self._reach.automaton.vocabulary
+
+    @property
+    def native(self) -> _native.TokenAutomaton:
+        return self._reach.automaton.native
 
     def step(self, node: int, token: int) -> int | None:
         following = self._reach.advance(node, token)

@@ -14,7 +14,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+import tokenfst._native as _native
 from tokenfst.arguments import refuse, whole
+from tokenfst.automata.captures.values import Captures
+from tokenfst.decoding.token_automata.explaining import TokenExplanation, captures, explain
 from tokenfst.decoding.token_automata.pickled import restored
 from tokenfst.errors import MaskBufferError, RollbackError, TerminatedError, TokenBudgetError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -29,6 +32,10 @@ class Walk(Protocol[N]):
     @property
     def vocabulary(self) -> Vocabulary:
         """What tokens stand for."""
+
+    @property
+    def native(self) -> _native.TokenAutomaton:
+        """The automaton of the core below it."""
 
     @property
     def start(self) -> N:
@@ -267,6 +274,14 @@ class NodeMatcher(Generic[N]):
                 break
             accepted += 1
         return accepted
+
+    def explain(self, token_id: int) -> TokenExplanation:
+        """Whether a token is allowed, and if not: why, at which of its bytes, and what could have stood there."""
+        return explain(self, token_id)
+
+    def captures(self) -> Captures:
+        """What the named groups and rules of the constraint have read in the text so far."""
+        return captures(self)
 
     def _push(self, token: int) -> bool:
         automaton, node, left = self.automaton, self._nodes[-1], self.max_tokens_left

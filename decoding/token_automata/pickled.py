@@ -1,10 +1,10 @@
 """Token automata and matchers as values that travel to other processes.
 
 The core's automaton is tables and tries in memory, so it travels as what it was made from (``made_from``, which
-``TokenAutomaton`` gives it): an expanded one as its arrays, a lazy one as its program, which is composed again over
-there. Both bring their vocabulary; a process keeps one object of each that it receives. A matcher travels as its
-automaton and its history, which is walked again. Automata never change, so a copy inside of a process is the automaton
-itself, and a copy of a matcher is a fork.
+``TokenAutomaton`` gives it) and for (``constraint``, where it is known): an expanded one as its arrays, a lazy one as
+its program, which is composed again over there. Both bring their vocabulary; a process keeps one object of each that it
+receives. A matcher travels as its automaton and its history, which is walked again. Automata never change, so a copy
+inside of a process is the automaton itself, and a copy of a matcher is a fork.
 
 Cost: what is pickled is as large as the arrays, or the program, and the vocabulary. Whoever has a file of an artifact
 sends its path instead, and ``load`` maps it into memory in each process.
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import tokenfst._native as _native
 from tokenfst._native import Matcher
+from tokenfst.automata.languages.constraint import Constraint
 
 _T = TypeVar("_T")
 
@@ -27,6 +28,12 @@ def made_by(
 ) -> _native.TokenAutomaton:
     """The automaton, which knows now that ``make(*parts)`` makes it."""
     native.made_from = make, *parts
+    return native
+
+
+def speaking_of(constraint: Constraint | None, native: _native.TokenAutomaton) -> _native.TokenAutomaton:
+    """The automaton, which knows now what constraint it was made from; None: that is not known."""
+    native.constraint = constraint
     return native
 
 
@@ -46,7 +53,12 @@ def _reduce_automaton(automaton: _native.TokenAutomaton) -> tuple[Any, ...]:
     made_from = getattr(automaton, "made_from", None)
     if made_from is None:
         raise TypeError(f"cannot pickle {automaton!r}: it was not made by compile() or load()")
-    return made_from[0], made_from[1:]
+    return _remade, (made_from, getattr(automaton, "constraint", None))
+
+
+def _remade(made_from: tuple[Any, ...], constraint: Constraint | None) -> _native.TokenAutomaton:
+    make, *parts = made_from
+    return speaking_of(constraint, make(*parts))
 
 
 def _reduce_matcher(matcher: Matcher) -> tuple[Any, ...]:

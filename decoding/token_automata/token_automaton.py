@@ -28,8 +28,9 @@ from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
+from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
 from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
-from tokenfst.decoding.token_automata.pickled import made_by
+from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
@@ -174,7 +175,9 @@ class TokenAutomaton:
             # Anew: how states and frames are numbered depends on what was walked before (convention 10).
             native = compose(self._program, self.vocabulary, self.budget)
         arrays = native.expand()
-        return self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
+        expanded = self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
+        speaking_of(getattr(self._native, "constraint", None), expanded.native)
+        return expanded
 
     @classmethod
     def _from_arrays(

@@ -6,7 +6,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.expressions.expression import Dfa, Differing, Expr, Op, TokenName, Unordered
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.decoding.token_automata.explaining import TokenExplanation
 
 class Machine:
     def __init__(
@@ -200,6 +203,7 @@ class Vocabulary:
 
 class TokenAutomaton:
     made_from: Any
+    constraint: Constraint | None
     @staticmethod
     def compose(
         code: npt.NDArray[np.int32],
@@ -280,6 +284,8 @@ class Matcher:
     def forced_tokens(self) -> list[int]: ...
     def forced_bytes(self) -> bytes: ...
     def find_jump_forward_string(self) -> str: ...
+    def explain(self, token_id: int) -> TokenExplanation: ...
+    def captures(self) -> Captures: ...
     def rollback(self, num_tokens: int = 1) -> None: ...
     def fork(self) -> Matcher: ...
     @property

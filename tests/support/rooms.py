@@ -13,6 +13,7 @@ ROOMS = [
     "automata/expressions",
     "automata/characters",
     "automata/openfst",
+    "automata/captures",
     "automata/languages",
     "automata/images",
     "automata/pieces",

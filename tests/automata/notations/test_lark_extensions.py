@@ -67,7 +67,7 @@ def test_named_groups_in_terminals() -> None:
         ("start: A\nA: %json {}", PatternSyntaxError, (2, 4), "stands in rules only"),
         ('start: A\nA: %special "x"', PatternSyntaxError, (2, 13), "stand in rules only"),
         ('start: "a"\n%ignore <x>', PatternSyntaxError, (2, 9), "stands in rules only"),
-        ("start: %regex {}", PatternSyntaxError, (1, 8), "named groups"),
+        ("start: %regex {}", PatternSyntaxError, (1, 8), "one of substring_chars"),
         ("start: /(?P<QUOTED_TEXT>x)/", PatternSyntaxError, (1, 8), "nothing"),
         ("start: /a(?P<IMAGE>)$/", UnsupportedPatternError, (1, 8), "beside IMAGE"),
         ('start: %special ""', PatternSyntaxError, (1, 17), "empty string"),

@@ -1,0 +1,196 @@
+"""Readings as instructions for a machine that follows all ways to read a text at once, in their order.
+
+The machine is Pike's, with a stack for rules. Repetitions that count are written out, so bounded by
+``Budget.positions``; of a body that may be empty, an instruction notes where each of its words began, since Python goes
+on behind a word that was empty, and does not read another one.
+
+Rejected: counters in the state of a way, which save copies and make as many states.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tokenfst._native as _native
+from tokenfst.automata.captures.trees import (
+    Call,
+    Choice,
+    Group,
+    HasProgram,
+    Leaf,
+    Reading,
+    Repeat,
+    Sequence,
+    Tree,
+)
+from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.program import linearize
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded
+
+
+class Read(NamedTuple):
+    """Read a word of a leaf, then go on."""
+
+    leaf: int
+    longest: bool
+    then: int
+
+
+class Split(NamedTuple):
+    """Go on in several ways, the first one first."""
+
+    ways: tuple[int, ...]
+
+
+class Mark(NamedTuple):
+    """A group, or a leaf that is read once more (by its number), begins or ends here."""
+
+    name: str | int
+    begins: bool
+    then: int
+
+
+class Enter(NamedTuple):
+    """Go through a rule, then go on; ``back`` is -1 where its end is the end of the rule around it."""
+
+    rule: str
+    back: int
+
+
+class Begin(NamedTuple):
+    """A word of a body that may be empty begins."""
+
+    bit: int
+    then: int
+
+
+class Check(NamedTuple):
+    """It ends: go ``on`` with the next one, or ``out`` if it was empty."""
+
+    bit: int
+    on: int
+    out: int
+
+
+class Leave(NamedTuple):
+    """The end of a rule."""
+
+
+class Accept(NamedTuple):
+    """The end of the text."""
+
+
+Instruction = Read | Split | Mark | Enter | Begin | Check | Leave | Accept
+ACCEPT, LEAVE = 0, 1
+
+
+class Code:
+    """The instructions of a reading. ``leaves``: the automaton of each; ``inner``: what reads a leaf once more, by the
+    number of its marks; ``entry`` of each rule, and ``start``. Shared by threads once made."""
+
+    def __init__(self, reading: Reading, budget: Budget) -> None:
+        self.budget, self.reading = budget, reading
+        self.instructions: list[Instruction] = [Accept(), Leave()]
+        self.leaves: list[_native.ByteAutomaton] = []
+        self.inner: list[list[Code]] = []
+        self.entry: dict[str, int] = {}
+        self.ignored: dict[str, int] = {}
+        self._bits = 0
+        self._numbers: dict[int, int] = {}
+        self._empty: dict[int, bool] = {}
+        self.start = self._emit(reading.start, ACCEPT)
+        waiting = True
+        while waiting:
+            called = {each.rule for each in self.instructions if isinstance(each, Enter)}
+            waiting = bool(called - self.entry.keys())
+            for rule in sorted(called - self.entry.keys()):
+                self.entry[rule] = self._emit(reading.rules[rule], LEAVE)
+
+    def _add(self, instruction: Instruction) -> int:
+        if len(self.instructions) > self.budget.positions:
+            raise BudgetExceeded("positions", self.budget.positions, "the repetitions around named groups")
+        self.instructions.append(instruction)
+        return len(self.instructions) - 1
+
+    def _emit(self, tree: Tree, then: int) -> int:
+        """Where a tree begins that is followed by ``then``."""
+        match tree:
+            case Leaf():
+                return self._leaf(tree, then)
+            case Sequence():
+                for part in reversed(tree.parts):
+                    then = self._emit(part, then)
+                return then
+            case Choice():
+                return self._add(Split(tuple(self._emit(part, then) for part in tree.parts)))
+            case Group():
+                if tree.ignored is not None:
+                    self.ignored[tree.name] = self._number(tree.ignored)
+                end = self._add(Mark(tree.name, False, then))
+                return self._add(Mark(tree.name, True, self._emit(tree.part, end)))
+            case Call():
+                return self._add(Enter(tree.rule, -1 if then == LEAVE else then))
+            case Repeat():
+                return self._repeat(tree, then)
+
+    def _leaf(self, leaf: Leaf, then: int) -> int:
+        number = self._number(leaf)
+        if not leaf.inner:
+            return self._add(Read(number, leaf.longest, then))
+        self.inner.append([Code(reading, self.budget) for reading in leaf.inner])
+        own = len(self.inner) - 1
+        end = self._add(Mark(own, False, then))
+        return self._add(Mark(own, True, self._add(Read(number, leaf.longest, end))))
+
+    def _number(self, leaf: Leaf) -> int:
+        """The number of a leaf's automaton."""
+        number = self._numbers.get(id(leaf.words))
+        if number is None:
+            words: Expr | HasProgram = leaf.words
+            program = linearize(words) if isinstance(words, Expr) else words.program()
+            bounds = self.budget.states, self.budget.bytes, self.budget.seconds
+            self.leaves.append(_native.ByteAutomaton(*program.native_args(), *bounds))
+            number = self._numbers[id(words)] = len(self.leaves) - 1
+        return number
+
+    def _repeat(self, tree: Repeat, then: int) -> int:
+        onward = then
+        if tree.high is None:
+            onward = self._add(Split(()))
+            ways = self._once(tree.part, onward, then), then
+            self.instructions[onward] = Split(ways if tree.greedy else ways[::-1])
+        else:
+            for _ in range(tree.high - tree.low):
+                ways = self._once(tree.part, onward, then), then
+                onward = self._add(Split(ways if tree.greedy else ways[::-1]))
+        for _ in range(tree.low):
+            onward = self._emit(tree.part, onward)
+        return onward
+
+    def _once(self, part: Tree, onward: int, out: int) -> int:
+        """A word of a body that need not be there; behind an empty one no other is read."""
+        if not self._may_be_empty(part):
+            return self._emit(part, onward)
+        self._bits += 1
+        bit = 1 << self._bits
+        return self._add(Begin(bit, self._emit(part, self._add(Check(bit, onward, out)))))
+
+    def _may_be_empty(self, tree: Tree) -> bool:
+        """Whether a tree may have the empty word; a rule is taken to have it."""
+        match tree:
+            case Leaf():
+                number = self._number(tree)
+                if number not in self._empty:
+                    self._empty[number] = self.leaves[number].accepts(b"")
+                return self._empty[number]
+            case Sequence():
+                return all(map(self._may_be_empty, tree.parts))
+            case Choice():
+                return any(map(self._may_be_empty, tree.parts))
+            case Repeat():
+                return tree.low == 0 or self._may_be_empty(tree.part)
+            case Group():
+                return self._may_be_empty(tree.part)
+            case Call():
+                return True

@@ -1,0 +1,95 @@
+"""Texts, and what is captured in them: the door of this room.
+
+``Reader`` keeps the instructions of a reading; each text is a ``Run`` of its own, so several threads may ask one
+reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tokenfst._native as _native
+from tokenfst.automata.captures.code import Code
+from tokenfst.automata.captures.run import Marks, Run, listed
+from tokenfst.automata.captures.trees import Reading
+from tokenfst.automata.captures.values import Capture, Captures
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, ConstraintError
+
+
+class Reader:
+    """Reads texts of one constraint. Raises ConstraintError where its captures cannot be told, BudgetExceeded."""
+
+    def __init__(self, reading: Reading, budget: Budget) -> None:
+        if reading.refusal:
+            raise ConstraintError(reading.refusal)
+        self.names = reading.names
+        try:
+            self.code = Code(reading, budget)
+        except RecursionError:
+            raise BudgetExceeded("levels of nesting", 300, "the groups around named groups") from None
+
+    def run(self) -> Run:
+        """A text, to be read byte by byte."""
+        return Run(self.code)
+
+    def captures(self, data: bytes, *, whole: bool | None = None) -> Captures | None:
+        """What is captured in a text. ``whole``: as a text of the constraint; False: as the beginning of one; without:
+        as a text if it is one. None if it is neither."""
+        marks = _best(self.code, data, whole)
+        if marks == ():
+            return None
+        found: Captures = {name: [] for name in self.names}
+        for capture in _captured(self.code, marks, data, 0):  # type: ignore[arg-type]
+            found[capture.name].append(capture)
+        return found
+
+
+def _best(code: Code, data: bytes, whole: bool | None) -> Marks | tuple[()]:
+    """What the best reading of a text has marked; ``()`` if there is none."""
+    run = Run(code)
+    run.feed(data)
+    if whole or (whole is None and run.ended != ()):
+        return run.ended
+    ways = run.all_marks()
+    return ways[0] if ways else ()
+
+
+def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Capture]:
+    """The captures of marks, as they begin. ``offset``: where ``data`` begins in the whole text."""
+    begun: list[tuple[str | int, int]] = []
+    ends: list[int | None] = []
+    open_: dict[str | int, list[int]] = {}
+    for name, begins, place in listed(marks):
+        if begins:
+            open_.setdefault(name, []).append(len(begun))
+            begun.append((name, place))
+            ends.append(None)
+        else:
+            ends[open_[name].pop()] = place
+    for (name, begin), end in zip(begun, ends, strict=True):
+        if end is not None and name in code.ignored:
+            end = _without(code.leaves[code.ignored[name]], data, begin, end)
+        part = data[begin:end]
+        if isinstance(name, str):
+            yield Capture(name, offset + begin, None if end is None else offset + end, part)
+            continue
+        for inner in code.inner[name]:
+            found = _best(inner, part, end is not None)
+            if found != ():
+                yield from _captured(inner, found, part, offset + begin)  # type: ignore[arg-type]
+
+
+def _without(ignored: _native.ByteAutomaton, data: bytes, begin: int, end: int) -> int:
+    """Where a part ends without the longest word at its end that is ignored."""
+    walk = _native.ByteWalk(ignored)
+    reached: dict[int, int] = {}  # the first place that leads to each configuration
+    for place in range(begin, end):
+        reached.setdefault(0, place)
+        onward: dict[int, int] = {}
+        for at, first in reached.items():
+            to = walk.advance(at, data[place])
+            if to >= 0:
+                onward[to] = min(first, onward.get(to, first))
+        reached = onward
+    return min((first for at, first in reached.items() if walk.accepting(at)), default=end)

@@ -1,0 +1,175 @@
+"""A text, read by the instructions of a reading, byte by byte.
+
+The idea: all ways to read the text so far are followed at once, in the order in which they are preferred (Pike;
+Thompson, "Regular Expression Search Algorithm", 1968; Cox, "Regular Expression Matching: the Virtual Machine
+Approach", 2009). A way is an instruction that waits for a byte, a place in its leaf, a stack of rules, and what was
+marked on the way. Of two ways that differ in their marks alone the first is kept: they have the same futures, and
+there it would win.
+
+Invariant: the ways are those to some text that begins so, so the first of them is the best reading for which the rest
+is not known. What all ways have marked is decided: no rest can change it.
+
+Cost: ways × bytes; without ambiguity there are few ways. Ways with different stacks are never merged, so an ambiguous
+grammar can have very many: ``Budget.states`` bounds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import tokenfst._native as _native
+from tokenfst.automata.captures.code import Accept, Begin, Check, Code, Enter, Instruction, Mark, Read, Split
+from tokenfst.automata.expressions.metering import Deadline
+from tokenfst.errors import BudgetExceeded
+
+Marks = tuple[str | int, bool, int, "Marks"] | None
+"""What a way has marked, the last first: a name, whether it begins, and where; then what was marked before."""
+
+_WHERE = "the ways to read a text with captures"
+_Way = tuple[int, int, int, Marks]
+"""An instruction that reads, a place in its leaf, a stack, and the marks."""
+_Step = tuple[int, int, int, Marks]
+"""An instruction, a stack, bits of bodies that began here, and the marks."""
+
+
+class Run:
+    """One text. Not for several threads at once."""
+
+    def __init__(self, code: Code) -> None:
+        self.code, self.position = code, 0
+        self.ended: Marks | tuple[()] = ()
+        """What the best reading of the text as a whole has marked; ``()`` if it is none."""
+        self._frames: list[tuple[int, int]] = [(-1, -1)]
+        self._frame_numbers: dict[tuple[int, int], int] = {}
+        self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]
+        self._steps: list[dict[int, tuple[int, bool, bool]]] = [{} for _ in code.leaves]
+        self._deadline = Deadline(code.budget, _WHERE)
+        self._seen: set[tuple[int, int, int]] = set()
+        self._waiting: set[tuple[int, int, int]] = set()
+        self._ways: list[_Way] = []
+        self._follow(code.start, 0, None)
+
+    def feed(self, data: bytes) -> None:
+        """Read on. Raises BudgetExceeded."""
+        instructions, steps = self.code.instructions, self._steps
+        for byte in data:
+            ways, self._ways = self._ways, []
+            self._seen.clear()
+            self._waiting.clear()
+            self.ended = ()
+            self.position += 1
+            self._deadline.tick(1 + len(ways))
+            if len(ways) > self.code.budget.states:
+                raise BudgetExceeded("states", self.code.budget.states, _WHERE)
+            for at, place, stack, marks in ways:
+                instruction = instructions[at]
+                assert isinstance(instruction, Read)
+                leaf = instruction.leaf
+                step = steps[leaf].get(place << 8 | byte)
+                if step is None:
+                    step = steps[leaf][place << 8 | byte] = self._step(leaf, place, byte)
+                to, ends, goes_on = step
+                if goes_on and instruction.longest:
+                    self._wait(at, to, stack, marks)
+                if ends:
+                    self._follow(instruction.then, stack, marks)
+                if goes_on and not instruction.longest:
+                    self._wait(at, to, stack, marks)
+
+    def all_marks(self) -> list[Marks]:
+        """What each way has marked, the best one first, a reading of the text as a whole before those that go on."""
+        ended: list[Marks] = [] if self.ended == () else [self.ended]  # type: ignore[list-item]
+        return ended + [way[3] for way in self._ways]
+
+    def _step(self, leaf: int, place: int, byte: int) -> tuple[int, bool, bool]:
+        """Where a byte leads in a leaf, whether a word may end there, and whether it may go on."""
+        walk = self._walks[leaf]
+        to = walk.advance(place, byte)
+        return (to, False, False) if to < 0 else (to, walk.accepting(to), bool(walk.arcs(to)))
+
+    def _wait(self, at: int, place: int, stack: int, marks: Marks) -> None:
+        key = at, place, stack
+        if key not in self._waiting:
+            self._waiting.add(key)
+            self._ways.append((at, place, stack, marks))
+
+    def _follow(self, at: int, stack: int, marks: Marks) -> None:
+        """Go on from an instruction to all that read."""
+        instructions, seen = self.code.instructions, self._seen
+        todo: list[_Step] = [(at, stack, 0, marks)]
+        while todo:
+            at, stack, bits, marks = todo.pop()
+            if at < 0:  # a leaf that may be empty and rather is
+                self._wait(-at, 0, stack, marks)
+                continue
+            if (at, stack, bits) in seen:
+                continue
+            seen.add((at, stack, bits))
+            if len(seen) > self.code.budget.states:
+                raise BudgetExceeded("states", self.code.budget.states, _WHERE)
+            instruction = instructions[at]
+            if isinstance(instruction, Read):
+                todo += self._read(at, instruction, stack, bits, marks)
+            elif not isinstance(instruction, Accept):
+                todo += self._next(instruction, stack, bits, marks)
+            elif self.ended == ():
+                self.ended = marks
+
+    def _read(self, at: int, read: Read, stack: int, bits: int, marks: Marks) -> list[_Step]:
+        """Begin a leaf; what is returned is gone on with, the last one first."""
+        walk = self._walks[read.leaf]
+        if not len(walk):
+            return []
+        ends, goes_on = walk.accepting(0), bool(walk.arcs(0))
+        behind = [(read.then, stack, bits, marks)] if ends else []
+        if goes_on and ends and not read.longest:
+            return [(-at, stack, bits, marks), *behind]
+        if goes_on:
+            self._wait(at, 0, stack, marks)
+        return behind
+
+    def _next(self, instruction: Instruction, stack: int, bits: int, marks: Marks) -> list[_Step]:
+        """Where an instruction that reads nothing leads, the last one first."""
+        match instruction:
+            case Split(ways):
+                return [(way, stack, bits, marks) for way in reversed(ways)]
+            case Mark(name, begins, then):
+                return [(then, stack, bits, (name, begins, self.position, marks))]
+            case Enter(rule, back):
+                inner = stack if back < 0 else self._pushed(back, stack)
+                return [(self.code.entry[rule], inner, bits, marks)]
+            case Begin(bit, then):
+                return [(then, stack, bits | bit, marks)]
+            case Check(bit, on, out):
+                return [(out if bits & bit else on, stack, bits, marks)]
+            case _:  # the end of a rule
+                back, outer = self._frames[stack]
+                return [(back, outer, bits, marks)]
+
+    def _pushed(self, back: int, stack: int) -> int:
+        key = back, stack
+        number = self._frame_numbers.get(key)
+        if number is None:
+            self._frames.append(key)
+            number = self._frame_numbers[key] = len(self._frames) - 1
+        return number
+
+
+def listed(marks: Marks) -> list[tuple[str | int, bool, int]]:
+    """Marks in the order in which they were made."""
+    found: list[tuple[str | int, bool, int]] = []
+    while marks is not None:
+        name, begins, place, marks = marks
+        found.append((name, begins, place))
+    return found[::-1]
+
+
+def shared(all_marks: Iterable[Marks]) -> list[tuple[str | int, bool, int]]:
+    """What all ways have marked, before they differ."""
+    lists = [listed(marks) for marks in all_marks]
+    found = []
+    for same in zip(*lists, strict=False):
+        if any(each != same[0] for each in same):
+            break
+        found.append(same[0])
+    return found

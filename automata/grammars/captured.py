@@ -1,0 +1,143 @@
+"""How a grammar reads its texts: the rules that are captured, and the named groups of its terminals.
+
+The idea: only rules on the way to something that has a name are followed (``trees.Call``). All else is one leaf,
+however much of the grammar it is: a JSON value beside a captured rule is walked by the core as a whole.
+
+Rules that begin with themselves are rewritten as they are for walking (``left_recursion``), so of an ambiguous one it
+is the rewritten form that says what comes first. A captured rule that begins with itself is refused: its own words
+would not be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from tokenfst.automata.captures import trees
+from tokenfst.automata.captures.trees import Call, Choice, Group, HasProgram, Leaf, Reading, Repeat, Tree
+from tokenfst.automata.expressions.expression import EPSILON, Expr, Op, below, call
+from tokenfst.automata.rules.graph import COMPOSED, Rules, cycles, left_edge, name_of, reachable
+from tokenfst.automata.rules.left_recursion import rewrite_left_recursion
+from tokenfst.automata.rules.lint import nullable
+from tokenfst.budget import Budget
+
+IGNORED = "%ignore"
+"""The rule of what may stand between terminals; captured rules do not end with it."""
+
+
+class Marked:
+    """What of a grammar has a name: ``rules`` maps captured rules to their names; ``leaves`` are expressions in the
+    bodies, each an object of its own, and how they are read."""
+
+    def __init__(self, rules: Mapping[str, str], leaves: Sequence[tuple[Expr, Reading]] = ()) -> None:
+        self.rules, self.leaves = dict(rules), list(leaves)
+
+    def __bool__(self) -> bool:
+        return bool(self.rules or self.leaves)
+
+    def renamed(self, prefix: str) -> Marked:
+        """The same for rules that all have a prefix now, and the same leaves."""
+        return Marked({prefix + rule: name for rule, name in self.rules.items()}, self.leaves)
+
+
+class _Refused(Exception):
+    """Why texts cannot be read."""
+
+
+def grammar_reading(
+    rules: Rules, start: str, marked: Marked, part: Callable[[Rules, Expr], HasProgram], budget: Budget
+) -> Reading | None:
+    """The reading of a grammar; None if nothing that ``start`` reaches has a name. ``part`` makes a constraint of an
+    expression that calls rules."""
+    reader = _Reader(rules, marked, part)
+    spine = reader.spine(start)
+    if start not in spine:
+        return None
+    try:
+        empty = nullable(rules, budget)
+        edges = {name: left_edge(rules[name], empty) for name in reachable(rules.graph, start)}
+        turning = {name for group in cycles(edges) for name in group}
+        if turning & set(spine):
+            if refused := sorted(turning & marked.rules.keys()):
+                raise _Refused(
+                    f"the captures of the rule {refused[0]!r} cannot be told: it begins with itself. Capture a rule "
+                    "inside of it, or write it as a repetition"
+                )
+            reader = _Reader(rewrite_left_recursion(rules, start, budget).rules, marked, part)
+            spine = reader.spine(start)
+        made = {name: reader.tree(name) for name in spine}
+    except _Refused as refused_by:
+        known = {*marked.rules.values(), *(name for _, reading in marked.leaves for name in reading.names)}
+        return Reading(Leaf(EPSILON), tuple(sorted(known)), refusal=str(refused_by))
+    if len(made) == 1 and start not in rules.graph[start]:
+        return Reading(made[start], trees.names_of(made[start], {}))
+    return Reading(Call(start), trees.names_of(Call(start), made), made)
+
+
+class _Reader:
+    def __init__(self, rules: Rules, marked: Marked, part: Callable[[Rules, Expr], HasProgram]) -> None:
+        self.rules, self.marked, self.part = rules, marked, part
+        self.leaves = {id(expr): reading for expr, reading in marked.leaves}
+        self.nodes = {
+            name: below(body, inner=lambda node: id(node) not in self.leaves and node.op in COMPOSED)
+            for name, body in rules.items()
+        }
+        self.hot: set[str] = set()
+
+    def spine(self, start: str) -> list[str]:
+        """The rules between ``start`` and what has a name."""
+        callers: dict[str, list[str]] = {}
+        for name in self.rules:
+            for callee in self.rules.graph[name]:
+                callers.setdefault(callee, []).append(name)
+        waiting = [
+            name
+            for name in self.rules
+            if name in self.marked.rules or any(id(node) in self.leaves for node in self.nodes[name])
+        ]
+        while waiting:
+            name = waiting.pop()
+            if name not in self.hot:
+                self.hot.add(name)
+                waiting += callers.get(name, ())
+        return [name for name in reachable(self.rules.graph, start) if name in self.hot]
+
+    def tree(self, name: str) -> Tree:
+        """The tree of a rule."""
+        trees_of: dict[int, Tree | None] = {}
+        body = self.rules[name]
+        for node in self.nodes[name]:
+            trees_of[id(node)] = self.node(node, trees_of)
+        found = trees_of[id(body)] or self.cold(body)
+        if name not in self.marked.rules:
+            return found
+        ignored = name[: name.rfind(":") + 1] + IGNORED
+        trimmed = self.cold(call(ignored)) if ignored in self.rules else None
+        return Group(self.marked.rules[name], found, trimmed)
+
+    def node(self, node: Expr, below_it: Mapping[int, Tree | None]) -> Tree | None:
+        """The tree of a node; None if nothing in it has a name."""
+        if reading := self.leaves.get(id(node)):
+            if reading.refusal:
+                raise _Refused(reading.refusal)
+            return Leaf(self.cold(node).words, inner=(reading,))
+        if node.op is Op.CALL:
+            return Call(name_of(node)) if name_of(node) in self.hot else None
+        if node.op not in COMPOSED or not any(below_it[id(arg)] for arg in node.args):
+            return None
+        parts = tuple(below_it[id(arg)] or self.cold(arg) for arg in node.args)
+        if node.op is Op.CONCAT:
+            return trees.Sequence(parts)
+        if node.op is Op.UNION:
+            return Choice(parts)
+        if node.op is Op.REPEAT:
+            assert isinstance(node.value, tuple)
+            low, high = node.value
+            return Repeat(parts[0], low, None if high < 0 else high)
+        raise _Refused(
+            "captures among members that may come in any order cannot be told: capture what holds them all"
+        )
+
+    def cold(self, node: Expr) -> Leaf:
+        """A part in which nothing has a name."""
+        calls = any(each.op is Op.CALL for each in below(node, inner=lambda each: not each.size))
+        return Leaf(self.part(self.rules, node) if calls else node)

@@ -1,0 +1,258 @@
+"""The bodies of a grammar's terminals, folded into patterns, and their expressions.
+
+What a pattern means is in ``lark_terminals``. Here are the places: which definition a name stands for, in which order
+terminals that name each other are written out, and where in the text an error is.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tokenfst.automata.captures.trees import Reading
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
+from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, literal
+from tokenfst.automata.notations import lark_objects
+from tokenfst.automata.notations import lark_terminals as terminals
+from tokenfst.automata.notations.lark_source import Definition, File, Source, terminals_in
+from tokenfst.automata.notations.reading import Token, fold
+from tokenfst.automata.regex import leftmost
+from tokenfst.automata.regex.named_groups import NAMES
+from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
+from tokenfst.automata.regex.translate import reading
+from tokenfst.budget import Budget
+from tokenfst.errors import BudgetExceeded, PatternError, UnsupportedPatternError
+
+if TYPE_CHECKING:
+    from lark import Tree
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class TerminalBodies:
+    """``patterns`` and ``words`` of the definitions that were asked for; ``named``: those that a terminal names;
+    ``read``: how expressions with named groups read their words."""
+
+    def __init__(self, source: Source, budget: Budget | None) -> None:
+        self.source, self.budget = source, budget
+        self.text = source.text
+        self.patterns: dict[int, terminals.Body] = {}
+        self.parsed: dict[str, Pattern] = {}
+        self.named: set[int] = set()
+        self.words: dict[int, Expr] = {}
+        self.read: list[tuple[Expr, Reading]] = []
+
+    def terminal(self, definition: Definition) -> Expr:
+        """The words of a terminal."""
+        if id(definition) not in self.words:
+            body = self.pattern(definition)
+            self.words[id(definition)] = self.compiled(body.patterns, definition.position)
+        return self.words[id(definition)]
+
+    def leaf(self, tokens: list[Token], file: File) -> Expr:
+        """The words of a string, a regular expression or, given two strings, a range."""
+        if len(tokens) == 1 and tokens[0].endswith('"'):
+            return literal(self.spelled(tokens[0], file).encode())
+        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
+        return self.compiled(body.patterns, file.position(tokens[0]))
+
+    def first_of_leaf(self, tokens: list[Token], file: File) -> Ranges:
+        """What the words of what is spelled out in a rule begin with, or more."""
+        if len(tokens) == 1 and tokens[0].endswith('"'):
+            code = ord(self.spelled(tokens[0], file)[0])
+            return ((code, code),)
+        body = self.range(tokens, file) if len(tokens) == 2 else self.terminal_value(tokens[0], file)
+        return self.first_of(body.patterns)
+
+    def first_of(self, alternatives: list[str]) -> Ranges:
+        """What the words of a terminal begin with, or more."""
+        pattern = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
+        return ((0, MAX_CODE_POINT),) if pattern.reserved else leftmost.Places(pattern, folded=True).first
+
+    def compiled(self, alternatives: list[str], position: int) -> Expr:
+        """The expression of alternatives; errors stand at ``position``."""
+        try:
+            found = terminals.expression_of(alternatives, self.parsed, self.budget)
+            read = None
+            if any("(?P<" in each for each in alternatives):
+                whole = terminals.parse_pattern(terminals.joined(alternatives), self.parsed, self.budget)
+                read = reading(whole, budget=self.budget)
+        except PatternError as error:
+            self.source.fail(error.message, position, type(error))
+        if read is not None and found not in (EMPTY, EPSILON):
+            found = found.named(found.source)
+            self.read.append((found, read))
+        return found
+
+    def pattern(self, wanted: Definition) -> terminals.Body:
+        """The alternatives of a terminal as patterns; the terminals it names come first."""
+        stack, entered = [wanted], {id(wanted)}
+        while stack:
+            definition = stack[-1]
+            if id(definition) in self.patterns:
+                stack.pop()
+                continue
+            missing: list[Definition] = []
+            for tree, file in definition.bodies:
+                for token in terminals_in(tree):
+                    needed = self.source.look_up(token, file, in_terminal=True)
+                    self.named.add(id(needed))
+                    if id(needed) not in self.patterns:
+                        if id(needed) in entered:
+                            self.source.fail(
+                                f"the terminal {str(token)!r} names itself", file.position(token)
+                            )
+                        missing.append(needed)
+            if missing:
+                stack.append(missing[0])
+                entered.add(id(missing[0]))
+                continue
+            self.patterns[id(definition)] = self.pattern_of(definition.bodies)
+            entered.discard(id(definition))
+        return self.patterns[id(wanted)]
+
+    def pattern_of(self, bodies: list[tuple[Tree[Any], File]]) -> terminals.Body:
+        """The alternatives of bodies, what a later one adds in front, as lark has it."""
+        found: list[terminals.Body] = []
+        for tree, file in reversed(bodies):
+            for token in terminals_in(tree):
+                self.pattern(self.source.look_up(token, file, in_terminal=True))
+            parts = [fold(each, partial(self.terminal_part, file=file)) for each in tree.children]
+            found += parts if tree is bodies[0][0] else [terminals.in_order(parts)]
+        body = terminals.in_order(found)
+        if sum(map(len, body.patterns)) > terminals.MAX_PATTERN:
+            raise BudgetExceeded(
+                "characters", terminals.MAX_PATTERN, f"a terminal that begins {body.patterns[0][:40]!r}"
+            )
+        return body
+
+    def terminal_part(self, kind: str, children: list[Any], file: File) -> terminals.Body:
+        """One node of a terminal's body: its alternatives as patterns."""
+        if kind == "expansions":
+            return terminals.in_order(children)
+        if kind == "range":
+            return self.range(children, file)
+        if kind == "special":
+            self.source.fail(
+                "special tokens stand in rules only, not in terminals", file.position(children[0])
+            )
+        if kind == "alias":
+            self.source.fail("a terminal has no aliases", file.position(children[0]))
+        if kind == "alternative":
+            parts = [self.terminal_value(each, file) for each in children]
+            if len(parts) > 1 and any(part.bare for part in parts):
+                self.bare(children, parts, file)
+            return terminals.one_after_the_other(parts) if parts else terminals.EMPTY_BODY
+        body = self.terminal_value(children[0], file)
+        if kind == "maybe":
+            return body.repeated(0, 1, "?")
+        low, high = self.bounds(kind, children[1:], file)
+        written = str(children[1])
+        if kind == "counted":
+            written = f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
+        return body.repeated(low, high, written)
+
+    def bare(self, children: list[Any], parts: list[terminals.Body], file: File) -> NoReturn:
+        """Refuses a sequence with a regular expression that lark writes into it without brackets."""
+        tokens = [
+            each for each, part in zip(children, parts, strict=True) if isinstance(each, Token) and part.bare
+        ]
+        self.source.fail(
+            "lark writes this regular expression beside others without brackets, so that its alternatives reach over "
+            "them; write (?:...) around it",
+            file.position(tokens[0]) if tokens else 0,
+            UnsupportedPatternError,
+        )
+
+    def terminal_value(self, part: terminals.Body | Token, file: File) -> terminals.Body:
+        """What was made of a node, or what a token stands for."""
+        if not isinstance(part, Token):
+            return part
+        if part.type == "TERMINAL":
+            return self.patterns[id(self.source.look_up(part, file, in_terminal=True))]
+        if part.type == "REGEX" and (text := lark_objects.text_of(file.schemas[part.start_pos])) is not None:
+            pattern = f"(?P<SUBSTRING_OF>{re.escape(text)})"
+            return terminals.Body([pattern], 0, MAXREPEAT, len(pattern), len(pattern))
+        if part.type in ("SPECIAL", "JSON", "GRAMMAR", "REGEX"):
+            self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
+        if part.type == "RULE":
+            message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
+            self.source.fail(message, file.position(part))
+        if part.type == "REGEXP":
+            return self.regular(part, file)
+        word, flags = self.spelled(part, file), "i" if part.endswith("i") else ""
+        size, pattern = len(word), re.escape(word)
+        return terminals.Body(
+            [terminals.with_flags(pattern, flags)], size, size, size, len(pattern) + 5 * len(flags)
+        )
+
+    def range(self, ends: list[Token], file: File) -> terminals.Body:
+        """A range of characters."""
+        for end in ends:
+            if end.endswith("i"):
+                self.source.fail("a range has no flags; write /[a-z]/i for it", file.position(end))
+        first, last = (self.spelled(each, file) for each in ends)
+        if len(first) != 1 or len(last) != 1 or last < first:
+            self.source.fail("a range goes from one character up to another", file.position(ends[0]))
+        if ends[0] == '"^"' or ends[1] == '"]"':
+            self.source.fail(
+                f"lark reads the range {ends[0]}..{ends[1]} as another class; write \\x{ord(first):02x} or "
+                f"\\x{ord(last):02x} for that end, or a regular expression",
+                file.position(ends[0]),
+                UnsupportedPatternError,
+            )
+        size = len(ends[0] + ends[1]) - 1
+        return terminals.Body([f"[{re.escape(first)}-{re.escape(last)}]"], 1, 1, size, size)
+
+    def spelled(self, token: Token, file: File) -> str:
+        """What a string spells."""
+        word = terminals.unescape(token[1 : token.rindex('"')])
+        if isinstance(word, int):
+            self.source.fail("this escape is incomplete or no character", file.position(token) + 1 + word)
+        if _SURROGATE.search(word):
+            self.source.fail("this holds a surrogate, which no UTF-8 text holds", file.position(token))
+        if not word:
+            self.source.fail("an empty string is no terminal; leave it out", file.position(token))
+        return word
+
+    def regular(self, token: Token, file: File) -> terminals.Body:
+        """A regular expression, checked where it stands."""
+        end = token.rindex("/")
+        body, flags = str(token[1:end]), str(token[end + 1 :])
+        position = file.position(token)
+        if "\n" in body and "x" not in flags:
+            self.source.fail("a regular expression goes over a line break only under the flag x", position)
+        pattern = terminals.with_flags(body, flags)
+        try:
+            self.parsed[pattern] = Pattern(pattern, 0, self.budget or Budget(), reserved=NAMES)
+        except PatternError as error:
+            shift = len(set(flags)) + 3 if flags else 0
+            inside = max(error.position - shift, 0) + 1 if file.at is None else 0
+            self.source.fail(error.message, min(position + inside, position + end), type(error))
+        except RecursionError:
+            message = "groups are nested too deeply in this regular expression"
+        else:
+            low, high = self.parsed[pattern].tree.getwidth()
+            bare = not flags and terminals.has_outer_bar(body)
+            high, written = min(high, MAXREPEAT), len(body) + 5 * len(set(flags))
+            return terminals.Body([pattern], low, high, len(body), written, bare)
+        return self.source.fail(message, position, UnsupportedPatternError)
+
+    def bounds(self, kind: str, tokens: list[Token], file: File) -> tuple[int, int | None]:
+        """How often something may stand."""
+        if kind == "quantified":
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(tokens[0])]
+        texts = list(map(str, tokens))
+        if tokens[0].type == "BOUNDS":
+            texts = [each.strip() or "0" for each in tokens[0].strip("{}").split(",")]
+            if tokens[0].rstrip("} \t").endswith(","):
+                texts[1:] = [str(2**31 - 2)]
+        low, high = (int(text) if len(text) < 11 else 2**31 for text in (texts[0], texts[-1]))
+        if high == 2**31 - 2 and low < high:
+            return low, None
+        if not 0 <= low <= high < 2**31 - 1:
+            self.source.fail(
+                f"a repetition of {texts[0]} to {texts[-1]} is empty or too large", file.position(tokens[0])
+            )
+        return low, high

@@ -1,0 +1,225 @@
+"""What a matcher says of its text: why a token is not allowed (``matcher.explain(token)``), and what was captured.
+
+The idea: the text so far and the token's bytes are a text, and where a text leaves a constraint is a question that the
+constraint itself answers (``Constraint.explain``). What is left are reasons that only tokens have: the end token before
+the end, a special token, a budget, a place where a token may not end.
+
+Where the constraint is not at hand (automata that were loaded), or speaks of tokens itself, the mask is asked instead:
+a beginning of the token is possible if allowed tokens, one after the other, spell it. That is exact as well, and tells
+characters beyond ASCII by their first bytes.
+
+Cost: linear in the text so far; through masks, a look at all allowed tokens for each place in the token.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+import tokenfst._native as _native
+from tokenfst._native import Matcher
+from tokenfst.automata.captures.values import Captures
+from tokenfst.automata.characters.utf8 import normalize
+from tokenfst.automata.languages import explanation
+from tokenfst.automata.languages.explanation import Explanation, Following
+from tokenfst.errors import ConstraintError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Reason = Literal["allowed", "text", "end", "special", "budget", "tokens", "terminated"]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenExplanation:
+    """Whether a token is allowed; true in a condition if it is. ``reason``, if it is not:
+
+    - ``"text"``: its byte number ``place`` leaves the language
+    - ``"end"``: it is an end token, and the text is not complete
+    - ``"special"``: it is a special token, which has no bytes and is not allowed here
+    - ``"budget"``: its text could go on, but not to its end within ``max_tokens_left``
+    - ``"tokens"``: its text could go on, but not by this token: the constraint asks where tokens end, the tokens are
+      not canonical, or no tokens of the vocabulary spell the rest
+    - ``"terminated"``: the end token came before it
+
+    ``spelled``: the bytes that the token adds; ``symbol``: what it stands for in a vocabulary of symbols, and
+    ``expected_symbols`` those that could have come. ``text`` says of the text so far, with the token's bytes behind it,
+    where it leaves the language and what was expected there (``Constraint.explain``).
+    """
+
+    token: int
+    spelled: bytes
+    symbol: str | None
+    reason: Reason
+    place: int = 0
+    text: Explanation | None = None
+    max_tokens_left: int | None = None
+    expected_symbols: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the token is allowed."""
+        return self.reason == "allowed"
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+    def __str__(self) -> str:
+        """In words; a caret stands under the place in the text."""
+        shown = self.symbol if self.symbol is not None else self.spelled
+        name = f"token {self.token}" + (f" ({shown!r})" if shown else "")
+        match self.reason:
+            case "allowed":
+                return f"{name} is allowed"
+            case "text" if self.symbol is not None:
+                said = f"{name} is not allowed: expected {_listed(self.expected_symbols)}"
+            case "text":
+                said = f"{name} is not allowed: its byte {self.place} leaves the language"
+            case "end":
+                said = f"{name} is not allowed: it ends the text, which is not complete"
+            case "special":
+                said = f"{name} is not allowed: it is a special token, and none of its kind may stand here"
+            case "budget":
+                left = self.max_tokens_left
+                said = f"{name} is not allowed: after it the text cannot be completed within {left} tokens"
+            case "tokens":
+                said = f"{name} is not allowed: its text may stand here, but not as this token"
+            case "terminated":
+                said = f"{name} is not allowed: the end token was accepted before it"
+        if self.text is None or self.text.accepted:
+            return said
+        said = f"{said}\n{self.text}"
+        return f"{said}\nopen rules: {' > '.join(self.text.rules)}" if self.text.rules else said
+
+
+def explain(matcher: Any, token_id: int) -> TokenExplanation:
+    """Whether a token is allowed, and if not: why, at which of its bytes, and what could have stood there. ``print``
+    shows it with a caret. The matcher does not change. Raises ``TokenIdError`` outside the vocabulary."""
+    native = _native_of(matcher)
+    vocabulary: Vocabulary = native.made_from[2]
+    vocabulary.token_bytes(token_id)  # or TokenIdError
+    before, symbol = vocabulary.decode(matcher.tokens), None
+    spelled = vocabulary.decode([*matcher.tokens, token_id])[len(before) :]
+    if vocabulary.symbols is not None:
+        symbol, spelled = vocabulary.symbols[token_id], b""
+    named = partial(TokenExplanation, operator.index(token_id), spelled, symbol)
+    if matcher.is_terminated():
+        return named("terminated")
+    if matcher.validate_tokens([token_id]):
+        return named("allowed")
+    free = matcher.fork()
+    free.max_tokens_left = None
+    if free.validate_tokens([token_id]):
+        return named("budget", max_tokens_left=matcher.max_tokens_left)
+    if symbol is not None:
+        return named("text", expected_symbols=_symbols(free, vocabulary))
+    ends = token_id in vocabulary.eos_token_ids
+    if not spelled and not ends:
+        return named("special")
+    constraint = native.constraint if hasattr(native, "constraint") else None
+    if constraint is None or constraint.program().speaks_of_tokens:
+        valid, text = _through_masks(free, before, spelled, vocabulary)
+    else:
+        data = before + spelled
+        valid = constraint.viable_prefix(data) - len(before)
+        text = constraint.explain(data, prefix=not ends)
+    if ends:
+        return named("tokens" if text.accepted else "end", text=text)
+    return named("tokens") if valid == len(spelled) else named("text", place=valid, text=text)
+
+
+def captures(matcher: Any) -> Captures:
+    """What the named groups and rules of the constraint have read in the text so far: by name, all captures of each, in
+    the order in which they begin.
+
+    As ``Constraint.captures``: of the text if it is one of the constraint, else of the beginning of one, of which
+    captures may be open. The text is read anew each time, so captures are right after ``rollback`` and in forks.
+    Raises ConstraintError where the automaton was loaded from a file.
+    """
+    native = _native_of(matcher)
+    constraint = native.constraint if hasattr(native, "constraint") else None
+    if constraint is None:
+        raise ConstraintError(
+            "captures: this automaton was loaded from a file, which has no constraint: ask "
+            "constraint.captures(vocabulary.decode(matcher.tokens), prefix=True)"
+        )
+    vocabulary: Vocabulary = native.made_from[2]
+    data = vocabulary.decode(matcher.tokens)
+    return constraint.captured(data, whole=True if matcher.is_terminated() else None)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Up to ten of the names."""
+    return " or ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+
+
+def _native_of(matcher: Any) -> _native.TokenAutomaton:
+    """What the core walks below a matcher."""
+    walked = matcher.automaton
+    found: _native.TokenAutomaton = walked if isinstance(walked, _native.TokenAutomaton) else walked.native
+    return found
+
+
+def _through_masks(
+    free: Any, before: bytes, spelled: bytes, vocabulary: Vocabulary
+) -> tuple[int, Explanation]:
+    """How many bytes of a token allowed tokens spell, one after the other or as the beginning of one, and what they go
+    on with there."""
+    table = vocabulary.tokens if before or vocabulary.initial_tokens is None else vocabulary.initial_tokens
+    reached: list[dict[int, Any]] = [{} for _ in range(len(spelled) + 1)]
+    reached[0][free.state] = free
+    live: list[set[int]] = [set() for _ in range(len(spelled) + 1)]
+    ends = [False] * (len(spelled) + 1)
+    for place, matchers in enumerate(reached):
+        for matcher in matchers.values():
+            ends[place] |= matcher.is_accepting()
+            for token in _allowed(matcher, vocabulary):
+                word = table[token]
+                shared = _shared(word, spelled[place:])
+                for number, byte in enumerate(word[: shared + 1], place):
+                    live[number].add(byte)
+                if 0 < shared == len(word):
+                    onward = matcher.fork()
+                    onward.accept_token(token)
+                    reached[place + shared].setdefault(onward.state, onward)
+        table = vocabulary.tokens
+    valid = max(place for place, found in enumerate(live) if found or reached[place])
+    data = before + spelled
+    if valid == len(spelled) and (spelled or ends[valid]):
+        return valid, Explanation(data, True)
+    character = explanation.leaving(data, len(before) + valid)[1]
+    expected = Following(
+        ends[valid],
+        normalize((byte, byte) for byte in live[valid] if byte < 0x80),
+        bytes(sorted(byte for byte in live[valid] if byte >= 0x80)),
+    )
+    return valid, Explanation(data, False, len(before) + valid, character, expected)
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes at their beginnings are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _allowed(matcher: Any, vocabulary: Vocabulary) -> list[int]:
+    """The tokens of a matcher's mask, ascending."""
+    mask = np.full((1, -(-len(vocabulary) // 32)), -1, np.int32)
+    matcher.fill_next_token_bitmask(mask, 0)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little", count=len(vocabulary))
+    found: list[int] = np.flatnonzero(bits).tolist()
+    return found
+
+
+def _symbols(matcher: Any, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The symbols that may come next, and the end."""
+    assert vocabulary.symbols is not None
+    names = [vocabulary.symbols[token] for token in _allowed(matcher, vocabulary)]
+    found = tuple(repr(name) for name in names if name is not None)
+    return (*found, "the end") if matcher.is_accepting() else found
+
+
+for _name, _method in (("explain", explain), ("captures", captures)):
+    setattr(Matcher, _name, _method)

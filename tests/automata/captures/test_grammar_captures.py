@@ -1,0 +1,170 @@
+"""Captures of grammars: by trying all ways one after the other, and what attributes of Lark's rules capture."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import random
+
+import pytest
+
+from reference.captures import captures as captures_of
+from tokenfst import Budget, Grammar, bundled_grammar, gbnf, json_schema, lark_grammar, regex, template
+from tokenfst.automata.captures.values import Captures
+from tokenfst.automata.expressions.expression import Expr, call, concat, literal, repeat, union
+from tokenfst.errors import BudgetExceeded, ConstraintError
+
+WORDS = [bytes(word) for n in range(7) for word in itertools.product(b"ab", repeat=n)]
+
+
+def texts(found: Captures) -> dict[str, list[str]]:
+    return {name: [each.text for each in captured] for name, captured in found.items()}
+
+
+def random_body(rng: random.Random, depth: int, guarded: bool) -> Expr:
+    """A body over a and b; ``guarded``: it begins with a letter, so that no rule begins with itself."""
+    if guarded:
+        return concat(literal(rng.choice([b"a", b"b"])), random_body(rng, depth - 1, False))
+    kind = rng.randrange(6) if depth > 0 else 0
+    if kind == 0:
+        return literal(rng.choice([b"a", b"b", b"ab"]))
+    if kind == 1:
+        return call(rng.choice(["start", "x", "y"]))
+    if kind == 2:
+        return repeat(random_body(rng, depth - 1, True), rng.randrange(2), rng.choice([None, 2]))
+    if kind == 3:
+        return union(*(random_body(rng, depth - 1, rng.random() < 0.5) for _ in range(2)))
+    return concat(*(random_body(rng, depth - 1, rng.random() < 0.5) for _ in range(2)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_grammars_by_trying_one_way_after_the_other(seed: int) -> None:
+    rng = random.Random(seed)
+    compared = 0
+    while compared < 25:
+        bodies = {
+            name: union(random_body(rng, 3, True), random_body(rng, 2, True)) for name in ("start", "x", "y")
+        }
+        grammar = Grammar.from_rules(bodies, "start").capturing("x", w="y")
+        if grammar.is_empty() or grammar.reading is None or grammar.reading.refusal:
+            continue
+        compared += 1
+        for word in rng.sample(WORDS, 15):
+            if not grammar.accepts(word):
+                continue
+            expected = captures_of(grammar.reading, word)
+            assert expected is not None
+            found = {
+                name: [(each.begin, each.end) for each in spans]
+                for name, spans in grammar.captures(word).items()
+            }
+            assert found == {
+                name: [(begin, end) for each, begin, end in expected if each == name]
+                for name in grammar.capture_names
+            }
+            for cut in range(len(word)):  # a beginning has a reading, and what is closed lies within it
+                for captured in grammar.captures(word[:cut], prefix=True).values():
+                    assert all(each.end is None or each.end <= cut for each in captured)
+
+
+def test_nested_and_repeated_rules() -> None:
+    grammar = gbnf(
+        'root ::= item ("," item)*\nitem ::= key "=" value\nkey ::= [a-z]+\nvalue ::= [0-9]+ | "(" root ")"'
+    ).capturing("key", inner="value")
+    assert texts(grammar.captures("a=1,b=(c=2)")) == {
+        "key": ["a", "b", "c"],
+        "inner": ["1", "(c=2)", "2"],
+    }
+    begun = grammar.captures("a=1,b=(c", prefix=True)
+    assert [(each.text, each.is_open) for each in begun["inner"]] == [("1", False), ("(c", True)]
+    with pytest.raises(ConstraintError, match="no rule 'nothing' to capture"):
+        grammar.capturing("nothing")
+    assert texts(pickle.loads(pickle.dumps(grammar)).captures("a=1")) == {"key": ["a"], "inner": ["1"]}
+
+
+def test_rules_that_begin_with_themselves() -> None:
+    rules = 'root ::= root "," item | item\nitem ::= [a-z]+'
+    assert texts(gbnf(rules).capturing("item").captures("a,bb,c")) == {"item": ["a", "bb", "c"]}
+    with pytest.raises(ConstraintError, match="'root' cannot be told: it begins with itself"):
+        gbnf(rules).capturing("root").captures("a,b")
+
+
+def test_attributes_of_rules() -> None:
+    grammar = lark_grammar(r"""
+        start: pair ("," pair)*
+        pair[capture]: key ":" value
+        key[capture="name"]: /[a-z]+/
+        value: /(?P<int>[0-9]+)(?:\.(?P<frac>[0-9]+))?/
+        %ignore " "
+    """)
+    assert grammar.capture_names == ("pair", "name", "int", "frac")
+    assert texts(grammar.captures(" ab : 12.5 , c:3 ")) == {
+        "pair": ["ab : 12.5", "c:3"],  # what is ignored behind a rule does not belong to it
+        "name": ["ab", "c"],
+        "int": ["12", "3"],
+        "frac": ["5"],
+    }
+
+
+def test_ends_as_soon_as_they_can() -> None:
+    grammar = lark_grammar(r"""
+        start: with_suffix outer_suffix outer_lazy
+        with_suffix[capture, suffix="<end>", stop_capture="stop"]: /.*/
+        outer_suffix[capture]: inner
+        inner[capture, suffix=/<end>/]: /.*/
+        outer_lazy[capture]: with_lazy
+        with_lazy[capture, lazy]: /.*<end>/
+    """)
+    assert texts(grammar.captures("foo<end>b<end><end>")) == {
+        "with_suffix": ["foo"],
+        "stop": ["<end>"],
+        "outer_suffix": ["b<end>"],
+        "inner": ["b"],
+        "outer_lazy": ["<end>"],
+        "with_lazy": ["<end>"],
+    }
+    assert not grammar.accepts("foo<end>b<end><end>c<end>")
+    assert lark_grammar("start[lazy]: /[0-9]+/").accepts("1")
+    assert not lark_grammar("start[lazy]: /[0-9]+/").accepts("12")
+    assert lark_grammar("start[lazy]: /.*/").accepts("") and not lark_grammar("start[lazy]: /.*/").accepts(
+        "a"
+    )
+
+
+def test_parts_of_other_constraints() -> None:
+    schema = json_schema({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+    grammar = lark_grammar('start: "call " call\ncall[capture]: @f', grammars={"f": schema})
+    assert texts(grammar.captures('call {"a": 3}')) == {"call": ['{"a": 3}']}
+    both = regex("(?P<x>a+)") + gbnf('root ::= "(" root ")" | [0-9]').capturing("root") + regex("(?P<y>!*)")
+    assert both.capture_names == ("x", "root", "y")
+    assert texts(both.captures("aa(3)!!")) == {"x": ["aa"], "root": ["(3)", "3"], "y": ["!!"]}
+    assert texts((both & regex("(?P<all>.*)")).captures("a3")) == {
+        "x": ["a"],
+        "root": ["3"],
+        "y": [""],
+        "all": ["a3"],
+    }
+    assert texts(both.truncate(2).captures("a(3)"))["root"] == ["(3)", "3"]
+    assert texts(both.repeat(2).captures("a3!a4"))["root"] == ["3", "4"]
+    filled = template("x{a}y{b}", a=regex("(?P<first>.)."), b=gbnf('root ::= "(" root ")" | "z"'))
+    assert texts(filled.captures("x12y(z)")) == {"a": ["12"], "first": ["1"], "b": ["(z)"]}
+
+
+def test_json_rules() -> None:
+    json = bundled_grammar("json").capturing("member", "NUMBER")
+    assert texts(json.captures('{"a": [1, {"b": 2.5}], "c" : 3 }')) == {
+        "member": ['"a": [1, {"b": 2.5}]', '"b": 2.5', '"c" : 3'],
+        "NUMBER": ["1", "2.5", "3"],
+    }
+
+
+def test_many_ways_are_bounded() -> None:
+    rules = {
+        "start": union(
+            *(concat(literal(b"a"), call("start"), literal(end)) for end in (b"c", b"d")), call("x")
+        ),
+        "x": literal(b"b"),
+    }
+    grammar = Grammar.from_rules(rules, "start", budget=Budget(states=2000)).capturing("x")
+    with pytest.raises(BudgetExceeded, match="states"):
+        grammar.captured(b"a" * 60, whole=None)

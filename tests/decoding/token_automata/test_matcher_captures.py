@@ -1,0 +1,75 @@
+"""``matcher.captures()``: the same however a text is cut into tokens, after ``rollback`` and in forks."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tokenfst import Vocabulary, compile, lark_grammar, load, regex
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.errors import ConstraintError
+
+PAIRS = [b"ab", b"bc", b"a=", b"=1", b"12", b",b", b"1,", b"2,a"]
+WORLD = Vocabulary([*(bytes([byte]) for byte in range(256)), *PAIRS, b""], 256 + len(PAIRS))
+EOS = WORLD.eos_token_ids[0]
+GRAMMAR = lark_grammar("""
+    start: pair ("," pair)*
+    pair[capture]: KEY "=" value
+    value[capture]: NUMBER | "(" start ")"
+    KEY: /(?P<key>[a-z]+)/
+    NUMBER: /[0-9]+/
+""")
+TEXT = b"abc=12,b=(a=1,bc=2)"
+
+
+def cuts(rng: random.Random, text: bytes) -> list[int]:
+    """Some tokens that spell a text."""
+    found, place = [], 0
+    while place < len(text):
+        fits = [token for token, word in enumerate(WORLD.tokens) if word and text.startswith(word, place)]
+        found.append(rng.choice(fits))
+        place += len(WORLD.tokens[found[-1]])
+    return found
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_tokens_rollback_and_forks(exact: bool) -> None:
+    automaton = compile(GRAMMAR, WORLD)
+    rng = random.Random(1)
+    for _ in range(20):
+        matcher = start_matcher(automaton, 100) if exact else automaton.matcher()
+        tokens = cuts(rng, TEXT)
+        seen = []
+        for token in tokens:
+            before = WORLD.decode(matcher.tokens)
+            seen.append(matcher.captures())
+            assert seen[-1] == GRAMMAR.captures(before, prefix=True)
+            assert matcher.accept_token(token)
+        whole = matcher.captures()
+        assert whole == GRAMMAR.captures(TEXT)
+        assert [each.text for each in whole["key"]] == ["abc", "b", "a", "bc"]
+        fork = matcher.fork()
+        back = rng.randrange(1, len(tokens))
+        matcher.rollback(back)
+        assert matcher.captures() == seen[len(tokens) - back]
+        assert fork.accept_token(EOS) and fork.captures() == whole
+
+
+def test_what_is_open_and_what_ends() -> None:
+    matcher = compile(regex("(?P<a>a+)(?P<b>b*)"), WORLD).matcher()
+    assert matcher.captures() == {"a": [], "b": []} or matcher.captures()["a"][0].is_open
+    assert matcher.accept_tokens([97, 97])
+    assert [each.end for each in matcher.captures()["a"]] == [2]  # the text may end here, and then it does
+    assert matcher.accept_token(EOS) and matcher.captures()["b"][0].data == b""
+
+
+def test_expanded_and_loaded(tmp_path: Path) -> None:
+    expanded = compile(regex("(?P<a>a+)b"), WORLD).expand()
+    matcher = expanded.matcher()
+    assert matcher.accept_tokens([97, 98]) and matcher.captures()["a"][0].text == "a"
+    expanded.save(tmp_path / "a.safetensors")
+    with pytest.raises(ConstraintError, match="loaded from a file"):
+        load(tmp_path / "a.safetensors", WORLD).matcher().captures()
+    assert compile(regex("a"), WORLD).matcher().captures() == {}
