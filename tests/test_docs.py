@@ -21,6 +21,8 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "examples" / "small_model" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
