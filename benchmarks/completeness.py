@@ -1,6 +1,6 @@
 """How many texts are complete when the tokens run out.
 
-A stand-in for a model draws the logits of each step at random; the largest one that the mask allows is taken, for at most
+A stand-in for a model draws the logits of each step at random; the largest that the mask allows is taken, for at most
 ``TOKENS`` tokens. A text counts as complete if the pattern matches it, all of it, then. Ours is told the bound
 (``matcher(max_tokens=...)``); the others have no call that takes one.
 """

@@ -1,7 +1,7 @@
 """The checklist of a release: ``python tools/release.py [VERSION]``.
 
-Looks at everything that can be looked at and prints a line for each point; then what is left to do by hand. Changes nothing.
-The exit code is 1 if a point fails.
+Looks at everything that can be looked at and prints a line for each point; then what is left to do by hand. Changes
+nothing. The exit code is 1 if a point fails.
 """
 
 from __future__ import annotations
