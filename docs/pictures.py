@@ -11,7 +11,6 @@ from pathlib import Path
 
 import tokenfst
 from tokenfst.automata.languages.drawing import HEADER, Drawing
-from tokenfst.cli.drawing import draw_tokens
 
 IMAGES = Path(__file__).resolve().parent / "images"
 VOCABULARY = "mistral:tekken_240911"
@@ -36,7 +35,7 @@ def main() -> None:
     """Draw all of them."""
     vocabulary = tokenfst.load_vocabulary(VOCABULARY)
     for name, pattern in PATTERNS.items():
-        picture, _ = draw_tokens(tokenfst.compile(tokenfst.regex(pattern), vocabulary), max_states=100)
+        picture = tokenfst.compile(tokenfst.regex(pattern), vocabulary).draw()
         for theme, (lines, tokens) in COLOURS.items():
             coloured(picture, lines, tokens).save(IMAGES / f"{name}-{theme}.svg")
 

@@ -4,5 +4,6 @@ A mask is made when it is first asked for and kept. ``expand()`` makes all of th
 artifact.
 
 Read in this order: ``token_automaton``, ``classes`` (names of tokens in constraints), ``tensors`` (the table of
-an artifact's tensors), ``artifact_format`` (the rules of docs/format.md) and ``artifact``, ``pickled``.
+an artifact's tensors), ``artifact_format`` (the rules of docs/format.md) and ``artifact``, ``pickled``;
+``drawing`` (pictures).
 """
