@@ -18,14 +18,13 @@ GLANCE = Budget(states=SMALL + 1, bytes=1 << 20, positions=2_000)
 _LONGEST = 500
 """Characters of one fact."""
 _STYLE = "border-collapse:collapse;margin:0.3em 0"
+_HEAD = '<th style="text-align:left;padding-right:1em">'
+_BODY = '<td style="text-align:left">'
 
 
 def card(kind: str, facts: Iterable[tuple[str, object]], picture: str | None = None) -> str:
     """A heading, a table of names and values, and a picture in SVG below. Texts are escaped, the picture is not."""
-    rows = "".join(
-        f'<tr><th style="text-align:left;padding-right:1em">{escape(name)}</th><td style="text-align:left">{_cell(value)}</td></tr>'
-        for name, value in facts
-    )
+    rows = "".join(f"<tr>{_HEAD}{escape(name)}</th>{_BODY}{_cell(value)}</td></tr>" for name, value in facts)
     drawn = "" if picture is None else f'<div style="background:white;display:inline-block">{picture}</div>'
     return f'<div><strong>{escape(kind)}</strong><table style="{_STYLE}">{rows}</table>{drawn}</div>'
 
