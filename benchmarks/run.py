@@ -18,6 +18,7 @@ from pathlib import Path
 
 import beams
 import compilation
+import completeness
 import decoding_loop
 import device
 import grammars
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "logits": logits.logits_masking,
     "device": device.device,
     "length": length.length,
+    "completeness": completeness.completeness,
     "grammars": grammars.grammars,
     "grammar-depth": grammars.grammar_depth,
     "grammar-length": grammars.grammar_length,

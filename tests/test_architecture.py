@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.rooms import FILES, NATIVE_ROOMS, ROOMS, ROOT, TOPS, edges, imports, native_edges
 
-GROUND = {"arguments", "errors", "budget", "locks", "recent", "renamed", "_native"}
+GROUND = {"arguments", "errors", "budget", "locks", "notebook", "recent", "renamed", "_native"}
 MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]
 
 

@@ -24,6 +24,8 @@ from support.command_line import tokenfst_merged
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "examples" / "small_model" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]

@@ -21,7 +21,7 @@ from tests.support.rooms import ROOMS, ROOT
 pytestmark = pytest.mark.wheel
 
 BUILD = "import sys, scikit_build_core.build as build; print(getattr(build, sys.argv[1])(sys.argv[2]))"
-LEFT_OUT = ("tests/", "benchmarks/", "docs/", ".ci/")
+LEFT_OUT = ("tests/", "benchmarks/", "docs/", "examples/", ".ci/", ".github/")
 """What a source archive has not."""
 
 

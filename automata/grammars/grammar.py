@@ -19,6 +19,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from tokenfst import notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call
@@ -43,12 +44,15 @@ from tokenfst.budget import Budget
 from tokenfst.errors import (
     BudgetExceeded,
     ConstraintError,
+    DrawingError,
     EmptyLanguageError,
     caret,
     line_and_column,
 )
 
 _PART = "%part"
+_SKETCHED = 60
+"""Most states of all rules together that a notebook shows without being asked."""
 
 
 class Grammar(Operators):
@@ -190,6 +194,17 @@ class Grammar(Operators):
 
     def __repr__(self) -> str:
         return f"<Grammar {self._source}: {len(self._rules)} rules>"
+
+    def _facts(self) -> list[tuple[str, object]]:
+        return [("source", self._source), ("rules", len(self._rules)), ("begins with", self._start)]
+
+    def _sketch(self) -> str | None:
+        if len(self._rules) > notebook.SMALL:
+            return None
+        try:
+            return self.draw(max_states=_SKETCHED).svg_or_none()
+        except (DrawingError, BudgetExceeded):
+            return None
 
     # --- questions ------------------------------------------------------------------------------------
 

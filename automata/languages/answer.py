@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from tokenfst import notebook
+
 
 class Side(enum.Enum):
     """Which of two languages holds a witness. In ``a.equivalent(b)``, ``a`` is left and ``b`` is right."""
@@ -29,6 +31,13 @@ class Answer:
     def text(self) -> str | None:
         r"""The witness as text; bytes that are no UTF-8 are written ``\xNN``."""
         return None if self.witness is None else self.witness.decode("utf-8", "backslashreplace")
+
+    def _repr_html_(self) -> str:
+        if self.text is None or self.side is None:
+            return notebook.card("yes" if self.holds else "no", [])
+        return notebook.card(
+            "no", [("a text that shows it", self.text), ("is in", f"the {self.side.value} one only")]
+        )
 
     def __str__(self) -> str:
         if self.side is None:

@@ -20,6 +20,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
+from tokenfst import notebook
 from tokenfst.arguments import checked, refuse, whole
 from tokenfst.automata.captures.captured import Captured
 from tokenfst.automata.captures.trees import Reading
@@ -105,6 +106,18 @@ class Constraint(Captured):
         if automaton is None:
             automaton = self._automaton = run_program(self.program(), self.budget)
         return automaton
+
+    def _repr_html_(self) -> str:
+        """What notebooks show; never much work."""
+        return notebook.card(type(self).__name__, self._facts(), self._sketch())
+
+    def _facts(self) -> list[tuple[str, object]]:
+        """Names and values for notebooks."""
+        return [("source", self._source)]
+
+    def _sketch(self) -> str | None:
+        """A picture for notebooks, where it is small: SVG."""
+        return None
 
     # --- algebra --------------------------------------------------------------------------------------
 

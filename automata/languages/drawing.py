@@ -80,11 +80,16 @@ class Drawing:
                 )
         target.write_bytes(self.render(format))
 
-    def _repr_svg_(self) -> str | None:
+    def svg_or_none(self) -> str | None:
+        """The picture as the text of an SVG element; None where Graphviz is missing."""
         try:
-            return self.render("svg").decode()
+            text = self.render("svg").decode()
         except MissingDependencyError:
             return None
+        return text[text.index("<svg") :]
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg_or_none()
 
 
 def draw_graph(start: int, accepting: Iterable[int], edges: Iterable[Edge], title: str = "") -> Drawing:

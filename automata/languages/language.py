@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
+from tokenfst import notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures import trees
 from tokenfst.automata.captures.trees import Reading
@@ -35,11 +36,12 @@ from tokenfst.automata.languages import drawing, reversal
 from tokenfst.automata.languages.constraint import Constraint, bounds, byte_table, encode, widest
 from tokenfst.automata.languages.engine import find_witness, make_automaton, make_tables
 from tokenfst.automata.languages.finiteness import is_finite
+from tokenfst.automata.languages.readable import quoted
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst import label_kinds as fst_labels
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL
 from tokenfst.budget import Budget
-from tokenfst.errors import ConstraintError
+from tokenfst.errors import BudgetExceeded, ConstraintError
 
 if TYPE_CHECKING:
     import pynini
@@ -198,6 +200,26 @@ class Language(Constraint):
 
     def __repr__(self) -> str:
         return f"<Language {self._source or 'of an expression'}>"
+
+    def _glance(self) -> Language | None:
+        """This language with all states made, if they are few; None if they are not, or take work to find."""
+        small = Language(self._expr, self._source, notebook.GLANCE)
+        try:
+            return small if small.size().states <= notebook.SMALL else None
+        except (BudgetExceeded, ConstraintError):
+            return None
+
+    def _facts(self) -> list[tuple[str, object]]:
+        small = self._glance()
+        if small is None:
+            return [("source", self._source), ("states", f"more than {notebook.SMALL}")]
+        word = small.shortest()
+        shown = "none: it is empty" if word is None else quoted(word)
+        return [("source", self._source), ("states", small.size().states), ("shortest text", shown)]
+
+    def _sketch(self) -> str | None:
+        small = self._glance()
+        return None if small is None or small.is_empty() else small.draw().svg_or_none()
 
     # --- algebra --------------------------------------------------------------------------------------
 

@@ -76,6 +76,15 @@ def cells(data: bytes) -> list[tuple[int, str]]:
     return found
 
 
+def quoted(data: bytes, limit: int | None = None) -> str:
+    """``data`` in quotation marks; with ``limit``, cut in the middle to about so many characters."""
+    shown = ['\\"' if text == '"' else "\\\\" if text == "\\" else text for _, text in cells(data)]
+    if limit is not None and len(shown) > limit:
+        half = limit // 2
+        shown = [*shown[:half], "…", *shown[len(shown) - half :]]
+    return f'"{"".join(shown)}"'
+
+
 def character_class(ranges: Ranges) -> str:
     r"""Characters as a regular expression writes them: ``[0-9]``, ``[^"\\]``, or one in quotation marks."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:

@@ -22,14 +22,17 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
+from tokenfst import notebook
 from tokenfst._native import Matcher
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.program import Program
+from tokenfst.automata.languages.drawing import Drawing, check_size
 from tokenfst.automata.languages.pickled import state_without
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
 from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
 from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
+from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
 from tokenfst.errors import (
     ArtifactCorruptError,
@@ -134,6 +137,22 @@ class TokenAutomaton:
     def __repr__(self) -> str:
         kind = "expanded" if self.is_expanded else "lazy"
         return f"<TokenAutomaton {self.source!r}: {kind}, {self.stats().states} states>"
+
+    def _repr_html_(self) -> str:
+        stats = self.stats()
+        facts: list[tuple[str, object]] = [
+            ("constraint", self.source),
+            ("vocabulary", f"{self.vocabulary.name or 'unnamed'}, {len(self.vocabulary):,} tokens"),
+            (
+                "kind",
+                ("expanded" if stats.expanded else "lazy") + (", with a stack" if self.is_pushdown else ""),
+            ),
+            ("states", stats.states if stats.expanded else f"{stats.states:,} so far"),
+            ("different masks", stats.distinct_masks),
+            ("memory", f"{self.memory().automaton:,} bytes"),
+        ]
+        small = stats.expanded and not self.is_pushdown and stats.states <= notebook.SMALL
+        return notebook.card("TokenAutomaton", facts, self.draw().svg_or_none() if small else None)
 
     @property
     def native(self) -> _native.TokenAutomaton:
@@ -301,6 +320,22 @@ class TokenAutomaton:
                 self._nearer.clear()
             self._nearer[state] = mask
         return mask
+
+    @checked
+    def draw(
+        self, path: str | PathLike[str] | None = None, format: str | None = None, max_states: int = 100
+    ) -> Drawing:
+        """A picture with some of the tokens on each edge; with ``path`` also written there. Makes all states.
+
+        Arguments and errors as in ``Language.draw``. End tokens are not drawn: doubled states accept.
+        """
+        check_size(self.expand().stats().states - 1, max_states)
+        source, token, target, _, start, final = self.arcs()
+        arcs = zip(source.tolist(), token.tolist(), target.tolist(), strict=True)
+        picture = draw_arcs(self.vocabulary, sorted(arcs), start, final.tolist(), self.source)
+        if path is not None:
+            picture.save(path, format)
+        return picture
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

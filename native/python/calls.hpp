@@ -37,11 +37,22 @@ class QuickCall {
   // Once, before the first call.
   static void set_up() {
     Call::on_work = [] {
-      if (latest_ && PyGILState_Check()) latest_->lengthen();
+      if (latest_ && holds_lock()) latest_->lengthen();
     };
   }
 
  private:
+  // Whether this thread holds Python's lock. PyGILState_Check is not in the stable ABI. What is there, the dictionary of the
+  // current thread state, is null without one; before Python 3.12 it would be that of any thread.
+  static bool holds_lock() {
+#ifdef Py_LIMITED_API
+    static_assert(Py_LIMITED_API >= 0x030C0000);
+    return PyThreadState_GetDict() != nullptr;
+#else
+    return PyGILState_Check();
+#endif
+  }
+
   void lengthen() {
     latest_ = nullptr;
     new (&long_) LongCall;

@@ -36,6 +36,15 @@ class Budget:
         """
         return cls(states=_MOST_STATES, bytes=_MOST, seconds=math.inf, positions=_MOST)
 
+    def _repr_html_(self) -> str:
+        from tokenfst.notebook import card
+
+        fields = [(name, getattr(self, name)) for name in ("states", "bytes", "seconds", "positions")]
+        bounds = {"states": _MOST_STATES, "bytes": _MOST, "seconds": math.inf, "positions": _MOST}
+        return card(
+            "Budget", [(name, "no bound" if value == bounds[name] else value) for name, value in fields]
+        )
+
     def __post_init__(self) -> None:
         from tokenfst.arguments import real, whole
 

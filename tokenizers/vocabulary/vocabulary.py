@@ -31,6 +31,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
+from tokenfst import notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
 from tokenfst.tokenizers.vocabulary.doors import DOORS
@@ -191,6 +192,17 @@ class Vocabulary:
         label = f"{self._name!r}, " if self._name else ""
         counts = f"{len(self):,} tokens, {len(self._special):,} special"
         return f"<Vocabulary {label}{counts}, {self.fingerprint[:12]}>"
+
+    def _repr_html_(self) -> str:
+        ends = ", ".join(str(token) for token in self.eos_token_ids)
+        facts: list[tuple[str, object]] = [
+            ("name", self._name or "none"),
+            ("tokens", len(self)),
+            ("special", len(self._special)),
+            ("end", ends),
+            ("fingerprint", self.fingerprint),
+        ]
+        return notebook.card("Vocabulary", facts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         special = dict(self._names) or ()

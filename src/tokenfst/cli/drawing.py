@@ -10,19 +10,18 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tokenfst.automata.languages.drawing import FORMATS, Drawing, Edge, draw_graph
+from tokenfst.automata.languages.drawing import FORMATS, Drawing
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.constraints import Constraint, of_words
-from tokenfst.cli.terminal import Exit, UsageError, counted, quoted, say, say_json
+from tokenfst.cli.terminal import Exit, UsageError, counted, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import DrawingError
-from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_SHOWN_TOKENS = 5
 _MACHINE_STATES, _RULE_STATES = 100, 400
 """Most states to draw, if nothing is said: of one machine, and of rules, which are many small ones."""
 
@@ -134,12 +133,10 @@ def _check_size(states: int, most: int, bound: str = "") -> None:
 
 
 def draw_tokens(automaton: TokenAutomaton, max_states: int) -> tuple[Drawing, int]:
-    """A picture of a token automaton, and its number of states. One edge for two states, labelled with some
-    of the tokens between them. End tokens are not drawn: doubled states accept."""
-    _check_size(automaton.expand().stats().states - 1, max_states)
-    source, token, target, states, start, final = automaton.arcs()
-    arcs = zip(source.tolist(), token.tolist(), target.tolist(), strict=True)
-    return _drawn(automaton, sorted(arcs), start, final.tolist()), states
+    """A picture of a token automaton, and its number of states."""
+    states = automaton.expand().stats().states
+    _check_size(states - 1, max_states)
+    return automaton.draw(max_states=max_states), states
 
 
 def draw_canonical(automaton: CanonicalAutomaton, max_states: int) -> tuple[Drawing, int]:
@@ -161,34 +158,4 @@ def draw_canonical(automaton: CanonicalAutomaton, max_states: int) -> tuple[Draw
                 pending.append(following)
                 _check_size(len(numbers), max_states, "at least ")
             arcs.append((numbers[node], token, numbers[following]))
-    return _drawn(automaton, arcs, 0, final), len(numbers)
-
-
-def _drawn(
-    automaton: TokenAutomaton | CanonicalAutomaton,
-    arcs: list[tuple[int, int, int]],
-    start: int,
-    final: list[int],
-) -> Drawing:
-    """A picture of arcs (source, token, target)."""
-    between: dict[tuple[int, int], list[int]] = {}
-    for source, token, target in arcs:
-        between.setdefault((source, target), []).append(token)
-    edges = []
-    for (begin, end), ids in sorted(between.items()):
-        shown = ", ".join(
-            _named(automaton.vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS]
-        )
-        more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
-        edges.append(Edge(begin, end, shown + more))
-    return draw_graph(start, final, edges, automaton.source)
-
-
-def _named(vocabulary: Vocabulary, token: int, first: bool) -> str:
-    """A token as its symbol, as its name if it is special, or else as its bytes, which may be others at the beginning
-    of a text."""
-    if vocabulary.symbols is not None:
-        return vocabulary.symbols[token] or ""
-    if token in vocabulary.special_token_ids:
-        return next((name for name, each in vocabulary.special_tokens.items() if each == token), str(token))
-    return quoted(vocabulary.initial_bytes(token) if first else vocabulary.token_bytes(token), 20)
+    return draw_arcs(automaton.vocabulary, arcs, 0, final, automaton.source), len(numbers)

@@ -108,14 +108,10 @@ def plain(data: bytes) -> str:
 
 
 def quoted(data: bytes, limit: int | None = None) -> str:
-    """``data`` in quotation marks; with ``limit``, cut in the middle to about so many characters."""
-    from tokenfst.automata.languages.readable import cells
+    """``readable.quoted``, which is imported when there is something to print."""
+    from tokenfst.automata.languages import readable
 
-    shown = ['\\"' if text == '"' else "\\\\" if text == "\\" else text for _, text in cells(data)]
-    if limit is not None and len(shown) > limit:
-        half = limit // 2
-        shown = [*shown[:half], "…", *shown[len(shown) - half :]]
-    return f'"{"".join(shown)}"'
+    return readable.quoted(data, limit)
 
 
 def pointed(data: bytes, place: int, width: int = 72) -> tuple[str, str]:

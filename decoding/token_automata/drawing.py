@@ -1,0 +1,43 @@
+"""Token automata as pictures: one edge for two states, with some of the tokens between them.
+
+End tokens are not drawn: doubled states accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tokenfst.automata.languages.drawing import Drawing, Edge, draw_graph
+from tokenfst.automata.languages.readable import quoted
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_SHOWN_TOKENS = 5
+_SHOWN_BYTES = 20
+
+Arc = tuple[int, int, int]
+"""Source, token, target."""
+
+
+def draw_arcs(
+    vocabulary: Vocabulary, arcs: Iterable[Arc], start: int, accepting: list[int], title: str
+) -> Drawing:
+    """A picture of arcs. Linear."""
+    between: dict[tuple[int, int], list[int]] = {}
+    for source, token, target in arcs:
+        between.setdefault((source, target), []).append(token)
+    edges = []
+    for (begin, end), ids in sorted(between.items()):
+        shown = ", ".join(_named(vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS])
+        more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
+        edges.append(Edge(begin, end, shown + more))
+    return draw_graph(start, accepting, edges, title)
+
+
+def _named(vocabulary: Vocabulary, token: int, first: bool) -> str:
+    """A token as its symbol, as its name if it is special, or else as its bytes, which may be others at the beginning
+    of a text."""
+    if vocabulary.symbols is not None:
+        return vocabulary.symbols[token] or ""
+    if token in vocabulary.special_token_ids:
+        return next((name for name, each in vocabulary.special_tokens.items() if each == token), str(token))
+    return quoted(vocabulary.initial_bytes(token) if first else vocabulary.token_bytes(token), _SHOWN_BYTES)
