@@ -45,7 +45,7 @@ def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any)
     for name in ("process_req_with_grammar", "get_ready_grammar_requests"):
         if not hasattr(getattr(GrammarManager, name, None), "__wrapped__"):
             raise MissingDependencyError(
-                f"the tokenfst plugin was written for SGLang {', '.join(VERSIONS)}; SGLang {sglang.__version__} did not "
+                f"the tokenfst plugin was written for SGLang {VERSIONS[0]}; SGLang {sglang.__version__} did not "
                 f"put its hook after {name}"
             )
     return make_backend(server_args, tokenizer, vocab_size, eos_token_ids)

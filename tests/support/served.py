@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any, Literal
 
-from tokenfst import ebnf, json_schema
+import pytest
+
+from tokenfst import Generator, ebnf, json_schema
+from tokenfst.errors import ModelError
 
 PERSON = {
     "type": "object",
@@ -48,3 +52,27 @@ def check(kind: str, text: str) -> None:
         assert re.fullmatch("a*cb*", text) and text.count("a") == text.count("b"), text
     else:
         assert re.fullmatch(r"<a>.*</a>", text, re.DOTALL) and len(json.loads(text[3:-4])) >= 2, text
+
+
+def stay(hotel: Literal["Sea View", "Inn"], nights: Literal[1, 2] = 1) -> str:
+    """A tool."""
+    return f"{hotel}: {nights}"
+
+
+def with_types(endpoint: Any) -> None:
+    """``Generator`` over a server: types, patterns, lists, grammars, tools, a batch, a stream, a refusal."""
+    generator = Generator(endpoint)
+    chat = [{"role": "user", "content": "Say something."}]
+    assert set(generator(chat, PERSON, max_new_tokens=40)) == {"name", "age"}
+    assert generator("Say:", Literal["yes", "it depends"], max_new_tokens=20) in ("yes", "it depends")
+    assert re.fullmatch(PATTERN, generator("Say:", re.compile(PATTERN), max_new_tokens=30))
+    assert ebnf(EBNF).accepts(generator("Say:", ebnf(EBNF), max_new_tokens=20))
+    assert generator.tools(chat, [stay], max_new_tokens=60).call() in {
+        f"{hotel}: {nights}" for hotel in ("Sea View", "Inn") for nights in (1, 2)
+    }
+    listed = generator.batch(["Say:"] * 20, LIST, max_new_tokens=40)
+    assert all(2 <= len(each) <= 4 for each in listed)
+    stream = generator.stream(chat, PERSON, max_new_tokens=40)
+    assert json.loads("".join(stream)) == stream.result()
+    with pytest.raises(ModelError, match="least number"):
+        generator("Say:", re.compile("[0-9]{90}"), max_new_tokens=10)

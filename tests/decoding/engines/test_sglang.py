@@ -28,10 +28,10 @@ from sglang.srt.constrained.base_grammar_backend import GrammarRow, InvalidGramm
 from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.plugins import load_plugins
 from sglang.srt.speculative.spec_utils import traverse_tree
-from support.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, check
+from support.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, check, with_types
 from support.serving import server, tiny_model
 
-from tokenfst import allocate_token_bitmask
+from tokenfst import Endpoint, allocate_token_bitmask
 from tokenfst.decoding.engines.requests import Request
 from tokenfst.decoding.engines.sglang_backend import TokenfstGrammar, TokenfstGrammarBackend, make_backend
 from tokenfst.errors import MatcherError, TokenBudgetError
@@ -107,6 +107,10 @@ def test_two_hundred_mixed_requests_sixteen_at_a_time(client):
     for (kind, _, _), choice in zip(jobs, found, strict=True):
         assert choice.finish_reason in ("stop", "length")
         check(kind, choice.message.content)
+
+
+def test_a_generator_over_the_server(client):
+    with_types(Endpoint(client, server="sglang"))
 
 
 def test_stop_tokens_of_the_request_end_whole_texts_only(client):

@@ -17,10 +17,10 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
 import numpy as np
 import openai
-from support.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, check
+from support.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, check, with_types
 from support.serving import script, server, tiny_model
 
-from tokenfst import allocate_token_bitmask, regex
+from tokenfst import Endpoint, allocate_token_bitmask, regex
 from tokenfst.decoding.engines import vllm_backend
 from tokenfst.decoding.engines.requests import Request, fill_rows
 
@@ -92,6 +92,10 @@ def test_two_hundred_mixed_requests_sixteen_at_a_time(client):
     for (kind, _, _), choice in zip(jobs, found, strict=True):
         assert choice.finish_reason in ("stop", "length")
         check(kind, choice.message.content)
+
+
+def test_a_generator_over_the_server(client):
+    with_types(Endpoint(client, server="vllm"))
 
 
 def test_stop_tokens_of_the_request_end_whole_texts_only(client):
