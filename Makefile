@@ -7,7 +7,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-compat test-llama soak sanitize fuzz lint format typecheck bench docs clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama soak sanitize fuzz lint format typecheck bench docs clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,10 @@ test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB)
 	test -f build/engines/vllm/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm
 	build/engines/vllm/bin/python -m pytest -q tests/decoding/engines/test_vllm.py $(ARGS)
+
+test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environment of its own (3.3 GB)
+	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/sglang_environment.sh build/engines/sglang
+	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py $(ARGS)
 
 test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"

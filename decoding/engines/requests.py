@@ -8,6 +8,7 @@ repeat their schemas.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -88,13 +89,11 @@ class CompiledRequests:
 
     def automaton(self, request: Request, ends: Sequence[int]) -> TokenAutomaton:
         """The request's automaton, texts ended by any of ``ends``. Raises what ``constraint`` and ``compile`` raise."""
+        known = self.known(request, ends)
+        if known is not None:
+            return known
         stops = tuple(sorted(set(ends)))
         key = request, stops
-        with self._lock:
-            known = self._kept.get(key)
-            if known is not None:
-                self._kept.move_to_end(key)
-                return known
         vocabulary = self._vocabulary(stops)
         made = compile(request.constraint(vocabulary), vocabulary)
         with self._lock:
@@ -103,6 +102,15 @@ class CompiledRequests:
             while held > self._bytes and len(self._kept) > 1:
                 held -= self._kept.popitem(last=False)[1].memory().automaton
         return made
+
+    def known(self, request: Request, ends: Sequence[int]) -> TokenAutomaton | None:
+        """The automaton where it is kept; it is asked for as of now."""
+        key = request, tuple(sorted(set(ends)))
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
 
     def matcher(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> AnyMatcher:
         """A walk whose text is whole within ``max_tokens``. Raises TokenBudgetError where none is so short."""
@@ -122,6 +130,16 @@ class CompiledRequests:
             if len(self._vocabularies) > 4:
                 self._vocabularies.popitem(last=False)
             return found
+
+
+def kept_bytes() -> int:
+    """How much an engine keeps of what it compiled: ``TOKENFST_CACHE_MB``, 512 by default."""
+    return int(os.environ.get("TOKENFST_CACHE_MB", "512")) << 20
+
+
+def is_over(matcher: AnyMatcher) -> bool:
+    """Whether nothing of a text is looked at any more: an end token was taken, or the last of its tokens."""
+    return matcher.is_terminated() or matcher.max_tokens_left == 0
 
 
 def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Any]]) -> None:

@@ -12,7 +12,6 @@ masked, as vLLM wants it; going back before the end is going back.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ from vllm.v1.structured_output.backend_types import (
 from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, fill_rows
+from tokenfst.decoding.engines.requests import CompiledRequests, Request, fill_rows, is_over, kept_bytes
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
@@ -59,7 +58,7 @@ def _request(option: Any, text: str, whitespace: str = "flexible", additional: A
 
 
 def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
-    """What is compiled for a model of ``width`` scores. ``TOKENFST_CACHE_MB``: how much is kept, 512 by default."""
+    """What is compiled for a model of ``width`` scores."""
 
     def vocabulary_of(stops: Sequence[int]) -> Vocabulary:
         ends = stops or tokenizer.eos_token_id
@@ -69,7 +68,7 @@ def compiled_requests(tokenizer: Any, width: int) -> CompiledRequests:
             )
         return from_huggingface(tokenizer, size=width, eos_token_id=ends)
 
-    return CompiledRequests(vocabulary_of, int(os.environ.get("TOKENFST_CACHE_MB", "512")) << 20)
+    return CompiledRequests(vocabulary_of, kept_bytes())
 
 
 @dataclass
@@ -135,7 +134,7 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def is_terminated(self) -> bool:
         """Whether nothing more is looked at: the end token was taken, or the last of ``max_tokens``."""
-        return self.matcher.is_terminated() or self.matcher.max_tokens_left == 0
+        return is_over(self.matcher)
 
     def reset(self) -> None:
         """Back to the beginning."""

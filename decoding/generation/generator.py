@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
-from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
@@ -31,8 +30,8 @@ KEPT = 64
 class Generator:
     """Generates text under constraints and reads it back.
 
-    ``model``, ``tokenizer``: a causal model of transformers and its tokenizer, or a text-generation pipeline or a
-    ``llama_cpp.Llama`` alone.
+    ``model``, ``tokenizer``: a causal model of transformers and its tokenizer; or a text-generation pipeline, a
+    ``llama_cpp.Llama``, an ``openai.OpenAI`` (a vLLM server) or an ``Endpoint`` alone.
     ``vocabulary``: where the tokens' bytes are known better than from the tokenizer. A target, the second argument of
     every call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a
     function, ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...)
@@ -52,7 +51,7 @@ class Generator:
                 f"Generator: vocabulary must be a Vocabulary, not {type(vocabulary).__name__}"
             )
         self._host = find_host(model, tokenizer, vocabulary)
-        self._kept: Recent[Any, tuple[Target, Compiled]] = Recent(KEPT)
+        self._kept: Recent[Any, tuple[Target, Any]] = Recent(KEPT)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -102,9 +101,9 @@ class Generator:
         self, prompt: Prompt, target: Any, *, max_new_tokens: int = 256, **options: Any
     ) -> Stream[Any]:
         """The answer piece by piece: an iterator over texts, whose ``result()`` is what the call would have given."""
-        read, automaton = self._compiled(target)
+        read, prepared = self._compiled(target)
         _check_budget(max_new_tokens)
-        return Stream(self._host.stream(prompt, automaton, max_new_tokens, options), read.parse)
+        return Stream(self._host.stream(prompt, prepared, max_new_tokens, options), read.parse)
 
     @checked_but("prompt", "functions")
     def tools(
@@ -123,8 +122,11 @@ class Generator:
 
     @checked
     def compile(self, target: Any) -> Compiled:
-        """The compiled constraint of a target, kept for the calls to come."""
-        return self._compiled(target)[1]
+        """The compiled constraint of a target, kept for the calls to come. ModelError for a server, which compiles."""
+        found: Any = self._compiled(target)[1]
+        if not isinstance(found, Compiled):
+            raise ModelError("compile: a server compiles what it is sent; there is nothing to compile here")
+        return found
 
     def _answers(
         self, prompts: Sequence[Prompt], targets: Sequence[Any], max_new_tokens: int, options: dict[str, Any]
@@ -134,32 +136,22 @@ class Generator:
     def _run(
         self,
         prompts: Sequence[Prompt],
-        compiled: Sequence[tuple[Target, Compiled]],
+        compiled: Sequence[tuple[Target, Any]],
         max_new_tokens: int,
         options: dict[str, Any],
     ) -> list[Any]:
         _check_budget(max_new_tokens)
-        texts = self._host.generate(
-            prompts, [automaton for _, automaton in compiled], max_new_tokens, options
-        )
+        texts = self._host.generate(prompts, [prepared for _, prepared in compiled], max_new_tokens, options)
         return [target.parse(text) for (target, _), text in zip(compiled, texts, strict=True)]
 
-    def _compiled(self, target: Any) -> tuple[Target, Compiled]:
+    def _compiled(self, target: Any) -> tuple[Target, Any]:
         key = key_of(target)
         if key is None:
             return self._made(read_target(target))
         return self._kept.get(key, lambda: self._made(read_target(target)))
 
-    def _made(self, target: Target) -> tuple[Target, Compiled]:
-        constraint = target.constraint
-        if isinstance(constraint, Compiled):
-            if constraint.vocabulary != self.vocabulary:
-                raise VocabularyMismatchError(
-                    f"{constraint!r} was compiled for another vocabulary than the generator's: compile it with "
-                    "generator.vocabulary"
-                )
-            return target, constraint
-        return target, compile(constraint, self.vocabulary)
+    def _made(self, target: Target) -> tuple[Target, Any]:
+        return target, self._host.prepare(target)
 
 
 def _check_budget(max_new_tokens: int) -> None:

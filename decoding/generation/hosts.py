@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tokenfst.arguments import shown
-from tokenfst.decoding.generation.targets import Compiled
-from tokenfst.errors import ModelError
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.generation.endpoint import Endpoint
+from tokenfst.decoding.generation.targets import Compiled, Target
+from tokenfst.errors import ModelError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Prompt: TypeAlias = "str | Sequence[Mapping[str, Any]]"
@@ -15,30 +17,41 @@ Prompt: TypeAlias = "str | Sequence[Mapping[str, Any]]"
 
 
 class Host(Protocol):
-    """A model that generates text under compiled constraints, complete within the number of tokens."""
+    """A model that generates text under constraints, complete within the number of tokens. What ``prepare`` makes of
+    a target, an automaton or a request to a server, is kept and handed back to ``generate`` and ``stream``."""
 
     @property
     def vocabulary(self) -> Vocabulary:
         """What the model's tokens spell."""
 
+    def prepare(self, target: Target) -> Any:
+        """What the host needs of a target."""
+
     def generate(
         self,
         prompts: Sequence[Prompt],
-        automata: Sequence[Compiled],
+        prepared: Sequence[Any],
         max_new_tokens: int,
         options: Mapping[str, Any],
     ) -> list[bytes]:
         """The text after each prompt, under its constraint."""
 
     def stream(
-        self, prompt: Prompt, automaton: Compiled, max_new_tokens: int, options: Mapping[str, Any]
+        self, prompt: Prompt, prepared: Any, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
         """The same for one prompt, in pieces."""
 
 
 def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host:
     """The host of a model, or of a pipeline of one. ModelError for what is none."""
-    if type(model).__module__.partition(".")[0] == "llama_cpp":
+    library = type(model).__module__.partition(".")[0]
+    if isinstance(model, Endpoint) or library == "openai":
+        from tokenfst.decoding.generation.openai_host import OpenAIHost
+
+        if tokenizer is not None:
+            raise ModelError("Generator: a server has its own tokenizer; leave it out")
+        return OpenAIHost(model if isinstance(model, Endpoint) else Endpoint(model), vocabulary)
+    if library == "llama_cpp":
         from tokenfst.decoding.generation.llama_host import LlamaHost
 
         return LlamaHost(model, vocabulary)
@@ -49,9 +62,22 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
 
         return TransformersHost(model, tokenizer, vocabulary)
     raise ModelError(
-        "Generator: model must be a causal model of transformers, a pipeline of one, or a llama_cpp.Llama, not "
-        f"{shown(model)}"
+        "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, an "
+        f"openai.OpenAI or an Endpoint, not {shown(model)}"
     )
+
+
+def compiled_for(target: Target, vocabulary: Vocabulary) -> Compiled:
+    """A target's automaton over a vocabulary. VocabularyMismatchError for one that was compiled for another."""
+    constraint = target.constraint
+    if not isinstance(constraint, Compiled):
+        return compile(constraint, vocabulary)
+    if constraint.vocabulary != vocabulary:
+        raise VocabularyMismatchError(
+            f"{constraint!r} was compiled for another vocabulary than the generator's: compile it with "
+            "generator.vocabulary"
+        )
+    return constraint
 
 
 def is_chat(prompt: object) -> bool:

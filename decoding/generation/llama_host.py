@@ -12,8 +12,8 @@ from typing import Any
 import llama_cpp
 
 from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
-from tokenfst.decoding.generation.hosts import Prompt, is_chat
-from tokenfst.decoding.generation.targets import Compiled
+from tokenfst.decoding.generation.hosts import Prompt, compiled_for, is_chat
+from tokenfst.decoding.generation.targets import Compiled, Target
 from tokenfst.errors import DecodingError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -27,22 +27,25 @@ class LlamaHost:
         self._model = model
         self.vocabulary = llama_vocabulary(model) if vocabulary is None else vocabulary
 
+    def prepare(self, target: Target) -> Compiled:
+        return compiled_for(target, self.vocabulary)
+
     def generate(
         self,
         prompts: Sequence[Prompt],
-        automata: Sequence[Compiled],
+        prepared: Sequence[Compiled],
         max_new_tokens: int,
         options: Mapping[str, Any],
     ) -> list[bytes]:
         """As ``Host.generate``."""
-        jobs = [self._begun(*each, max_new_tokens, options) for each in zip(prompts, automata, strict=True)]
+        jobs = [self._begun(*each, max_new_tokens, options) for each in zip(prompts, prepared, strict=True)]
         return [b"".join(self._pieces(*job, max_new_tokens)) for job in jobs]
 
     def stream(
-        self, prompt: Prompt, automaton: Compiled, max_new_tokens: int, options: Mapping[str, Any]
+        self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
         """As ``Host.stream``."""
-        return self._pieces(*self._begun(prompt, automaton, max_new_tokens, options), max_new_tokens)
+        return self._pieces(*self._begun(prompt, prepared, max_new_tokens, options), max_new_tokens)
 
     def _begun(
         self, prompt: Prompt, automaton: Compiled, most: int, options: Mapping[str, Any]

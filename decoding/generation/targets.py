@@ -38,6 +38,7 @@ from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.symbols.automaton import SymbolAutomaton
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.generation.said import Said, any_spelling, say_constraint, say_pattern
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArgumentTypeError
 
@@ -47,10 +48,11 @@ Compiled: TypeAlias = TokenAutomaton | CanonicalAutomaton
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the text must be, and what is made of it."""
+    """What the text must be, what is made of it, and how a server is told; None where it cannot be."""
 
     constraint: Constraint | Compiled
     parse: Callable[[bytes], Any]
+    said: Said | None = None
 
 
 def read_target(target: Any) -> Target:
@@ -62,9 +64,10 @@ def read_target(target: Any) -> Target:
     if isinstance(target, Target):
         return target
     if isinstance(target, Language | Grammar | SymbolAutomaton | TokenAutomaton | CanonicalAutomaton):
-        return Target(target, getattr(target, "parse", as_text))
+        return Target(target, getattr(target, "parse", as_text), say_constraint(target))
     if isinstance(target, re.Pattern):
-        return Target(regex(target.pattern, target.flags & ~re.DEBUG), as_text)
+        made = regex(target.pattern, target.flags & ~re.DEBUG)
+        return Target(made, as_text, say_pattern(target))
     if isinstance(target, str | bytes):
         raise ArgumentTypeError(
             f"a target that is text, {shown(target)}, could mean several things. Write regex(text) for a pattern, "
@@ -78,9 +81,10 @@ def read_target(target: Any) -> Target:
         )
     labels = None if isinstance(target, dict) else _labels(target)
     if labels is not None:
-        return Target(choices(labels), lambda text: labels[as_text(text)])
-    made = json_schema(target)
-    return Target(made, made.parse)
+        return Target(choices(labels), lambda text: labels[as_text(text)], Said("choice", [*labels]))
+    schema = json_schema(target)
+    said = Said("json", schema.document.schema, lambda: any_spelling(target))
+    return Target(schema, schema.parse, said)
 
 
 def key_of(target: Any) -> Hashable | None:

@@ -16,10 +16,12 @@ from tokenfst.arguments import shown
 from tokenfst.automata.expressions.expression import concat, literal, union
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage, json_schema
+from tokenfst.decoding.generation.said import Said, any_spelling
 from tokenfst.decoding.generation.targets import Target
 from tokenfst.errors import ArgumentTypeError, ArgumentValueError
 
 _END = b"}"
+_OWN = "#/$defs/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,48 @@ def tool_target(functions: Iterable[Callable[..., Any]]) -> Target:
     constraint = assembly.finish(union(*calls), f"a call of {', '.join(tools)}")
 
     def parse(text: bytes) -> ToolCall:
-        name = json.loads(text)["name"]
-        function, made = tools[name]
-        return ToolCall(function, made.parse(text[len(_beginning(name)) : -len(_END)]))
+        text = text.strip()
+        call = json.loads(text)
+        function, made = tools[call["name"]]
+        beginning = _beginning(call["name"])
+        laid_out = text.startswith(beginning)  # else a server has laid it out
+        inside = text[len(beginning) : -len(_END)] if laid_out else json.dumps(call["arguments"]).encode()
+        return ToolCall(function, made.parse(inside))
 
-    return Target(constraint, parse)
+    schema = _schema_of({name: made.document.schema for name, (_, made) in tools.items()})
+    return Target(constraint, parse, Said("json", schema, lambda: any_spelling(schema)))
+
+
+def _schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The calls of all tools, for a server. What a tool's schema defines has the tool's number in its name."""
+    calls, definitions = [], {}
+    for number, (name, schema) in enumerate(arguments.items()):
+        moved = _moved(schema, f"#/$defs/{number}.")
+        for key, value in moved.pop("$defs", {}).items():
+            definitions[f"{number}.{key}"] = value
+        calls.append(
+            {
+                "type": "object",
+                "properties": {"name": {"const": name}, "arguments": moved},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+        )
+    return {"anyOf": calls, **({"$defs": definitions} if definitions else {})}
+
+
+def _moved(schema: Any, to: str) -> Any:
+    """A schema whose references into its own definitions lead elsewhere."""
+    if isinstance(schema, list):
+        return [_moved(each, to) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: to + value.removeprefix(_OWN)
+        if key == "$ref" and isinstance(value, str) and value.startswith(_OWN)
+        else _moved(value, to)
+        for key, value in schema.items()
+    }
 
 
 def _beginning(name: str) -> bytes:

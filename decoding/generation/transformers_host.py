@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.arguments import shown
-from tokenfst.decoding.generation.hosts import Prompt, is_chat
-from tokenfst.decoding.generation.targets import Compiled
+from tokenfst.decoding.generation.hosts import Prompt, compiled_for, is_chat
+from tokenfst.decoding.generation.targets import Compiled, Target
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
@@ -69,30 +69,33 @@ class TransformersHost:
         self._model, self._tokenizer = model, tokenizer
         self._room: int | None = getattr(config, "max_position_embeddings", None)
 
+    def prepare(self, target: Target) -> Compiled:
+        return compiled_for(target, self.vocabulary)
+
     def generate(
         self,
         prompts: Sequence[Prompt],
-        automata: Sequence[Compiled],
+        prepared: Sequence[Compiled],
         max_new_tokens: int,
         options: Mapping[str, Any],
     ) -> list[bytes]:
-        call = self._call(prompts, automata, max_new_tokens, options)
+        call = self._call(prompts, prepared, max_new_tokens, options)
         out = self._model.generate(**call)
         width = call["input_ids"].shape[1]
         return [
             self._whole(row, automaton)
-            for row, automaton in zip(out[:, width:].tolist(), automata, strict=True)
+            for row, automaton in zip(out[:, width:].tolist(), prepared, strict=True)
         ]
 
     def stream(
-        self, prompt: Prompt, automaton: Compiled, max_new_tokens: int, options: Mapping[str, Any]
+        self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
         if options.get("num_beams", 1) not in (None, 1):
             raise DecodingError(
                 "num_beams: a stream has no way back, and beam search goes back; use generator(...)"
             )
-        call = self._call([prompt], [automaton], max_new_tokens, options)
-        return self._pieces(call, automaton)
+        call = self._call([prompt], [prepared], max_new_tokens, options)
+        return self._pieces(call, prepared)
 
     def _pieces(self, call: dict[str, Any], automaton: Compiled) -> Iterator[bytes]:
         streamer = _Streamer()

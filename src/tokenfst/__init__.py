@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from tokenfst.decoding.device.graphs import GraphedStep
     from tokenfst.decoding.device.matchers import DeviceMatchers
     from tokenfst.decoding.device.pushdown import PushDownDeviceAutomaton
+    from tokenfst.decoding.generation.endpoint import Endpoint
     from tokenfst.decoding.generation.generator import Generator
     from tokenfst.decoding.labels.check import verify_labels
     from tokenfst.decoding.labels.lists import label_lists, multi_label
@@ -114,6 +115,7 @@ __all__ = [
     "DeviceGenerate",
     "DeviceMatchers",
     "EmptyLanguageError",
+    "Endpoint",
     "Generation",
     "Generator",
     "Grammar",
@@ -205,6 +207,7 @@ _PLACES = {
     "DeviceGenerate": "decoding.device.generate",
     "DeviceMatchers": "decoding.device.matchers",
     "EmptyLanguageError": "errors",
+    "Endpoint": "decoding.generation.endpoint",
     "Generation": "decoding.rows.generations",
     "Generator": "decoding.generation.generator",
     "Grammar": "automata.grammars.grammar",

@@ -20,6 +20,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,7 @@ class World:
             "bitmask": t.allocate_token_bitmask(1, WIDTH),
             "boundaries": True,
             "budget": self.budget,
+            "client": SimpleNamespace(chat=None, models=None),
             "constraint": self.language,
             "count": 1,
             "data": b"ab",

@@ -17,33 +17,14 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
 import numpy as np
 import openai
+from support.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, check, with_types
 from support.serving import script, server, tiny_model
 
-from tokenfst import allocate_token_bitmask, ebnf, json_schema, regex
+from tokenfst import Endpoint, allocate_token_bitmask, regex
 from tokenfst.decoding.engines import vllm_backend
 from tokenfst.decoding.engines.requests import Request, fill_rows
 
 ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-PERSON = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "minimum": 0}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-LIST = {"type": "array", "items": {"enum": ["red", "green", 1]}, "minItems": 2, "maxItems": 4}
-PATTERN = r"[0-9]{3}-[a-f]{2,6}(x|yy)"
-EBNF = 'root ::= "(" root ")" | [a-c]+ | ""'
-LARK = 'start: "a" start "b" | "c"'
-TAG = {
-    "type": "structural_tag",
-    "format": {
-        "type": "tag",
-        "begin": "<a>",
-        "content": {"type": "json_schema", "json_schema": LIST},
-        "end": "</a>",
-    },
-}
-CHOICE = ["yes", "no", "it depends"]
 
 
 @pytest.fixture(scope="module")
@@ -68,27 +49,6 @@ def has_tags() -> bool:
     except Exception:
         return False
     return True
-
-
-def check(kind: str, text: str) -> None:
-    """The text is one of the kind asked for, whole."""
-    if kind in ("json", "response_format"):
-        assert json_schema(PERSON).accepts(text), text
-        assert set(json.loads(text)) == {"name", "age"}
-    elif kind == "list":
-        assert 2 <= len(json.loads(text)) <= 4, text
-    elif kind == "json_object":
-        assert isinstance(json.loads(text), dict), text
-    elif kind == "regex":
-        assert re.fullmatch(PATTERN, text), text
-    elif kind == "choice":
-        assert text in CHOICE
-    elif kind == "grammar":
-        assert ebnf(EBNF).accepts(text), text
-    elif kind == "lark":
-        assert re.fullmatch("a*cb*", text) and text.count("a") == text.count("b"), text
-    else:
-        assert re.fullmatch(r"<a>.*</a>", text, re.DOTALL) and len(json.loads(text[3:-4])) >= 2, text
 
 
 ASKED: dict[str, dict[str, Any]] = {
@@ -132,6 +92,10 @@ def test_two_hundred_mixed_requests_sixteen_at_a_time(client):
     for (kind, _, _), choice in zip(jobs, found, strict=True):
         assert choice.finish_reason in ("stop", "length")
         check(kind, choice.message.content)
+
+
+def test_a_generator_over_the_server(client):
+    with_types(Endpoint(client, server="vllm"))
 
 
 def test_stop_tokens_of_the_request_end_whole_texts_only(client):

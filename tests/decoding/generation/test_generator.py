@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 import tokenfst
 from tokenfst import Generator, json_schema, python_object, regex
 from tokenfst.decoding.generation import generator as generators
+from tokenfst.decoding.generation import hosts
 from tokenfst.decoding.generation.targets import read_target
 from tokenfst.decoding.generation.tool_calls import ToolCall
 from tokenfst.errors import (
@@ -179,8 +180,8 @@ def test_a_chat_goes_through_the_template(loaded):
 
 def test_a_target_is_read_and_compiled_once(loaded, monkeypatch):
     made = []
-    real = generators.compile
-    monkeypatch.setattr(generators, "compile", lambda *a, **k: made.append(1) or real(*a, **k))
+    real = hosts.compile
+    monkeypatch.setattr(hosts, "compile", lambda *a, **k: made.append(1) or real(*a, **k))
     generator = Generator(loaded.model, loaded.tokenizer)
     for target in (Person, book, Literal["a"], list[int], re.compile("a"), TARGETS["grammar"][0]):
         assert generator.compile(target) is generator.compile(target)

@@ -1,0 +1,131 @@
+"""A server that speaks OpenAI's protocol, and how each kind of server is told what to write.
+
+The kinds differ in what they take, and in where they want it:
+
+    server         schema                 pattern, list, grammar          a text as the prompt
+    "vllm"         structured_outputs     structured_outputs              /v1/completions
+    "sglang"       response_format        regex, regex, ebnf (EBNF)       /v1/completions
+    "llama.cpp"    response_format        a list or GBNF, as grammar      a message of a user
+    "openai"       response_format        none                            a message of a user
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from tokenfst.arguments import checked_but
+from tokenfst.decoding.generation.said import Said
+from tokenfst.errors import ArgumentValueError, ModelError
+
+Server: TypeAlias = Literal["vllm", "sglang", "llama.cpp", "openai"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """``fields``: what a request says, by notation. ``completes``: whether a text is completed as it is. ``room``:
+    where it says how many tokens there may be."""
+
+    fields: Mapping[str, Callable[[Any], dict[str, Any]]]
+    completes: bool
+    room: str = "max_tokens"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Endpoint:
+    """A server behind a client of the package ``openai``: ``Generator(Endpoint(client, "name", server="sglang"))``.
+
+    ``model``: the name it is served by; without, the only one that the server lists. ``at_once``: so many requests of a
+    batch are under way together.
+    """
+
+    client: Any
+    model: str | None
+    server: Server
+    at_once: int
+
+    @checked_but("client", "server")
+    def __init__(
+        self, client: Any, model: str | None = None, *, server: Server = "vllm", at_once: int = 16
+    ) -> None:
+        if not isinstance(server, str) or server not in DIALECTS:
+            raise ArgumentValueError(f"server={server!r} is none of {', '.join(map(repr, DIALECTS))}")
+        if at_once < 1:
+            raise ArgumentValueError(f"at_once={at_once} leaves no request to be made")
+        if not hasattr(client, "chat") or not hasattr(client, "models"):
+            raise ModelError(
+                f"Endpoint: client must be an openai.OpenAI(base_url=...), not {type(client).__name__}"
+            )
+        if type(client).__name__.startswith("Async"):
+            raise ModelError(
+                "Endpoint: client must be an openai.OpenAI; the asynchronous one is not supported"
+            )
+        for name, value in (("client", client), ("model", model), ("server", server), ("at_once", at_once)):
+            object.__setattr__(self, name, value)
+
+    def fields(self, said: Said | None, target: object) -> dict[str, Any]:
+        """What a request says of its target. ModelError where the server has no word for it."""
+        makers = DIALECTS[self.server].fields
+        if said is None:
+            raise ModelError(
+                f"{target!r} cannot be sent to a server, which compiles what it is sent: give a type, the dict of a "
+                "JSON Schema, re.compile(...), Literal[...], or a grammar made from a text"
+            )
+        if said.notation not in makers:
+            known = ", ".join(makers)
+            raise ModelError(
+                f"a server of the kind {self.server!r} is not told {said.notation}; it is told {known}"
+            )
+        return makers[said.notation](said.what)
+
+
+def _schema_format(schema: Any) -> dict[str, Any]:
+    named = {"name": "answer", "schema": _loaded(schema), "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _loaded(schema: Any) -> Any:
+    return json.loads(schema) if isinstance(schema, str) else schema
+
+
+def _any_of(texts: list[str]) -> str:
+    return "|".join(map(re.escape, texts))
+
+
+def _gbnf_of(texts: list[str]) -> str:
+    return "root ::= " + " | ".join(json.dumps(text, ensure_ascii=False) for text in texts)
+
+
+DIALECTS: dict[str, Dialect] = {
+    "vllm": Dialect(
+        {
+            "json": lambda schema: {"structured_outputs": {"json": _loaded(schema)}},
+            "regex": lambda pattern: {"structured_outputs": {"regex": pattern}},
+            "choice": lambda texts: {"structured_outputs": {"choice": texts}},
+            "ebnf": lambda text: {"structured_outputs": {"grammar": text}},
+            "lark": lambda text: {"structured_outputs": {"grammar": text}},
+        },
+        completes=True,
+    ),
+    "sglang": Dialect(
+        {
+            "json": _schema_format,
+            "regex": lambda pattern: {"regex": pattern},
+            "choice": lambda texts: {"regex": _any_of(texts)},
+            "ebnf": lambda text: {"ebnf": text},
+        },
+        completes=True,
+    ),
+    "llama.cpp": Dialect(
+        {
+            "json": lambda schema: {"response_format": {"type": "json_object", "schema": _loaded(schema)}},
+            "choice": lambda texts: {"grammar": _gbnf_of(texts)},
+            "gbnf": lambda text: {"grammar": text},
+        },
+        completes=False,
+    ),
+    "openai": Dialect({"json": _schema_format}, completes=False, room="max_completion_tokens"),
+}

@@ -1,0 +1,202 @@
+"""Generating by a server that speaks OpenAI's protocol, through the client of the package ``openai``.
+
+Invariant: a text is checked before it is given back. A server with the backend "tokenfst" (vLLM, SGLang) ends it whole
+within ``max_new_tokens``; where another one cuts it off, or writes what was not asked for, DecodingError shows it. A
+value of a type or schema may be spelled as JSON allows; a constraint that was given with its spelling is exact.
+
+What a server refuses is ModelError, with the server's own words. Time-outs and retries are the client's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn
+
+import openai
+
+from tokenfst.arguments import shown
+from tokenfst.decoding.generation.endpoint import DIALECTS, Endpoint
+from tokenfst.decoding.generation.hosts import Prompt, is_chat
+from tokenfst.decoding.generation.targets import Target
+from tokenfst.errors import BudgetExceeded, DecodingError, ModelError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_OURS = {
+    "model": "it is the endpoint's",
+    "messages": "the prompt is the first argument",
+    "prompt": "the prompt is the first argument",
+    "stream": "use Generator.stream",
+    "n": "give the prompt several times to Generator.batch",
+    "best_of": "one text is given back",
+    "stop": "the text could end before it is complete; make the end a part of the constraint",
+    "max_tokens": "give max_new_tokens",
+    "max_completion_tokens": "give max_new_tokens",
+    "response_format": "it is made from the target",
+    "tools": "use Generator.tools",
+    "echo": "the prompt is no part of the text",
+}
+
+
+class Asked:
+    """A target that a server is told: the fields of a request, and the check of what comes back."""
+
+    def __init__(self, endpoint: Endpoint, target: Target) -> None:
+        self.fields = endpoint.fields(target.said, target.constraint)
+        self._constraint: Any = target.constraint
+        self._wider = target.said.wider if target.said else None
+
+    def holds(self, text: bytes) -> bool:
+        """Whether a text is what was asked for."""
+        if self._constraint.accepts(text):
+            return True
+        if self._wider is None:
+            return False
+        try:
+            return bool(self._wider().accepts(text))
+        except BudgetExceeded:
+            return False
+
+
+class OpenAIHost:
+    """An ``Endpoint``."""
+
+    def __init__(self, endpoint: Endpoint, vocabulary: Vocabulary | None) -> None:
+        if vocabulary is not None:
+            raise ModelError("Generator: a server has its own vocabulary; leave vocabulary out")
+        self._endpoint, self._client = endpoint, endpoint.client
+        self._model = endpoint.model or self._only_model()
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        raise ModelError("what a server's tokens spell is not known here")
+
+    def prepare(self, target: Target) -> Asked:
+        return Asked(self._endpoint, target)
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        prepared: Sequence[Any],
+        max_new_tokens: int,
+        options: Mapping[str, Any],
+    ) -> list[bytes]:
+        calls = [
+            self._call(prompt, asked, max_new_tokens, options)
+            for prompt, asked in zip(prompts, prepared, strict=True)
+        ]
+        if len(calls) == 1:
+            return [self._answer(*calls[0], prepared[0])]
+        with ThreadPoolExecutor(min(len(calls), self._endpoint.at_once)) as pool:
+            jobs = [
+                pool.submit(self._answer, *call, asked) for call, asked in zip(calls, prepared, strict=True)
+            ]
+            try:
+                return [job.result() for job in jobs]
+            except BaseException:
+                for job in jobs:
+                    job.cancel()
+                raise
+
+    def stream(
+        self, prompt: Prompt, prepared: Any, max_new_tokens: int, options: Mapping[str, Any]
+    ) -> Iterator[bytes]:
+        make, call = self._call(prompt, prepared, max_new_tokens, options)
+        return self._pieces(make, call, prepared)
+
+    def _pieces(self, make: Any, call: dict[str, Any], asked: Asked) -> Iterator[bytes]:
+        try:
+            chunks = make(**call, stream=True)
+        except openai.OpenAIError as error:
+            self._refused(error)
+        written, reason = b"", None
+        with chunks:
+            try:
+                for chunk in chunks:
+                    for choice in chunk.choices[:1]:
+                        reason = choice.finish_reason or reason
+                        piece = _bytes(choice.delta.content if hasattr(choice, "delta") else choice.text)
+                        if piece:
+                            written += piece
+                            yield piece
+            except openai.OpenAIError as error:
+                self._refused(error)
+        self._check(written, reason, asked)
+
+    def _call(
+        self, prompt: Prompt, asked: Asked, most: int, options: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """What is called, and with what; refused before it is."""
+        for name in options:
+            if name in _OURS:
+                raise DecodingError(f"{name} cannot be given to a Generator: {_OURS[name]}")
+        fields = dict(asked.fields)
+        call = {key: value for key, value in options.items() if key != "extra_body"}
+        dialect = DIALECTS[self._endpoint.server]
+        call |= {"model": self._model, dialect.room: most}
+        chat = is_chat(prompt)
+        if not chat and dialect.completes:
+            make = self._client.completions.create
+            call["prompt"] = prompt
+        else:
+            make = self._client.chat.completions.create
+            call["messages"] = list(prompt) if chat else [{"role": "user", "content": prompt}]
+        body = _merged(dict(options.get("extra_body") or {}), fields)
+        return make, {**call, "extra_body": body}
+
+    def _answer(self, make: Any, call: dict[str, Any], asked: Asked) -> bytes:
+        try:
+            answer = make(**call)
+        except openai.OpenAIError as error:
+            self._refused(error)
+        choices = getattr(answer, "choices", None)
+        if not choices:
+            raise ModelError(f"{self._where()} gave no choices: {shown(answer)}")
+        choice = choices[0]
+        text = _bytes(choice.message.content if hasattr(choice, "message") else choice.text)
+        self._check(text, choice.finish_reason, asked)
+        return text
+
+    def _check(self, text: bytes, reason: str | None, asked: Asked) -> None:
+        if not asked.holds(text):
+            raise DecodingError(
+                f"{self._where()} wrote what was not asked for, and ended with finish_reason {reason!r}: "
+                f"{shown(text)}. "
+                + (
+                    "Give max_new_tokens more room, or serve with the backend tokenfst, which ends texts whole"
+                    if reason == "length"
+                    else "Look whether the server knows this kind of request, and which backend it has"
+                )
+            )
+
+    def _only_model(self) -> str:
+        try:
+            listed = [each.id for each in self._client.models.list()]
+        except openai.OpenAIError as error:
+            self._refused(error)
+        if len(listed) != 1:
+            raise ModelError(
+                f"{self._where()} serves {len(listed)} models ({', '.join(listed[:4])}): name one, "
+                "Endpoint(client, name)"
+            )
+        return str(listed[0])
+
+    def _refused(self, error: openai.OpenAIError) -> NoReturn:
+        body = getattr(error, "body", None)
+        words = body.get("message") if isinstance(body, dict) else None
+        raise ModelError(f"{self._where()} did not answer: {words or error}") from error
+
+    def _where(self) -> str:
+        return f"the server at {getattr(self._client, 'base_url', '?')}"
+
+
+def _merged(given: dict[str, Any], made: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request: ours, with what was given beside it."""
+    for key, value in made.items():
+        inside = given.get(key)
+        given[key] = {**inside, **value} if isinstance(inside, dict) and isinstance(value, dict) else value
+    return given
+
+
+def _bytes(text: str | None) -> bytes:
+    return (text or "").encode("utf-8", "surrogateescape")
