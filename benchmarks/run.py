@@ -20,6 +20,7 @@ import beams
 import compilation
 import decoding_loop
 import device
+import events
 import grammars
 import length
 import logits
@@ -50,6 +51,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
     "tags": tags.tags,
+    "events": events.events,
     "decoding": decoding_loop.decoding,
     "beams": beams.beams,
     "particles": particles.particles,
