@@ -21,6 +21,7 @@ import compilation
 import completeness
 import decoding_loop
 import device
+import events
 import grammars
 import length
 import logits
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[[World], Iterator[Figure]]] = {
     "grammar-length": grammars.grammar_length,
     "schemas": schemas.schemas,
     "tags": tags.tags,
+    "events": events.events,
     "decoding": decoding_loop.decoding,
     "beams": beams.beams,
     "particles": particles.particles,

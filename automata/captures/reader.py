@@ -44,6 +44,10 @@ class Reader:
             found[capture.name].append(capture)
         return found
 
+    def closed(self, name: str | int, begin: int, end: int, data: bytes | bytearray) -> Iterable[Capture]:
+        """What a pair of marks captures."""
+        return _of_span(self.code, name, begin, end, data, 0)
+
 
 def _best(code: Code, data: bytes, whole: bool | None) -> Marks | tuple[()]:
     """What the best reading of a text has marked; ``()`` if there is none."""
@@ -60,7 +64,7 @@ def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Ca
     begun: list[tuple[str | int, int]] = []
     ends: list[int | None] = []
     open_: dict[str | int, list[int]] = {}
-    for name, begins, place in listed(marks):
+    for name, begins, place in listed(marks) or ():
         if begins:
             open_.setdefault(name, []).append(len(begun))
             begun.append((name, place))
@@ -68,19 +72,26 @@ def _captured(code: Code, marks: Marks, data: bytes, offset: int) -> Iterable[Ca
         else:
             ends[open_[name].pop()] = place
     for (name, begin), end in zip(begun, ends, strict=True):
+        yield from _of_span(code, name, begin, end, data, offset)
+
+
+def _of_span(
+    code: Code, name: str | int, begin: int, end: int | None, data: bytes | bytearray, offset: int
+) -> Iterable[Capture]:
+    """What a group, or a leaf that is read once more, captures from ``begin`` to ``end``."""
+    if isinstance(name, str):
         if end is not None and name in code.ignored:
             end = _without(code.leaves[code.ignored[name]], data, begin, end)
-        part = data[begin:end]
-        if isinstance(name, str):
-            yield Capture(name, offset + begin, None if end is None else offset + end, part)
-            continue
-        for inner in code.inner[name]:
-            found = _best(inner, part, end is not None)
-            if found != ():
-                yield from _captured(inner, found, part, offset + begin)  # type: ignore[arg-type]
+        yield Capture(name, offset + begin, None if end is None else offset + end, bytes(data[begin:end]))
+        return
+    part = bytes(data[begin:end])
+    for inner in code.inner[name]:
+        found = _best(inner, part, end is not None)
+        if found != ():
+            yield from _captured(inner, found, part, offset + begin)  # type: ignore[arg-type]
 
 
-def _without(ignored: _native.ByteAutomaton, data: bytes, begin: int, end: int) -> int:
+def _without(ignored: _native.ByteAutomaton, data: bytes | bytearray, begin: int, end: int) -> int:
     """Where a part ends without the longest word at its end that is ignored."""
     walk = _native.ByteWalk(ignored)
     reached: dict[int, int] = {}  # the first place that leads to each configuration

@@ -155,20 +155,28 @@ class Run:
         return number
 
 
-def listed(marks: Marks) -> list[tuple[str | int, bool, int]]:
-    """Marks in the order in which they were made."""
-    found: list[tuple[str | int, bool, int]] = []
-    while marks is not None:
+Listed = list[tuple[str | int, bool, int]]
+"""Marks in the order in which they were made."""
+
+
+def listed(marks: Marks, known: Marks = None) -> Listed | None:
+    """Marks in their order, those behind ``known`` alone; None if ``known`` is not among them."""
+    found: Listed = []
+    while marks is not known:
+        if marks is None:
+            return None
         name, begins, place, marks = marks
         found.append((name, begins, place))
     return found[::-1]
 
 
-def shared(all_marks: Iterable[Marks]) -> list[tuple[str | int, bool, int]]:
-    """What all ways have marked, before they differ."""
-    lists = [listed(marks) for marks in all_marks]
-    found = []
-    for same in zip(*lists, strict=False):
+def shared(ways: Iterable[Marks], known: Marks = None) -> Listed | None:
+    """What all ways have marked behind ``known``, before they differ; None if it is not in all of them."""
+    lists = [listed(marks, known) for marks in ways]
+    found: Listed = []
+    if any(each is None for each in lists):
+        return None
+    for same in zip(*(each for each in lists if each is not None), strict=False):
         if any(each != same[0] for each in same):
             break
         found.append(same[0])

@@ -73,6 +73,7 @@ class ComparedSchema(Constraint):
     """What a schema's constraint can be asked about another schema: values are compared, not their spellings."""
 
     __slots__ = ()
+    speaks_json = True
 
     document: Document
     """The schema, and how it is read. It must not be changed as long as it is compared."""

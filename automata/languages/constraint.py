@@ -22,8 +22,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 import tokenfst._native as _native
 from tokenfst import notebook
 from tokenfst.arguments import checked, refuse, whole
-from tokenfst.automata.captures.captured import Captured
 from tokenfst.automata.captures.trees import Reading
+from tokenfst.automata.events.stream import Streamed
 from tokenfst.automata.expressions.program import Program
 from tokenfst.automata.languages import explanation, sampling
 from tokenfst.automata.languages.answer import Answer, Side
@@ -41,7 +41,7 @@ _LONG = 500
 _WALKING = "the walk over texts"
 
 
-class Constraint(Captured):
+class Constraint(Streamed):
     """A set of texts (byte strings): a ``Language`` or a ``Grammar``, as are schemas, templates and patterns.
 
     Combine with ``| + & - ~``, ``star``, ``plus``, ``optional``, ``repeat``, ``reverse``, ``map_bytes``; where an

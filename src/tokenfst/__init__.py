@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tokenfst._native import Matcher
+    from tokenfst.automata.events.partial import stream_json
     from tokenfst.automata.grammars.grammar import Grammar
     from tokenfst.automata.grammars.lists import (
         delimited_list,
@@ -183,6 +184,7 @@ __all__ = [
     "special_token",
     "speculative_generate",
     "start_rows",
+    "stream_json",
     "structural_tag",
     "substring_of",
     "template",
@@ -274,6 +276,7 @@ _PLACES = {
     "special_token": "automata.pieces.tokens",
     "speculative_generate": "decoding.search.speculation",
     "start_rows": "decoding.rows.reach_rows",
+    "stream_json": "automata.events.partial",
     "structural_tag": "automata.structural_tags.door",
     "substring_of": "automata.grammars.lists",
     "template": "automata.grammars.templates",

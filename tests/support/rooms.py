@@ -14,6 +14,7 @@ ROOMS = [
     "automata/characters",
     "automata/openfst",
     "automata/captures",
+    "automata/events",
     "automata/languages",
     "automata/images",
     "automata/pieces",

@@ -158,6 +158,6 @@ def test_what_is_decided_stays(seed: int, word: str, data: st.DataObject) -> Non
         marks = run.all_marks()
         assert marks
         now = shared(marks)
-        assert now[: len(before)] == before
+        assert now is not None and now[: len(before)] == before
         before = list(now)
         assert (run.ended != ()) == language.accepts(word[: run.position])

@@ -1,0 +1,65 @@
+"""Captures of a text as it arrives: what all ways to read it have marked is decided.
+
+Cost: what ``Run`` takes for a byte; the marks of all ways are compared where there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tokenfst.automata.captures.reader import Reader
+from tokenfst.automata.captures.run import Marks, shared
+from tokenfst.automata.events.event import Event
+from tokenfst.errors import ConstraintError
+
+
+class CaptureEvents:
+    """One text. Raises ConstraintError where it leaves the constraint, BudgetExceeded."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._run = reader, reader.run()
+        self._data = bytearray()
+        self._told = 0
+        self._known: Marks = None
+        """Marks that all ways had when there was one, and how many they are."""
+        self._known_number = 0
+        self._open: dict[str | int, list[int]] = {}
+
+    def feed(self, data: bytes) -> list[Event]:
+        """What the next part of the text decides."""
+        self._run.feed(data)
+        self._data += data
+        ways = self._run.all_marks()
+        if not ways:
+            raise ConstraintError(f"the text leaves the constraint within its first {len(self._data)} bytes")
+        return self._tell(ways)
+
+    def close(self) -> list[Event]:
+        """What the end of the text decides."""
+        if self._run.ended == ():
+            raise ConstraintError("the text ends before it is one of the constraint")
+        return self._tell([self._run.ended])  # type: ignore[list-item]
+
+    def _tell(self, ways: list[Marks]) -> list[Event]:
+        """The events that all ways agree on and that were not told yet."""
+        marks = shared(ways, self._known)
+        if marks is None:  # the way that had them is gone, and those that are left made their own
+            self._known, self._known_number = None, 0
+            marks = shared(ways) or []
+        fresh = marks[self._told - self._known_number :]
+        if len(ways) == 1:
+            self._known, self._known_number = ways[0], self._known_number + len(marks)
+        self._told += len(fresh)
+        return [event for mark in fresh for event in self._events(*mark)]
+
+    def _events(self, name: str | int, begins: bool, place: int) -> Iterator[Event]:
+        """What a mark says."""
+        if begins:
+            self._open.setdefault(name, []).append(place)
+            if isinstance(name, str):
+                yield Event("capture begun", (name,), place)
+            return
+        for capture in self._reader.closed(name, self._open[name].pop(), place, self._data):
+            if capture.name != name:  # of a leaf that is read once more, now that it is whole
+                yield Event("capture begun", (capture.name,), capture.begin)
+            yield Event("capture ended", (capture.name,), capture)

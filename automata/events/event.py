@@ -1,0 +1,24 @@
+"""What is told of a text that is still being written."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["start", "key", "piece", "end", "capture begun", "capture ended"]
+
+
+class Event(NamedTuple):
+    """One thing that is decided: no rest of the text can change it. ``path``: where in the document, the keys and
+    indices from the outside in; of a capture, its name. ``value``, by ``kind``:
+
+    - ``"start"``: ``"object"``, ``"array"``, ``"string"``, ``"number"`` or ``"constant"`` (true, false, null)
+    - ``"key"``: a key of the object at ``path``, whole
+    - ``"piece"``: what a string goes on with, or the next characters of a number
+    - ``"end"``: the value of a string, number or constant; ``None`` for objects and arrays
+    - ``"capture begun"``: at which byte
+    - ``"capture ended"``: the ``Capture``
+    """
+
+    kind: Kind
+    path: tuple[Any, ...]
+    value: Any

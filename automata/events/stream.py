@@ -1,0 +1,70 @@
+"""A text that arrives part by part, and what it decides: ``constraint.stream()``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tokenfst.arguments import refuse
+from tokenfst.automata.captures.captured import Captured
+from tokenfst.automata.captures.reader import Reader
+from tokenfst.automata.events.capture_events import CaptureEvents
+from tokenfst.automata.events.event import Event
+from tokenfst.automata.events.json_events import JsonEvents
+from tokenfst.errors import ConstraintError
+
+
+class Stream:
+    """One text, part by part: ``feed`` gives the events that a part decides, ``close`` those that the end decides.
+
+    ``text``: the bytes so far. Parts may be cut anywhere, also inside of a character. Not for several threads at once.
+    """
+
+    def __init__(self, constraint: Streamed, *, json: bool) -> None:
+        self._constraint = constraint
+        self._parts: list[bytes] = []
+        self._json = JsonEvents() if json else None
+        reading = constraint.reading
+        self._captures = None if reading is None else CaptureEvents(Reader(reading, constraint.budget))
+
+    @property
+    def text(self) -> bytes:
+        """The bytes so far."""
+        return b"".join(self._parts)
+
+    def feed(self, data: str | bytes) -> list[Event]:
+        """What the next part of the text decides. Raises ConstraintError where it is no beginning of a text: at once
+        where it is no JSON, or where captures are followed, else at ``close``."""
+        if isinstance(data, str):
+            data = data.encode()
+        elif not isinstance(data, bytes):
+            refuse("feed", "data", data, "str or bytes")
+        self._parts.append(data)
+        found = self._json.feed(data) if self._json is not None else []
+        return found if self._captures is None else found + self._captures.feed(data)
+
+    def close(self) -> list[Event]:
+        """What the end of the text decides. Raises ConstraintError if the text is none of the constraint."""
+        explained = self._constraint.explain(self.text)
+        if not explained:
+            raise ConstraintError(f"stream: {explained}")
+        found = self._json.close() if self._json is not None else []
+        return found if self._captures is None else found + self._captures.close()
+
+
+class Streamed(Captured):
+    """A constraint whose texts can be followed as they arrive."""
+
+    __slots__ = ()
+
+    speaks_json: ClassVar[bool] = False
+    """Whether the texts are known to be JSON documents."""
+
+    def stream(self, *, json: bool | None = None) -> Stream:
+        """A text of this constraint that arrives part by part: ``feed(part)`` gives the events that are decided then.
+
+        Of JSON they are the starts and ends of values, keys, and the pieces of strings; of a constraint that captures
+        (``captures``) what has begun and ended in all ways that are left to read the text. ``json``: whether texts are
+        JSON documents; without, they are if a JSON Schema made the constraint. Raises ConstraintError, also where
+        captures cannot be told.
+        """
+        return Stream(self, json=self.speaks_json if json is None else json)
