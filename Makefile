@@ -6,6 +6,7 @@ STAMP := $(VENV)/.installed
 NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 
 SECONDS ?= 600
+VLLM ?= 0.32.0
 
 .PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama soak sanitize fuzz lint format typecheck bench docs clean
 
@@ -38,13 +39,13 @@ test-wheel: $(STAMP) ## build the source archive and the wheel, install it elsew
 test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
-test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB)
-	test -f build/engines/vllm/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm
-	build/engines/vllm/bin/python -m pytest -q tests/decoding/engines/test_vllm.py $(ARGS)
+test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB); VLLM=0.33.0 for a later version
+	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
+	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py $(ARGS)
 
 test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environment of its own (3.3 GB)
 	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/sglang_environment.sh build/engines/sglang
-	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py $(ARGS)
+	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py $(ARGS)
 
 test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"
@@ -54,7 +55,7 @@ test-llama: ## llama.cpp through llama-cpp-python, which is built for it (16 CPU
 	test -f build/engines/llama/.installed || sh -ec '$(PYTHON) -m venv build/engines/llama; \
 	  build/engines/llama/bin/python -m pip install --quiet llama-cpp-python==0.3.36 gguf pytest hypothesis scikit-build-core nanobind cmake ninja; \
 	  build/engines/llama/bin/python -m pip install --quiet --no-build-isolation ".[grammars,pydantic]"; touch build/engines/llama/.installed'
-	build/engines/llama/bin/python -m pytest -q tests/decoding/engines/test_llama_cpp.py $(ARGS)
+	build/engines/llama/bin/python -m pytest -q tests/decoding/engines/test_llama_cpp.py tests/decoding/engines/test_traces.py $(ARGS)
 
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)

@@ -37,7 +37,7 @@ struct Budget {
 };
 
 // Counts the steps of a loop that may be long over what is known already, and asks the clock at each kEach-th. `what` names the
-// loop where the time is up.
+// loop where the time is up. An object that outlives a call may keep one: each call has its own time.
 class Pace {
  public:
   Pace(double seconds, const char* what) : seconds_(seconds), what_(what) {}
@@ -49,7 +49,7 @@ class Pace {
   static constexpr uint32_t kEach = 4096;
   [[gnu::noinline]] void look() {
     steps_ = 0;
-    if (!deadline_) deadline_.emplace(seconds_);
+    if (!deadline_ || deadline_->is_of_an_earlier_call()) deadline_.emplace(seconds_);
     if (deadline_->expired()) throw BudgetExceeded("seconds", seconds_, what_);
   }
 

@@ -36,6 +36,7 @@ class Call {
     if (current_->begun_ == Clock::time_point{}) current_->begun_ = Clock::now();
     return current_->begun_;
   }
+  static bool is_under_way() { return current_ != nullptr; }
   // Here work begins that may be long.
   static void work() {
     if (!current_ && on_work) on_work();
@@ -53,7 +54,13 @@ class Call {
 class Deadline {
  public:
   explicit Deadline(double seconds)
-      : end_(Call::begun() + std::chrono::duration_cast<Call::Clock::duration>(std::chrono::duration<double>(std::min(seconds, kLongest)))) {}
+      : begun_(Call::begun()),
+        end_(begun_ + std::chrono::duration_cast<Call::Clock::duration>(std::chrono::duration<double>(std::min(seconds, kLongest)))) {}
+  // Whether the call that it was made for has ended, and another one is under way.
+  bool is_of_an_earlier_call() const {
+    Call::work();
+    return Call::is_under_way() && Call::begun() != begun_;
+  }
   bool expired() const {
     Interrupts::check();
     return Call::Clock::now() > end_;
@@ -61,7 +68,7 @@ class Deadline {
 
  private:
   static constexpr double kLongest = 1e9;  // seconds; an infinite budget does not fit the clock
-  Call::Clock::time_point end_;
+  Call::Clock::time_point begun_, end_;
 };
 
 // Takes a lock; where another thread has it, others may go on while this one waits.

@@ -5,6 +5,7 @@ Runs in the engine's own environment (``make test-vllm``), with a tiny random mo
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import re
@@ -134,7 +135,7 @@ def test_what_cannot_be_is_refused_in_the_front_end(client, asked, message):
     check("choice", ask(client, "choice", 0).message.content)
 
 
-def test_speculative_decoding_in_a_process(model, monkeypatch):
+def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(model, monkeypatch):
     for name, value in {**ENVIRONMENT, "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}.items():
         monkeypatch.setenv(name, value)
     from vllm import LLM, SamplingParams
@@ -164,6 +165,29 @@ def test_speculative_decoding_in_a_process(model, monkeypatch):
         found = engine.generate(["((( 111-aa {} yes yes"] * len(params), params, use_tqdm=False)
         for kind, output in zip(kinds, found, strict=True):
             check(kind, output.outputs[0].text)
+
+
+    assert not live_grammars()
+    inside = engine.llm_engine
+    for name, each in zip("abc", params, strict=False):
+        inside.add_request(name, "((( 111", each)
+    for _ in range(200):
+        if live_grammars() == 3:
+            break
+        inside.step()
+    assert live_grammars() == 3
+    inside.abort_request(["a", "c"])
+    inside.step()
+    assert live_grammars() <= 1
+    while inside.has_unfinished_requests():
+        inside.step()
+    assert not live_grammars()
+
+
+def live_grammars() -> int:
+    """How many requests have a matcher."""
+    gc.collect()
+    return sum(isinstance(each, vllm_backend.TokenfstGrammar) for each in gc.get_objects())
 
 
 def test_the_grammar_as_vllm_uses_it(model):

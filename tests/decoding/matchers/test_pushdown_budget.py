@@ -7,6 +7,7 @@ equal where tokens cannot cross the borders of rules, and every walk through the
 from __future__ import annotations
 
 import random
+import time
 import warnings
 
 import pytest
@@ -18,7 +19,7 @@ from reference.random_grammars_wide import Patience
 from tests.support.budget_worlds import follow, random_case
 from tests.support.pushdown_worlds import CROSSING, compose, crossing
 from tests.support.token_worlds import allowed
-from tokenfst import Matcher, Vocabulary, _native, compile
+from tokenfst import Budget, Matcher, Vocabulary, _native, allocate_token_bitmask, compile, json_object
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 from tokenfst.automata.notations.gbnf import gbnf
@@ -162,6 +163,25 @@ def test_bundled_grammars_over_a_real_vocabulary(name: str, tekken: Vocabulary) 
         follow(rng, matcher, len(tekken))
         text = tekken.decode([token for token in matcher.tokens if token not in tekken.eos_token_ids])
         assert bundled_grammar(name).accepts(text)
+
+
+def test_seconds_are_those_of_one_call_however_long_an_automaton_is_in_use() -> None:
+    """A server asks an automaton for masks for days; the clock of a budget begins anew with each call."""
+    vocabulary = Vocabulary([*EVERY_BYTE, b"end"], [256])
+    automaton = compile(json_object(), vocabulary, Budget(seconds=2))
+    text = b"{" + b", ".join(b'"k%d": {"a": [1, 2]}' % number for number in range(60)) + b"}"
+
+    def walk() -> None:
+        matcher = automaton.matcher(len(text) + 9)
+        row = allocate_token_bitmask(1, len(vocabulary))
+        for byte in text:
+            matcher.fill_next_token_bitmask(row, 0)
+            assert matcher.accept_token(byte)
+
+    walk()
+    time.sleep(2.1)
+    walk()
+    walk()
 
 
 def test_a_native_automaton_is_what_is_shared() -> None:
