@@ -217,7 +217,11 @@ CASES: dict[str, list[Case]] = {
             "more items than it is known that there are values",
             {
                 "type": "array",
-                "items": {"properties": {"a": {"type": "boolean"}}, "type": "object", "additionalProperties": False},
+                "items": {
+                    "properties": {"a": {"type": "boolean"}},
+                    "type": "object",
+                    "additionalProperties": False,
+                },
                 "uniqueItems": True,
                 "minItems": 4,
             },
