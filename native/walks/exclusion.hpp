@@ -104,15 +104,15 @@ class Exclusion {
     return mix(hash, hash_of_known());
   }
   // Where the reader is, for searches: equal ones have equal ways to where no known item has a say. From the first place of a
-  // search on, items agree with a known one up to there, and the watch says how far; it has one number while watches are held.
+  // search on, items agree with a known one up to there, and the watch says how far. While watches are held.
   Reading place() const {
     Reading at = now_;
     at.begin = 0;
     if (!kept_ || now_.scope == 0) return at;
-    const uint64_t hash = mix(now_.inside && now_.match ? hash_of_text(1, now_.begin) : 0, hash_of_known());
+    const uint64_t hash = mix(mix(values_.hash_of(now_.watch), now_.inside && now_.match ? hash_of_text(1, now_.begin) : 0), hash_of_known());
     at.begin = static_cast<uint32_t>(hash), at.item = static_cast<uint32_t>(hash >> 32);
     at.scope = at.finished = 0;
-    at.match = now_.match != 0;
+    at.match = now_.match != 0, at.watch = now_.watch != 0;
     return at;
   }
   // Takes back what is read in its scope, by an exception too.
@@ -121,7 +121,7 @@ class Exclusion {
     const Checkpoint before;
     ~Back() { exclusion.restore(before); }
   };
-  // Until the hold ends, nothing has the number of a watch but what it was given to.
+  // Until the hold ends, nothing has the number of a value or watch but what it was given to.
   struct Hold {
     explicit Hold(Exclusion& exclusion) : values_(exclusion.values_) { values_.hold(true); }
     ~Hold() { values_.hold(false); }

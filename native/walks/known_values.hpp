@@ -240,6 +240,9 @@ class KnownValues {
       return end(place, id);
     });
   }
+  // The same for watches from which there are equal ways on, while they are held. Zeros behind a point make no end of them: more than
+  // so many are as good as fewer.
+  uint64_t hash_of(Watch watch) const { return watch ? hash(watches_[watch - 1], -24) : 0; }
   // Whether the item that ends here, or the number that may, is a known one of its container.
   bool is_known(Watch watch, uint32_t container) const {
     if (watch == 0) return false;
@@ -347,13 +350,17 @@ class KnownValues {
     numbers_.emplace(key, static_cast<uint32_t>(watches_.size()));
     return static_cast<uint32_t>(watches_.size());
   }
-  static uint64_t hash(const Groups& groups) {
+  static uint64_t hash(const Groups& groups, int32_t least_point = INT32_MIN) {
     uint64_t key = 0;
     for (const Group& group : groups) {
       const Leaf& leaf = group.place.leaf;
       key = mix(mix(key, group.place.container), static_cast<uint64_t>(leaf.kind));
-      key = mix(mix(key, uint64_t{leaf.member} << 32 | leaf.read), uint64_t{leaf.number.read} << 32 | static_cast<uint32_t>(leaf.number.point));
-      for (const Frame& frame : group.place.frames) key = mix(key, uint64_t{frame.next} << 32 | frame.seen.size());
+      key = mix(mix(key, uint64_t{leaf.member} << 32 | leaf.read), uint64_t{leaf.number.read} << 32 | static_cast<uint32_t>(std::max(leaf.number.point, least_point)));
+      key = mix(key, static_cast<uint64_t>(leaf.number.phase) << 1 | leaf.number.negative);
+      for (const Frame& frame : group.place.frames) {
+        key = mix(key, uint64_t{frame.next} << 32 | frame.seen.size());
+        for (const uint32_t member : frame.seen) key = mix(key, member);
+      }
       for (const uint32_t id : *group.ids) key = mix(key, id);
     }
     return key;

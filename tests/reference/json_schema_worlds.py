@@ -30,7 +30,7 @@ INSTANCES: tuple[Any, ...] = (
 
 
 def schemas() -> st.SearchStrategy[Any]:
-    """Schemas of every keyword but references and uniqueItems, over few names and constants."""
+    """Schemas of every keyword but references, over few names and constants."""
     leaves = st.one_of(
         st.booleans(),
         st.just({}),
@@ -82,6 +82,7 @@ def _combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
                 "maxContains": _counts(),
                 "minItems": _counts(),
                 "maxItems": _counts(),
+                "uniqueItems": st.booleans(),
             },
         ),
         st.fixed_dictionaries(

@@ -195,8 +195,8 @@ def test_names_are_compared_by_value(names: list[str], rng: random.Random) -> No
                 "uniqueItems": True,
                 "type": "array",
             },
-            None,
-            None,
+            ['["a","b"]', '[1,"b"]', '[{"a":1,"b":2},"b"]'],
+            ['["b","a"]', '["a","a"]', "[1,1]"],
         ),
         (
             {
@@ -209,8 +209,8 @@ def test_names_are_compared_by_value(names: list[str], rng: random.Random) -> No
         ),
         (
             {"items": {"type": "string"}, "prefixItems": [{"enum": ["a", "b"]}], "uniqueItems": True},
-            None,
-            None,
+            ['["a","b"]', '["b","c","a"]'],
+            ['["c"]', '["a","c","a"]', '["a","b","b"]'],
         ),
         (
             {"items": {"enum": ["a", "b", 1]}, "uniqueItems": True},
@@ -222,9 +222,27 @@ def test_names_are_compared_by_value(names: list[str], rng: random.Random) -> No
             ['["a","a","b"]', '["aa","a"]'],
             ['["a","a","bb"]', '["bb","a","a"]', '["bb","bb"]'],
         ),
-        ({"items": {"type": "integer"}, "uniqueItems": True}, None, None),
-        ({"items": {"type": "object"}, "uniqueItems": True}, None, None),
-        ({"items": {"type": "string"}, "contains": {"const": "a"}, "uniqueItems": True}, None, None),
+        ({"items": {"type": "integer"}, "uniqueItems": True}, ["[1,12,2]"], ["[1,12,1]", "[10,10]"]),
+        (
+            {"items": {"type": "object"}, "uniqueItems": True},
+            ['[{},{"a":1}]'],
+            ["[{},{}]", '[{"a":1},{"a":1}]'],
+        ),
+        (
+            {"items": {"type": "string"}, "contains": {"const": "a"}, "uniqueItems": True},
+            ['["a"]', '["b","a","c"]'],
+            ['["b"]', '["a","a"]', '["b","b","a"]'],
+        ),
+        (
+            {
+                "items": {"type": "boolean"},
+                "contains": {"const": True},
+                "minContains": 2,
+                "uniqueItems": True,
+            },
+            None,
+            None,
+        ),
     ],
 )
 def test_schemas(schema: Any, accepted: list[str] | None, refused: list[str] | None) -> None:

@@ -16,7 +16,7 @@ from reference.unique_items import prefixes, texts, valid, without_unique
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, UnsupportedSchemaError
+from tokenfst.errors import UnsupportedSchemaError
 
 
 def members(*required: str, **properties: Any) -> Any:
@@ -154,9 +154,9 @@ def written(value: Any, rng: random.Random) -> str:
     if isinstance(value, dict):
         names = rng.sample(list(value), len(value))
         inner = ",".join(f"{blank}{written(name, rng)}:{blank}{written(value[name], rng)}" for name in names)
-        return f"{{{inner}{blank}}}"
+        return f"{{{inner}{blank}}}" if value else "{}"
     if isinstance(value, list):
-        return "[" + f"{blank},".join(written(each, rng) for each in value) + f"{blank}]"
+        return "[" + f",{blank}".join(written(each, rng) for each in value) + (f"{blank}]" if value else "]")
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=rng.random() < 0.5)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -230,20 +230,21 @@ def test_equal_values(one: str, other: str, equal: bool) -> None:
     """Bare, and in an array with others."""
     for before, after in ((one, other), (other, one)):
         assert ANY.accepts(f"[{before},{after}]") is not equal
-        assert ANY.accepts(f"[3,{before}, 4 ,{after} ]") is not equal
+        assert ANY.accepts(f"[3,{before}, 4,{after} ]") is not equal
         assert ANY.accepts(f"[[{before},7],[{after},7]]") is not equal
         assert ANY.accepts(f"[[{before},7],[{after},8]]")
 
 
 def test_a_number_that_can_only_become_a_known_one_is_left_out() -> None:
-    whole = json_schema(different({"type": "number", "multipleOf": 1, "minimum": 0, "maximum": 19}))
-    assert b"." not in whole.next_bytes(b"[1, 1")[0]
-    assert whole.next_bytes(b"[1, 2")[0] == b" ,.]" or b"." in whole.next_bytes(b"[1, 2")[0]
-    assert (
-        whole.next_bytes(b"[1,10,11,12,13,14,15,16,17,18,19,")[0]
-        == whole.next_bytes(b"[1,10,11,12,13,14,15,16,17,18,19, ")[0]
+    whole = json_schema(
+        different({"type": "number", "multipleOf": 1, "minimum": 0, "maximum": 12}), whitespace="compact"
     )
-    assert b"1" not in whole.next_bytes(b"[1,10,11,12,13,14,15,16,17,18,19,")[0]
+    assert whole.next_bytes(b"[1,2")[0] == b",.]"
+    assert whole.next_bytes(b"[1,1")[0] == b"012"
+    assert whole.next_bytes(b"[1,10")[0] == b",.]"
+    assert whole.next_bytes(b"[1,10,11,1")[0] == b"2"
+    assert b"1" not in whole.next_bytes(b"[1,10,11,12,")[0]
+    assert whole.next_bytes(b"[0,1,2,3,4,5,6,7,8,9,10,11,12")[0] == b".]"
 
 
 # --- through matchers ---------------------------------------------------------------------------------
@@ -283,12 +284,12 @@ def test_a_budget_of_tokens_is_kept() -> None:
     for seed in range(12):
         rng = random.Random(seed)
         matcher = automaton.matcher(max_tokens=34)
-        while not matcher.is_terminated():
+        while not matcher.is_terminated() and matcher.max_tokens_left:
             found = [token for token in bits_of(matcher, vocabulary) if token < 128 or token > 255]
             token = end if end in found and rng.random() < 0.3 else rng.choice(found)
             assert matcher.accept_token(token)
         assert len(matcher.tokens) <= 34
-        text = b"".join(vocabulary.token_bytes(token) for token in matcher.tokens[:-1])
+        text = b"".join(vocabulary.token_bytes(token) for token in matcher.tokens)
         assert constraint.accepts(text)
 
 
@@ -329,8 +330,3 @@ def test_what_may_run_out_is_refused_with_its_place(schema: Any) -> None:
 def test_repeated_names_leave_nothing_to_compare() -> None:
     with pytest.raises(UnsupportedSchemaError, match="repeated_names"):
         json_schema(different({"type": "object"}), repeated_names="allow")
-
-
-def test_no_finite_automaton_holds_them() -> None:
-    with pytest.raises(ConstraintError):
-        ~json_schema(different(members(a=BOOLEAN), maxItems=2))
