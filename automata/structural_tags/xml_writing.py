@@ -65,8 +65,10 @@ def styled(
     signs: Signs | None = None,
 ) -> Constraint:
     """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
-    strings. ``signs``: those that a reader of elements wants. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
-    EmptyLanguageError also for a schema without objects."""
+    strings. ``signs``: those that a reader of elements wants.
+
+    Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write; EmptyLanguageError
+    also for a schema without objects."""
     work = Work(budget)
     known = Source(schema, None, None, work, Forms(work).check)
     meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
@@ -168,7 +170,9 @@ class Elements(Writer):
             lead,
             union(
                 *(
-                    concat(*self._with_gaps([literal(each.encode()) for each in after]), begun, union(*values))
+                    concat(
+                        *self._with_gaps([literal(each.encode()) for each in after]), begun, union(*values)
+                    )
                     for after, values in ways.items()
                 )
             ),

@@ -43,7 +43,9 @@ def read_choice(choice: Any, tools: tuple[Tool, ...], place: str) -> Chosen:
     if kind == "allowed_tools":
         return _allowed(choice, tools, place)
     if kind not in ("function", "custom"):
-        raise ToolError(f"{place}/type", f"must be 'function', 'custom' or 'allowed_tools', not {shown(kind)}")
+        raise ToolError(
+            f"{place}/type", f"must be 'function', 'custom' or 'allowed_tools', not {shown(kind)}"
+        )
     return Chosen("forced", (_referred(choice, tools, place),))
 
 

@@ -18,11 +18,25 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.tools.places import placed
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError, ToolError, UnsupportedSchemaError
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,256}")
 _OPEN = {"type": "object", "additionalProperties": True}
+_MORE = frozenset(
+    {
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "required",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+    }
+)
+"""Keywords that say something of members; an object without these and with no properties has no members."""
 _EMPTY: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -70,10 +84,10 @@ def _read(each: Any, pointer: str, budget: Budget | None) -> Tool:
 
 def _python(target: Any, pointer: str) -> Tool:
     """The tool of a function or a model."""
-    typed = read_type(target)
-    if typed.refused:
-        place, reason = typed.refused[0]
-        raise UnsupportedSchemaError(f"{pointer}{place.removeprefix('#')}", reason)
+    with placed(pointer):
+        typed = read_type(target)
+        if typed.refused:
+            raise UnsupportedSchemaError(*typed.refused[0])
     schema = _of_objects(typed.schema, pointer)
     return Tool(_name(target.__name__, pointer), inspect.getdoc(target) or "", schema, pointer)
 
@@ -143,7 +157,12 @@ def _of_objects(schema: Any, pointer: str) -> dict[str, Any]:
     kinds = schema.get("type", "object")
     if kinds != "object" and not (isinstance(kinds, list) and "object" in kinds):
         _refuse_type(kinds, pointer)
-    return {**schema, "type": "object"}
+    closed = (
+        {"additionalProperties": False}
+        if schema.get("properties") == {} and not _MORE & schema.keys()
+        else {}
+    )
+    return {**schema, "type": "object", **closed}
 
 
 def _refuse_type(kinds: Any, pointer: str) -> NoReturn:

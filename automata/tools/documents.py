@@ -6,7 +6,6 @@ behind a response (``_response``); or are a list of Python calls (``_list``). In
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from tokenfst.automata.tools.choosing import Chosen
 from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.formats import FORMATS, CallFormat
 from tokenfst.automata.tools.python_arguments import python_arguments
-from tokenfst.automata.tools.sketches import Json, Sketch, any_text, constant, either, sequence, wrapped
+from tokenfst.automata.tools.sketches import Json, Sketch, any_text, either, sequence, wrapped
 from tokenfst.budget import Budget
 from tokenfst.errors import ToolError
 
@@ -134,9 +133,7 @@ class _Drawing:
         if self.row.number and "{name}" not in self.row.begin:
             behind = either(*map(self._numbered, numbers))
             return [
-                self.sketch.tag(
-                    self.row.begin, sequence(_pattern(self.row.number[0]), behind), "", "call"
-                )
+                self.sketch.tag(self.row.begin, sequence(_pattern(self.row.number[0]), behind), "", "call")
             ]
         return [self._call(number) for number in numbers]
 
@@ -210,17 +207,19 @@ class _Drawing:
         final = self.sketch.tag(_FINAL, self.plan.answer or any_text(), _ENDS, "content")
         calls = [] if self.mode == "none" else self._message_calls()
         next_one = self.sketch.frame(_START)
-        if self.mode in ("none", "auto"):
-            others = [*thinking, final]
-            if self.many or not calls:
-                made = _separated([*calls, *others], _START, needed=False)
-            else:
-                before = wrapped("star", sequence(either(*others), next_one))
-                made = either(_separated(others, _START, needed=False), sequence(before, either(*calls)))
+        before = [wrapped("star", sequence(*thinking, next_one))] if thinking else []
+        more = [wrapped("star", sequence(next_one, either(*thinking, *calls)))] if self.many else []
+        needed = [sequence(either(*calls), *more)] if calls else []
+        others = [*thinking, final]
+        if self.mode in ("required", "forced"):
+            made = sequence(*before, *needed)
+        elif self.plan.answer is not None:
+            made = sequence(*before, either(final, *needed))
+        elif self.many or not calls:
+            made = _separated([*calls, *others], _START, needed=False)
         else:
-            before_all = [wrapped("star", sequence(*thinking, next_one))] if thinking else []
-            more = [wrapped("star", sequence(next_one, either(*thinking, *calls)))] if self.many else []
-            made = sequence(*before_all, either(*calls), *more)
+            begun = wrapped("star", sequence(either(*others), next_one))
+            made = either(_separated(others, _START, needed=False), sequence(begun, either(*calls)))
         return self.sketch.tag("", made, "")
 
     def _analysis(self) -> Json:
@@ -268,10 +267,10 @@ class _Drawing:
         must = reasoning == "enabled"
         begin = "" if must and thinking.opened else thinking.begin
         excludes = () if must and thinking.loose else thinking.excludes
-        # The end may be excluded from what it ends.
+        # The end may be excluded from what it ends. Nothing here begins with no text: a sign would have a choice.
         made = self.sketch.tag(begin, any_text(*excludes), thinking.end, "reasoning")
         if thinking.behind:
-            made = self.sketch.tag("", made, thinking.behind)
+            made = sequence(made, self.sketch.frame(thinking.behind))
         if must:
             return [made]
         if thinking.bare_end:
@@ -297,5 +296,3 @@ def _without(texts: Constraint, end: str) -> Constraint:
     """The texts that do not hold what ends them, which is no overlap of itself."""
     held = Language.any_bytes() + Language.literal(end) + Language.any_bytes()
     return texts & (Language.any_text() - held)
-
-

@@ -198,9 +198,7 @@ _ROWS = (
         trigger=f"{_M3}<tool_call>",
         open=True,
         excludes=_MM,
-        thinking=Thinking(
-            "<mm:think>", "</mm:think>", excludes=(f"{_M3}<tool_call>", *_MM), bare_end=True
-        ),
+        thinking=Thinking("<mm:think>", "</mm:think>", excludes=(f"{_M3}<tool_call>", *_MM), bare_end=True),
     ),
     CallFormat(
         "cohere",
@@ -249,7 +247,9 @@ _ROWS = (
         excludes=(),
         tail=', "id": "[a-zA-Z0-9]{9}"',
     ),
-    CallFormat("python", "{name}(", ")", "python", excludes=(), block=("[", "]"), separator=", ", layout="list"),
+    CallFormat(
+        "python", "{name}(", ")", "python", excludes=(), block=("[", "]"), separator=", ", layout="list"
+    ),
 )
 FORMATS = {row.name: row for row in _ROWS}
 _OTHER_NAMES = {"hermes": "qwen_3", "pythonic": "python", "mistral_v13": "mistral"}

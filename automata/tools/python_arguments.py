@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, literal, union
-from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.reading.forms import Forms
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.meaning import Meaning
@@ -30,37 +29,37 @@ from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, p
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text import literals
+from tokenfst.automata.tools.places import placed
 from tokenfst.budget import Budget
-from tokenfst.errors import EmptyLanguageError, SchemaError, UnsupportedSchemaError
+from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 
 
 def python_arguments(
     schema: dict[str, Any], pointer: str, budget: Budget | None
-) -> Language | WrittenGrammar | Grammar:
+) -> Language | WrittenGrammar:
     """The texts of the keyword arguments that ``schema`` allows. Raises as ``json_schema`` does, with pointers of a
     schema that stands at ``pointer``; UnsupportedSchemaError for names that are no Python identifiers."""
-    try:
-        work = Work(budget)
+    work = Work(budget)
+    source = "python_arguments(...)"
+    made: Language | WrittenGrammar
+    with placed(pointer):
         known = Source(schema, None, None, work, Forms(work).check)
         meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
         with work.placed_errors():
             rules = _Keywords(_Values(meaning)).write(meaning.formula(known.root.closing(Evaluated())))
-    except SchemaError as error:
-        raise type(error)(f"{pointer}{error.pointer.removeprefix('#')}", error.reason) from None
-    source = "python_arguments(...)"
-    made: Language | WrittenGrammar
-    if rules.bodies:
-        bodies = {START: rules.start, **rules.bodies}
-        made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
-    else:
-        made = Language(rules.start, source, budget)
-    if made.is_empty():
-        raise EmptyLanguageError(f"{pointer}: no arguments satisfy the schema", (pointer,))
+        if rules.bodies:
+            bodies = {START: rules.start, **rules.bodies}
+            made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
+        else:
+            made = Language(rules.start, source, budget)
+        if made.is_empty():
+            raise EmptyLanguageError("no arguments satisfy the schema", ("#",))
     return made
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """The arguments that a text says. ValueError, MemoryError or RecursionError where Python's own parser refuses it."""
+    """The arguments that a text says. SyntaxError, ValueError, MemoryError or RecursionError where Python's own parser
+    refuses it."""
     call = ast.parse(f"f({text})", mode="eval").body
     assert isinstance(call, ast.Call) and not call.args
     return {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg is not None}
@@ -153,7 +152,6 @@ class _Named(Members):
 
     def _free(self, strings: Strings) -> Expr:
         raise UnsupportedSchemaError(
-            self.cell.where, "keyword arguments that are not listed have no known names: list them, or forbid others"
+            self.cell.where,
+            "keyword arguments that are not listed have no known names: list them, or forbid others",
         )
-
-

@@ -17,6 +17,7 @@ from typing import Any
 
 from tokenfst._native import ByteAutomaton, SignedText
 from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.languages.explanation import Explanation, leaving
 from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended, Opened, Sign
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.tools.definitions import Tool
@@ -104,12 +105,23 @@ class ToolParser:
         """What the whole text says. ParseError if it stops too early."""
         if self._reply is None:
             self._take_all()
-            if not self._walk.accepting:
-                self._complete()
-            self._content.append(b"".join(self._run))
-            content, reasoning = b"".join(self._content), b"".join(self._reasoning)
-            self._reply = ToolReply(content.decode(), reasoning.decode(), tuple(self._calls))
+            self._reply = self._said() if self._walk.accepting else self._completed()
         return self._reply
+
+    def _said(self) -> ToolReply:
+        content, reasoning = b"".join([*self._content, *self._run]), b"".join(self._reasoning)
+        return ToolReply(content.decode(), reasoning.decode(), tuple(self._calls))
+
+    def _completed(self) -> ToolReply:
+        """The same with an end that is an end token, and so may be missing."""
+        for stop in self._signed.row.stops:
+            text = b"".join([*self._pieces, stop.encode()])
+            other = ToolParser(self._signed)
+            if other._read(text) == len(text):
+                other._take_all()
+                if other._walk.accepting:
+                    return other._said()
+        raise self._refused(self._length)
 
     # --- the walk -------------------------------------------------------------------------------------
 
@@ -132,18 +144,6 @@ class ToolParser:
     def _take_all(self) -> None:
         while code := self._walk.sign():
             self._take(code)
-
-    def _complete(self) -> None:
-        """Adds an end that is an end token, and so may be missing."""
-        for stop in self._signed.row.stops:
-            data = stop.encode()
-            if self._walk.read(data, 0) == len(data):
-                self._run.append(data)
-                self._take_all()
-                if self._walk.accepting:
-                    return
-                break
-        raise self._refused(self._length)
 
     def _take(self, code: bytes) -> None:
         """What a sign says."""
@@ -209,7 +209,7 @@ class ToolParser:
         read: Callable[[str], Any] = read_arguments if self._signed.row.style == "python" else json.loads
         try:
             found: dict[str, Any] = read(text)
-        except (ValueError, RecursionError, MemoryError) as error:
+        except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
             raise self._unreadable(text, error) from error
         return found
 
@@ -222,10 +222,11 @@ class ToolParser:
     # --- errors ---------------------------------------------------------------------------------------
 
     def _refused(self, position: int) -> ParseError:
-        constraint = self._signed.plain()
-        found = constraint.explain(b"".join(self._pieces))
-        expected = str(found.expected) if found.expected is not None else "nothing: there is no text"
-        return ParseError(f"not in {constraint.source}: {found}", position, expected)
+        constraint, text = self._signed.plain(), b"".join(self._pieces)
+        place, character = leaving(text, position)
+        expected = constraint.following(text[:place])
+        found = Explanation(text, False, place, character, expected)
+        return ParseError(f"not in {constraint.source}: {found}", place, str(expected))
 
     def _unreadable(self, text: str, error: Exception) -> ParseError:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -78,8 +78,8 @@ def constant(text: str) -> Json:
 
 
 def any_text(*excludes: str) -> Json:
-    """Free text."""
-    return {"type": "any_text", "excludes": list(excludes)}
+    """Free text without these."""
+    return {"type": "any_text", "excludes": [*filter(None, excludes)]}
 
 
 def sequence(*elements: Json) -> Json:

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from tokenfst.automata.structural_tags.door import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
+    from tokenfst.automata.tools.door import tools
+    from tokenfst.automata.tools.reader import ToolCall, ToolParser, ToolReply
+    from tokenfst.automata.tools.requests import from_openai
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
     from tokenfst.decoding.compiling.door import compile
@@ -89,9 +92,11 @@ if TYPE_CHECKING:
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
     from tokenfst.errors import (
         EmptyLanguageError,
+        ParseError,
         ProviderSchemaError,
         SchemaError,
         TokenfstError,
+        ToolError,
         UnsupportedSchemaError,
     )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
@@ -119,6 +124,7 @@ __all__ = [
     "HmmProduct",
     "Language",
     "Matcher",
+    "ParseError",
     "PromptLookup",
     "ProviderSchemaError",
     "PushDownDeviceAutomaton",
@@ -128,6 +134,10 @@ __all__ = [
     "TokenAutomaton",
     "TokenEdges",
     "TokenfstError",
+    "ToolCall",
+    "ToolError",
+    "ToolParser",
+    "ToolReply",
     "UnsupportedSchemaError",
     "Vocabulary",
     "abs_beam_search",
@@ -149,6 +159,7 @@ __all__ = [
     "distil_hmm",
     "ebnf",
     "fill_bitmasks",
+    "from_openai",
     "gbnf",
     "gcd_sample",
     "generate",
@@ -182,6 +193,7 @@ __all__ = [
     "template",
     "text_until",
     "token_class",
+    "tools",
     "top_labels",
     "train_hmm",
     "unordered",
@@ -208,6 +220,7 @@ _PLACES = {
     "HmmProduct": "decoding.particles.hmm_product",
     "Language": "automata.languages.language",
     "Matcher": "_native",
+    "ParseError": "errors",
     "PromptLookup": "decoding.search.drafts",
     "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
@@ -217,6 +230,10 @@ _PLACES = {
     "TokenAutomaton": "decoding.token_automata.token_automaton",
     "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
+    "ToolCall": "automata.tools.reader",
+    "ToolError": "errors",
+    "ToolParser": "automata.tools.reader",
+    "ToolReply": "automata.tools.reader",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
     "abs_beam_search": "decoding.search.beam_search",
@@ -238,6 +255,7 @@ _PLACES = {
     "distil_hmm": "decoding.particles.hmm_training",
     "ebnf": "automata.notations.ebnf",
     "fill_bitmasks": "decoding.masks.bitmask",
+    "from_openai": "automata.tools.requests",
     "gbnf": "automata.notations.gbnf",
     "gcd_sample": "decoding.search.exact_length_sampling",
     "generate": "decoding.search.jump_forward",
@@ -270,6 +288,7 @@ _PLACES = {
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",
     "token_class": "automata.pieces.tokens",
+    "tools": "automata.tools.door",
     "top_labels": "decoding.labels.search",
     "train_hmm": "decoding.particles.hmm_training",
     "unordered": "automata.pieces.unordered",
