@@ -97,7 +97,8 @@ class _Drawing:
                     f"of which only regular parts are known. Formats that write it as it is: {bare}",
                 )
             language = language.to_language()
-        if language is not None and language.source != "any_text()":
+        assert isinstance(language, Language)
+        if language.source != "any_text()":
             text["pattern"] = TextPattern.of(f"the input of {tool.name}", language)
         return {
             "type": "object",

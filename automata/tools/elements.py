@@ -45,7 +45,7 @@ class Elements:
             return
         written = text[len(style.before) :].partition(after)[0]
         name = written
-        for character, escape in reversed((style.escapes or {}).items()):
+        for character, escape in reversed([*(style.escapes or {}).items()]):
             name = name.replace(escape, character)
         self._open.append(_Element(written, name))
 
