@@ -369,3 +369,56 @@ def test_special_tokens_mask_and_text_reads(tekken: tokenfst.Vocabulary) -> None
     assert plain.accepts("[TOOL_CALLS]" + written)
     matcher.reset()
     assert not matcher.accept_token(tekken.encode_greedy(b"[TOOL")[0])
+
+
+def test_an_end_token_ends_the_call() -> None:
+    """Where ``<|call|>`` is an end token, the mask allows it behind the arguments, and the text lacks it."""
+    names_of = [
+        "<|channel|>",
+        "<|constrain|>",
+        "<|message|>",
+        "<|start|>",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+    ]
+    special = {name: 256 + number for number, name in enumerate(names_of)}
+    letters = [bytes([byte]) for byte in range(256)]
+    ends = [special["<|return|>"], special["<|call|>"]]
+    vocabulary = tokenfst.Vocabulary([*letters, *[b""] * len(special)], ends, special)
+    made = tools([WEATHER], format="harmony", vocabulary=vocabulary, reasoning="auto")
+    matcher = tokenfst.compile(made, vocabulary).matcher()
+
+    def take(text: str) -> bool:
+        return all(matcher.accept_token(byte) for byte in text.encode())
+
+    for name, text in (
+        ("<|channel|>", "analysis"),
+        ("<|message|>", "so"),
+        ("<|end|>", ""),
+        ("<|start|>", "assistant"),
+        ("<|channel|>", "commentary to=functions.weather"),
+        ("<|constrain|>", "json"),
+        ("<|message|>", PARIS),
+    ):
+        assert matcher.accept_token(special[name]) and take(text)
+    assert matcher.is_accepting()
+    text = (
+        "<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>commentary to=functions.weather"
+    )
+    reply = made.parse(f"{text}<|constrain|>json<|message|>{PARIS}")
+    assert reply.reasoning == "so" and [call.arguments for call in reply.calls] == [{"city": "Paris"}]
+
+
+def test_any_constraint_in_a_structural_tag() -> None:
+    call = {
+        "type": "tag",
+        "begin": "<",
+        "content": {"type": "grammar", "grammar": tokenfst.regex("a+")},
+        "end": ">",
+    }
+    made = tokenfst.structural_tag(call)
+    assert made.accepts("<aa>") and not made.accepts("<>")
+    nested = tokenfst.lark_grammar('start: "(" start? ")"')
+    made = tokenfst.structural_tag({**call, "content": {"type": "grammar", "grammar": nested}})
+    assert made.accepts("<(())>") and not made.accepts("<(()>")
