@@ -1,8 +1,9 @@
-"""Structural tags beside xgrammar: 20 tools to the first mask, and masks in free text and in arguments.
+"""Structural tags beside xgrammar: 20 tools to the first mask, masks in free text and in arguments, texts read back.
 
 The tools are MaskBench's schemas of function calls (``../shared/maskbench``), 20 at a time; each tag is free text with
 one trigger. A text is a sentence, a call with a valid document of the schema, and a sentence; the second walk along it
-meets masks that are known.
+meets masks that are known. A text that is read back is a megabyte of such calls as qwen_3 writes them, with and without
+sentences between them.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from libraries import Walk, World
 from measure import OURS, Figure, clock_overhead, figure, quiet, sample
 
 import tokenfst
-from tokenfst import Vocabulary, structural_tag
+from tokenfst import Vocabulary, structural_tag, tools
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
 TOOLS, TAGS, RUNS = 20, 8, 5
+PARSED, PARSES = 1_000_000, 15
+"""Bytes of a text that is read back, and how often it is."""
 FREE = "I will look that up for you, one moment please.\n"
 Row = dict[str, Any]
 
@@ -59,6 +62,7 @@ def tags(world: World) -> Iterator[Figure]:
             ]
             target = 2e-6 if who == OURS and part == "free text" else None
             yield figure(f"{what}: a known mask, {part}", who, steps, target=target)
+    yield from _parsed(groups[0])
 
 
 def _groups() -> Iterator[list[Row]]:
@@ -80,7 +84,7 @@ def _groups() -> Iterator[list[Row]]:
 
 
 def _spec(rows: list[Row]) -> dict[str, Any]:
-    tools = [
+    tagged = [
         {
             "type": "tag",
             "begin": f"<function={_name(row)}>",
@@ -91,8 +95,36 @@ def _spec(rows: list[Row]) -> dict[str, Any]:
     ]
     return {
         "type": "structural_tag",
-        "format": {"type": "triggered_tags", "triggers": ["<function="], "tags": tools},
+        "format": {"type": "triggered_tags", "triggers": ["<function="], "tags": tagged},
     }
+
+
+def _parsed(rows: list[Row]) -> Iterator[Figure]:
+    """Texts of one megabyte read back."""
+    made = tools([_tool(row) for row in rows], format="qwen_3")
+    written = [(_name(row), json.dumps(_valid(row), ensure_ascii=False)) for row in rows]
+    calls = [
+        f'<tool_call>\n{{"name": "{name}", "arguments": {each}}}\n</tool_call>' for name, each in written
+    ]
+    kept = [call for call in calls if made.accepts(call)]
+    for what, between in (("free text and calls", FREE * 10), ("calls alone", "\n")):
+        text = between.join([*kept, ""])
+        data = (text * (PARSED // len(text.encode()) + 1)).encode()
+        count = len(made.parse(data).calls)
+        label = f"{what} read back, a megabyte ({count * PARSED // len(data):,} calls)"
+        seconds = [each * PARSED / len(data) for each in sample(partial(made.parse, data), runs=PARSES)]
+        yield figure(label, OURS, seconds, target=0.05)
+
+
+def _tool(row: Row) -> dict[str, Any]:
+    return {"type": "function", "name": _name(row), "parameters": row["schema"]}
+
+
+def _valid(row: Row) -> Any:
+    """A valid document, its members in the order of the schema."""
+    valid = next(test["data"] for test in row["tests"] if test["valid"])
+    names = row["schema"].get("properties", {})
+    return {name: valid[name] for name in names if name in valid} if isinstance(valid, dict) else valid
 
 
 def _name(row: Row) -> str:
@@ -102,12 +134,9 @@ def _name(row: Row) -> str:
 def _text(rows: list[Row], vocabulary: Vocabulary) -> dict[str, list[tuple[list[int], bool]]]:
     """Tokens of a text in pieces, and which of them are measured."""
     row = rows[0]
-    valid = next(test["data"] for test in row["tests"] if test["valid"])
-    names = row["schema"].get("properties", {})
-    ordered = {name: valid[name] for name in names if name in valid} if isinstance(valid, dict) else valid
     encode = vocabulary.encode_greedy
     begin = list(encode(f"<function={_name(row)}>".encode()))
-    arguments = list(encode(json.dumps(ordered, ensure_ascii=False).encode()))
+    arguments = list(encode(json.dumps(_valid(row), ensure_ascii=False).encode()))
     free = list(encode(FREE.encode()))
     return {
         "free text": [(free, True)],

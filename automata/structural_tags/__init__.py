@@ -6,5 +6,5 @@ doubt; the result is regular but for the contents. Marks may be special tokens, 
 Read in this order: ``door``; ``formats`` and ``reading`` (the document), ``marks`` (strings and special tokens),
 ``free_text``, ``closing``, ``building`` (formats to expressions), ``assembling``, ``token_text``, ``stopping`` (end
 tokens), ``schemas``; ``xml_styles`` and ``xml_writing`` (parameters of calls as models write them), ``excluding`` (what
-may not stand in strings).
+may not stand in strings); ``signs`` (what a reader of texts goes by).
 """

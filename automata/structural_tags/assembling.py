@@ -4,6 +4,9 @@ its rules. A tag adds one expression that calls them: free text and marks, none 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from tokenfst.automata.expressions.expression import Expr
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
@@ -15,11 +18,23 @@ from tokenfst.budget import Budget
 _START = "start"
 
 
+class Makers(NamedTuple):
+    """The classes of what comes out, or functions with the same parameters."""
+
+    language: Callable[..., Language] = Language
+    grammar: Callable[..., Grammar] = Grammar
+    written: Callable[..., Grammar] = WrittenGrammar
+
+
+PLAIN = Makers()
+
+
 class Parts(Assembly):
     """Puts parts together, and keeps which rules may have the empty word."""
 
-    def __init__(self, budget: Budget | None = None) -> None:
+    def __init__(self, budget: Budget | None = None, makers: Makers = PLAIN) -> None:
         super().__init__(budget)
+        self._makers = makers
         self._states: set[str] = set()
         self._written = True
         """Whether JSON Schema made all grammars among the parts."""
@@ -34,8 +49,11 @@ class Parts(Assembly):
         return found
 
     def finish(self, expr: Expr, source: str) -> Language | Grammar:
-        if not self.rules or not self._written or self.marked:
-            return super().finish(expr, source)
+        makers = self._makers
+        if not self.rules:
+            return makers.language(expr, source, self.budget, super().finish(expr, source).reading)
         rules = {_START: expr, **self.rules}
+        if not self._written or self.marked:
+            return makers.grammar(rules, _START, source=source, budget=self.budget, marked=self.marked)
         states = frozenset({*self._states, _START})
-        return WrittenGrammar(rules, _START, states, source=source, budget=self.budget)
+        return makers.written(rules, _START, states, source=source, budget=self.budget)

@@ -10,7 +10,7 @@ union of all t T_t. Inside of a tag, its ends are marks too, and u goes up to th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
@@ -30,7 +30,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.automata.regex.ecma import ecma_pattern
-from tokenfst.automata.structural_tags.assembling import Parts
+from tokenfst.automata.structural_tags.assembling import PLAIN, Makers, Parts
 from tokenfst.automata.structural_tags.closing import OPEN, Closing, read_closing
 from tokenfst.automata.structural_tags.formats import (
     AnyText,
@@ -65,11 +65,18 @@ from tokenfst.errors import PatternError, StructuralTagError
 class Builder:
     """Builds one structural tag."""
 
-    def __init__(self, marks: Marks, schemas: Schemas, token_text: TokenText, budget: Budget | None) -> None:
+    def __init__(
+        self,
+        marks: Marks,
+        schemas: Schemas,
+        token_text: TokenText,
+        budget: Budget | None,
+        makers: Makers = PLAIN,
+    ) -> None:
         self.marks, self.schemas, self.token_text, self.budget = marks, schemas, token_text, budget
-        self.parts = Parts(budget)
-        self._leaves: dict[int, Constraint] = {}
-        """By the id of their formats."""
+        self.parts = Parts(budget, makers)
+        self._leaves: dict[Hashable, Constraint] = {}
+        """By the ids of their schemas or formats."""
 
     def build(self, format: Format) -> Expr:
         """The words of the whole tag."""
@@ -117,17 +124,25 @@ class Builder:
 
     def leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
         """The constraint of a format that has a language of its own; made once."""
-        found = self._leaves.get(id(format))
+        key: Hashable = id(format)
+        if isinstance(format, JsonSchema):
+            how = format.style, format.any_order, format.max_whitespace, format.excludes
+            key = id(format.json_schema), how
+        found = self._leaves.get(key)
         if found is None:
-            if isinstance(format, JsonSchema):
-                found = self.schemas.constraint(format)
-            elif isinstance(format, GrammarText):
-                found = _placed(f"{format.pointer}/grammar", lambda: ebnf(format.grammar, budget=self.budget))
-            else:
-                whole = f"^(?:{format.pattern})$"
-                found = _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
-            self._leaves[id(format)] = found
+            found = self._leaves[key] = self._made_leaf(format)
         return found
+
+    def _made_leaf(self, format: JsonSchema | GrammarText | Pattern) -> Constraint:
+        if isinstance(format, JsonSchema):
+            return self.schemas.constraint(format)
+        if isinstance(format, Pattern):
+            whole = f"^(?:{format.pattern})$"
+            return _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
+        grammar = format.grammar
+        if isinstance(grammar, Constraint):
+            return grammar
+        return _placed(f"{format.pointer}/grammar", lambda: ebnf(grammar, budget=self.budget))
 
     def _mark(self, mark: Mark, pointer: str) -> Expr:
         if isinstance(mark, TokenRef):
@@ -142,7 +157,11 @@ class Builder:
                 pointer,
                 "nothing ends this content, which goes on until something does: give an end that is not empty",
             )
-        return self.expr(content, read_closing(ends, self.marks, pointer))
+        inner = self.expr(content, read_closing(ends, self.marks, pointer))
+        signs = self.schemas.signs
+        if signs is None:
+            return inner
+        return concat(signs.opened(pointer.removesuffix("/end")), inner, signs.closed)
 
     def _repeat(self, format: Repeat, closing: Closing) -> Expr:
         low, high = format.low, format.high

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tokenfst.automata.languages.constraint import Constraint
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -48,7 +50,9 @@ class JsonSchema(Format):
 
 @dataclass(frozen=True, slots=True)
 class GrammarText(Format):
-    grammar: str
+    """A grammar's text, or a constraint of any kind."""
+
+    grammar: str | Constraint
 
 
 @dataclass(frozen=True, slots=True)

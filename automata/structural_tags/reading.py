@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 from tokenfst.arguments import shown
 from tokenfst.automata.json_schema.reading.source import escape
+from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.formats import (
     AnyText,
     AnyTokens,
@@ -409,6 +410,11 @@ def _schema_value(fields: _Object, name: str) -> Any:
     return schema
 
 
+def _grammar(fields: _Object) -> str | Constraint:
+    found = fields.take("grammar")
+    return found if isinstance(found, Constraint) else text_of(found, fields.at("grammar"))
+
+
 def _qwen(fields: _Object, depth: int) -> JsonSchema:
     schema = _schema_value(fields, "json_schema")
     return JsonSchema(fields.pointer, schema, fields.at("json_schema"), "qwen_xml", False, None, ())
@@ -436,7 +442,7 @@ _READERS: dict[str, Callable[[_Object, int], Format]] = {
     "const_string": lambda fields, depth: ConstString(fields.pointer, fields.text("value")),
     "json_schema": _schema,
     "qwen_xml_parameter": _qwen,
-    "grammar": lambda fields, depth: GrammarText(fields.pointer, fields.text("grammar")),
+    "grammar": lambda fields, depth: GrammarText(fields.pointer, _grammar(fields)),
     "regex": lambda fields, depth: Pattern(fields.pointer, fields.text("pattern")),
     "any_text": lambda fields, depth: AnyText(
         fields.pointer, fields.excludes(), fields.bound("max_tokens"), fields.bound("max_chars")

@@ -11,6 +11,7 @@ from typing import Literal
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.formats import JsonSchema
+from tokenfst.automata.structural_tags.signs import Signs
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.structural_tags.xml_writing import styled
 from tokenfst.budget import Budget
@@ -21,11 +22,12 @@ _SPACE = r"[ \t\n\r]"
 
 @dataclass(frozen=True, slots=True)
 class Schemas:
-    """How schemas are written, as far as the document does not say."""
+    """How schemas are written, as far as the document does not say. ``signs``: those that a reader wants."""
 
     whitespace: str = "flexible"
     additional_properties: Literal["schema", "forbid"] = "forbid"
     budget: Budget | None = None
+    signs: Signs | None = None
 
     def constraint(self, format: JsonSchema) -> Constraint:
         """The texts of one schema."""
@@ -42,6 +44,7 @@ class Schemas:
                     additional_properties=self.additional_properties,
                     excludes=tuple(each.encode() for each in format.excludes),
                     budget=self.budget,
+                    signs=self.signs,
                 )
             return json_schema(
                 format.json_schema,

@@ -32,7 +32,7 @@ from tokenfst.automata.json_schema.reading.source import Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
-from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
+from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings, StringSet
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout, layout
@@ -44,6 +44,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
 from tokenfst.automata.structural_tags.free_text import FreeText
+from tokenfst.automata.structural_tags.signs import Signs
 from tokenfst.automata.structural_tags.xml_styles import Style
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
@@ -61,10 +62,13 @@ def styled(
     additional_properties: Literal["schema", "forbid"],
     excludes: Sequence[bytes] = (),
     budget: Budget | None = None,
+    signs: Signs | None = None,
 ) -> Constraint:
     """The texts of an object's members in a style; ``None``: of values in JSON. Nothing of ``excludes`` stands in
-    strings. Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write;
-    EmptyLanguageError also for a schema without objects."""
+    strings. ``signs``: those that a reader of elements wants.
+
+    Raises as ``json_schema`` does; UnsupportedSchemaError for names that the style cannot write; EmptyLanguageError
+    also for a schema without objects."""
     work = Work(budget)
     known = Source(schema, None, None, work, Forms(work).check)
     meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
@@ -73,7 +77,7 @@ def styled(
         json = Excluding(meaning, json.layout, fractions=True, any_order=any_order, excludes=excludes)
     closed = Evaluated() if additional_properties == "forbid" else None
     with work.placed_errors():
-        writer = json if style is None else Elements(json, style, excludes, budget or Budget())
+        writer = json if style is None else Elements(json, style, excludes, budget or Budget(), signs)
         rules = writer.write(meaning.formula(known.root.closing(closed)))
     source = "json_schema(...) in a style"
     made: Constraint
@@ -94,7 +98,9 @@ def styled(
 class Elements(Writer):
     """Writes elements; values inside of them by ``json``, whose rules it shares, unless the style nests."""
 
-    def __init__(self, json: Writer, style: Style, excludes: Sequence[bytes], budget: Budget) -> None:
+    def __init__(
+        self, json: Writer, style: Style, excludes: Sequence[bytes], budget: Budget, signs: Signs | None
+    ) -> None:
         gap = json.layout.opened
         super().__init__(
             json.meaning,
@@ -103,7 +109,7 @@ class Elements(Writer):
             any_order=json.any_order,
             distinct=False,
         )
-        self.json, self.style, self.gap = json, style, gap
+        self.json, self.style, self.gap, self.signs = json, style, gap, signs
         self._plain = None
         self.share_rules(json)
         self._stop = style.stop.encode()
@@ -154,6 +160,7 @@ class Elements(Writer):
         shape = self.meaning.shape(formula)
         close = self.style.close.format("item" if name is None else name).encode()
         ways: dict[tuple[str, ...], list[Expr]] = {}
+        begun = EPSILON if self.signs is None else self.signs.begun
         for kind, part in _by_kind(shape):
             after = self.style.after[kind]
             if name is None and after[0].startswith('"'):
@@ -163,7 +170,9 @@ class Elements(Writer):
             lead,
             union(
                 *(
-                    concat(*self._with_gaps([literal(each.encode()) for each in after]), union(*values))
+                    concat(
+                        *self._with_gaps([literal(each.encode()) for each in after]), begun, union(*values)
+                    )
                     for after, values in ways.items()
                 )
             ),
@@ -177,9 +186,11 @@ class Elements(Writer):
     def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula) -> Expr:
         """Values of one kind, and what ends the element."""
         if kind == "string":
-            return concat(union(*map(self._bare, shape.strings)), literal(close))
-        end = literal(self._stop + close)
-        if kind in ("array", "object") and self.style.nested:
+            ended = self._ended(kind, shape.strings)
+            return concat(union(*map(self._bare, shape.strings)), literal(close), ended)
+        nested = kind in ("array", "object") and self.style.nested
+        end = concat(literal(self._stop + close), self._ended(kind if nested else "json"))
+        if nested:
             key = "element", kind, close, shape
             return self._call(
                 key,
@@ -189,6 +200,10 @@ class Elements(Writer):
             )
         text = self.json.of_shape(shape, formula)
         return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
+
+    def _ended(self, kind: str, strings: StringSet = EVERY_STRING) -> Expr:
+        """What stands behind an element."""
+        return EPSILON if self.signs is None else self.signs.ended(kind, strings)
 
     def _nested(self, shape: Shape) -> Expr:
         """Arrays and objects as elements."""

@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/byte_walk.hpp"
 #include "bindings/program.hpp"
+#include "bindings/signed_text.hpp"
 #include "byte_automata/searches.hpp"
 #include "python/calls.hpp"
 #include "walks/levels.hpp"
@@ -116,6 +117,7 @@ void bind_byte_automata(nb::module_& m) {
       .def_prop_ro("num_states", &ByteAutomaton::num_states)
       .def_prop_ro("memory", &ByteAutomaton::memory, nb::call_guard<LongCall>());
   bind_byte_walk(m);
+  bind_signed_text(m);
 }
 
 }  // namespace tokenfst

@@ -527,6 +527,21 @@ class TextWalk {
     if (!is_dead(at_) && !exclusion_.escapes(bytes_, walker_, stacks_, at_, exclusion_.reading())) at_ = {};
     return !is_dead(at_);
   }
+  // The same; where no word goes on so, the walk stays where it is.
+  bool try_step(uint8_t byte) {
+    if (!bytes_.marks().any) {
+      const Config to = walker_.step(at_, byte);
+      if (is_dead(to)) return false;
+      at_ = to;
+      return true;
+    }
+    const Config before = at_;
+    const Exclusion::Checkpoint reading = exclusion_.checkpoint();
+    if (step(byte)) return true;
+    exclusion_.restore(reading);
+    at_ = before;
+    return false;
+  }
   // How much of a text some word begins with.
   size_t run(std::string_view text) {
     size_t length = 0;

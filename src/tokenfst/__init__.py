@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from tokenfst.automata.structural_tags.door import structural_tag
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
+    from tokenfst.automata.tools.door import tools
+    from tokenfst.automata.tools.reader import ToolCall, ToolParser, ToolReply
+    from tokenfst.automata.tools.requests import from_openai
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
     from tokenfst.decoding.compiling.door import compile
@@ -93,9 +96,11 @@ if TYPE_CHECKING:
     from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
     from tokenfst.errors import (
         EmptyLanguageError,
+        ParseError,
         ProviderSchemaError,
         SchemaError,
         TokenfstError,
+        ToolError,
         UnsupportedSchemaError,
     )
     from tokenfst.tokenizers.adapters.sources import load_vocabulary
@@ -125,6 +130,7 @@ __all__ = [
     "HmmProduct",
     "Language",
     "Matcher",
+    "ParseError",
     "PromptLookup",
     "ProviderSchemaError",
     "PushDownDeviceAutomaton",
@@ -135,6 +141,10 @@ __all__ = [
     "TokenAutomaton",
     "TokenEdges",
     "TokenfstError",
+    "ToolCall",
+    "ToolError",
+    "ToolParser",
+    "ToolReply",
     "UnsupportedSchemaError",
     "Vocabulary",
     "allocate_token_bitmask",
@@ -157,6 +167,7 @@ __all__ = [
     "ebnf",
     "exact_length_sample",
     "fill_bitmasks",
+    "from_openai",
     "gbnf",
     "generate",
     "hierarchy",
@@ -190,6 +201,7 @@ __all__ = [
     "template",
     "text_until",
     "token_class",
+    "tools",
     "top_labels",
     "train_hmm",
     "unordered",
@@ -218,6 +230,7 @@ _PLACES = {
     "HmmProduct": "decoding.particles.hmm_product",
     "Language": "automata.languages.language",
     "Matcher": "_native",
+    "ParseError": "errors",
     "PromptLookup": "decoding.search.drafts",
     "ProviderSchemaError": "errors",
     "PushDownDeviceAutomaton": "decoding.device.pushdown",
@@ -228,6 +241,10 @@ _PLACES = {
     "TokenAutomaton": "decoding.token_automata.token_automaton",
     "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
+    "ToolCall": "automata.tools.reader",
+    "ToolError": "errors",
+    "ToolParser": "automata.tools.reader",
+    "ToolReply": "automata.tools.reader",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
     "allocate_token_bitmask": "decoding.masks.bitmask",
@@ -250,6 +267,7 @@ _PLACES = {
     "ebnf": "automata.notations.ebnf",
     "exact_length_sample": "decoding.search.exact_length_sampling",
     "fill_bitmasks": "decoding.masks.bitmask",
+    "from_openai": "automata.tools.requests",
     "gbnf": "automata.notations.gbnf",
     "generate": "decoding.search.jump_forward",
     "hierarchy": "automata.pieces.taxonomy",
@@ -282,6 +300,7 @@ _PLACES = {
     "template": "automata.grammars.templates",
     "text_until": "automata.grammars.lists",
     "token_class": "automata.pieces.tokens",
+    "tools": "automata.tools.door",
     "top_labels": "decoding.labels.search",
     "train_hmm": "decoding.particles.hmm_training",
     "unordered": "automata.pieces.unordered",

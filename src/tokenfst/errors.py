@@ -194,6 +194,29 @@ class StructuralTagError(_PlacedError):
     """
 
 
+class ToolError(_PlacedError):
+    """A list of tools, the choice among them, or a request that holds them is at fault.
+
+    ``pointer`` is the place: a JSON pointer in the list of tools (``"#/0/function/name"``) or in the request
+    (``"#/tools/0/function/name"``), or the name of an argument; ``reason`` what is wrong there and what to write.
+    """
+
+
+class ParseError(ConstraintError):
+    """A text is none of a constraint, so it is not read.
+
+    ``position`` is the byte where it leaves the constraint (its length, if it stops too early), ``expected`` what could
+    stand there, in words. The message shows the place with a caret.
+    """
+
+    def __init__(self, message: str, position: int, expected: str) -> None:
+        self.position, self.expected = position, expected
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type[ParseError], tuple[str, int, str]]:
+        return type(self), (str(self), self.position, self.expected)
+
+
 class AnnotationError(ConstraintError):
     """A Python class, function or annotation stands for no text, or for none that is known here.
 

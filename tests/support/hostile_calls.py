@@ -100,6 +100,9 @@ def values() -> dict[str, Any]:
     }
 
 
+TOOLS = [{"type": "function", "name": "f"}]
+
+
 class World:
     """Arguments that make sense, by the names of parameters, and things that have methods."""
 
@@ -143,6 +146,11 @@ class World:
                 "type": "structural_tag",
                 "format": {"type": "const_string", "value": "a"},
             },
+            ("tools", "tools"): TOOLS,
+            ("tools", "format"): "hermes",
+            ("from_openai", "request"): {"tools": TOOLS, "tool_choice": "none"},
+            ("ToolConstraint.parse", "text"): "ab",
+            ("ToolParser.feed", "piece"): "ab",
             ("train_hmm", "tokens"): torch.zeros((1, 2), dtype=torch.int64),
             ("Vocabulary", "tokens"): [b"a", b""],
             ("Concepts", "forms"): {"a": ["b"]},
@@ -279,6 +287,8 @@ class World:
             "TokenAutomaton": self.automaton,
             "Matcher": self.automaton.matcher(),
             "SymbolAutomaton": self.symbols,
+            "ToolConstraint": t.tools(TOOLS, format="hermes"),
+            "ToolParser": t.tools(TOOLS, format="hermes").parser(),
             "Concepts": t.concepts(["dog", "cat"]),
             "TokenEdges": self.edges,
             "TensorRows": t.TensorRows(self.edges, self.vocabulary, prompts=1, max_new_tokens=4, width=WIDTH),
@@ -303,6 +313,9 @@ EXEMPT = {
     "TokenAutomaton": "is made by compile and load",
     "CanonicalAutomaton": "its methods but matcher, expand, save and load walk nodes that it gives out itself",
     "TokenAutomaton.of_artifact": "takes what the reader of artifacts has checked",
+    "ToolParser": "is made by the parser() of a constraint",
+    "ToolCall": "is what a parser gives",
+    "ToolReply": "is what a parser gives",
     "Concepts.product": "takes the clock of the question that it is a part of",
 }
 """Public calls that are left out, and why."""

@@ -30,6 +30,7 @@ ROOMS = [
     "automata/notations",
     "automata/structural_tags",
     "automata/python_text",
+    "automata/tools",
     "automata/symbols",
     "tokenizers/vocabulary",
     "decoding/token_automata",

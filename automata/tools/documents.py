@@ -1,0 +1,299 @@
+"""The structural tag of tools, a choice and a format, and what each of its parts is for.
+
+Calls stand in free text, each by itself or all in a block (``_free``); in messages with a channel each (``_messages``);
+behind a response (``_response``); or are a list of Python calls (``_list``). In front may be reasoning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.json_schema.sets.strings import TextPattern
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.tools.choosing import Chosen
+from tokenfst.automata.tools.definitions import Tool
+from tokenfst.automata.tools.formats import FORMATS, CallFormat
+from tokenfst.automata.tools.python_arguments import python_arguments
+from tokenfst.automata.tools.sketches import Json, Sketch, any_text, either, sequence, wrapped
+from tokenfst.budget import Budget
+from tokenfst.errors import ToolError
+
+Reasoning = Literal["disabled", "enabled", "auto"]
+_ENDS = ["<|end|>", "<|return|>"]
+_START = "<|start|>assistant"
+_FINAL = "<|channel|>final<|message|>"
+_MESSAGE_END = "<|close|>message<|sep|>"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a document is made of. ``answer``: what a text without calls is, if not any text."""
+
+    row: CallFormat
+    tools: tuple[Tool, ...]
+    chosen: Chosen
+    parallel: bool
+    reasoning: Reasoning
+    any_order: bool = False
+    answer: Json | None = None
+    budget: Budget | None = None
+
+
+def draw(plan: Plan) -> tuple[Sketch, Json]:
+    """The format of a plan, with the roles of its tags. ToolError."""
+    return _Drawing(plan).whole()
+
+
+class _Drawing:
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.row = plan, plan.row
+        self.sketch = Sketch()
+        self.mode, self.many = plan.chosen.mode, plan.parallel and plan.chosen.mode != "forced"
+        self.contents: dict[int, Json] = {}
+
+    def whole(self) -> tuple[Sketch, Json]:
+        if self.row.layout == "messages":
+            return self.sketch, self._messages()
+        if self.row.layout == "response":
+            return self.sketch, sequence(*self._thinking(), *self._response())
+        made = self._list() if self.row.layout == "list" else self._free()
+        return self.sketch, sequence(*self._thinking(), made)
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def _arguments(self, number: int) -> Json:
+        """The content of a call's arguments; made once for a tool."""
+        found = self.contents.get(number)
+        if found is None:
+            found = self.contents[number] = self._made_arguments(self.plan.tools[number])
+        return dict(found)
+
+    def _made_arguments(self, tool: Tool) -> Json:
+        schema = tool.schema
+        if tool.input is not None:
+            if self.row.bare:
+                return {"type": "grammar", "grammar": _without(tool.input, self.row.end)}
+            schema = self._input_schema(tool)
+        if self.row.style == "python":
+            return {"type": "grammar", "grammar": python_arguments(schema, tool.pointer, self.plan.budget)}
+        self.sketch.origins[id(schema)] = tool.pointer
+        made = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
+        if self.row.style == "kimi_k3_xml":
+            made["excludes"] = ["<|open|>", "<|close|>", "<|sep|>"]
+        return {**made, "any_order": self.plan.any_order}
+
+    def _input_schema(self, tool: Tool) -> dict[str, Any]:
+        """The schema of an object that holds a custom tool's input as a string."""
+        text, language = {"type": "string"}, tool.input
+        if isinstance(language, Grammar):
+            if not language.is_regular():
+                bare = ", ".join(row.name for row in FORMATS.values() if row.bare)
+                raise ToolError(
+                    tool.pointer,
+                    f"this grammar needs a stack, and {self.row.name!r} writes the input of a custom tool as a string, "
+                    f"of which only regular parts are known. Formats that write it as it is: {bare}",
+                )
+            language = language.to_language()
+        assert isinstance(language, Language)
+        if language.source != "any_text()":
+            text["pattern"] = TextPattern.of(f"the input of {tool.name}", language)
+        return {
+            "type": "object",
+            "properties": {"input": text},
+            "required": ["input"],
+            "additionalProperties": False,
+        }
+
+    def _call(self, number: int) -> Json:
+        row, tool = self.row, self.plan.tools[number]
+        begin = row.begin.replace("{name}", tool.name)
+        content = self._arguments(number)
+        if row.number:
+            return self.sketch.tag(
+                begin, sequence(_pattern(row.number[0]), self._numbered(number)), "", "call"
+            )
+        if row.tail:
+            inner = self.sketch.tag("", content, "", "arguments", number)
+            return self.sketch.tag(
+                begin, sequence(inner, wrapped("optional", _pattern(row.tail))), row.end, "call"
+            )
+        return self.sketch.tag(begin, content, row.end, "call", number)
+
+    def _numbered(self, number: int) -> Json:
+        """What stands behind a call's number."""
+        assert self.row.number is not None
+        behind = self.row.number[1].replace("{name}", self.plan.tools[number].name)
+        return self.sketch.tag(behind, self._arguments(number), self.row.end, "arguments", number)
+
+    def _calls(self) -> list[Json]:
+        """A tag for each tool; one for all where calls begin alike."""
+        numbers = self.plan.chosen.tools
+        if self.row.number and "{name}" not in self.row.begin:
+            behind = either(*map(self._numbered, numbers))
+            return [
+                self.sketch.tag(self.row.begin, sequence(_pattern(self.row.number[0]), behind), "", "call")
+            ]
+        return [self._call(number) for number in numbers]
+
+    # --- layouts --------------------------------------------------------------------------------------
+
+    def _free(self) -> Json:
+        """Calls in free text, or in a block in free text."""
+        row, answer = self.row, self.plan.answer
+        if self.mode == "none":
+            return answer or any_text(*row.excludes, row.begins)
+        calls = self._calls()
+        if row.block is not None:
+            return self._block(row, calls)
+        if self.mode == "forced":
+            return calls[0]
+        needed = self.mode == "required" or answer is not None
+        found = self._triggered(row, calls, at_least_one=needed)
+        return either(answer, found) if answer is not None and self.mode == "auto" else found
+
+    def _block(self, row: CallFormat, calls: list[Json]) -> Json:
+        assert row.block is not None
+        begin, end = row.block
+        inner = calls[0] if self.mode == "forced" else _separated(calls, row.separator, many=self.many)
+        if self.mode == "auto" and self.plan.answer is None:
+            return self._triggered(row, [self.sketch.tag(begin, inner, end)])
+        if row.open and self.mode != "forced" and self.plan.answer is None:
+            return self._triggered(row, [self.sketch.tag(begin, inner, end)], at_least_one=True)
+        block = self.sketch.tag(row.lead + begin, inner, end)
+        return either(self.plan.answer, block) if self.plan.answer and self.mode == "auto" else block
+
+    def _triggered(self, row: CallFormat, tags: list[Json], *, at_least_one: bool = False) -> Json:
+        return {
+            "type": "triggered_tags",
+            "triggers": [row.begins],
+            "tags": tags,
+            "at_least_one": at_least_one,
+            "stop_after_first": not self.many,
+            "excludes": [each for each in row.excludes if each != row.begins],
+        }
+
+    def _list(self) -> Json:
+        """A list of Python calls."""
+        answer, tools = self.plan.answer, self.plan.tools
+        numbers = range(len(tools)) if self.mode == "none" else self.plan.chosen.tools
+        begins = {number: f"[{tools[number].name}(" for number in numbers}
+        if self.mode == "none":
+            return answer or any_text(*begins.values())
+
+        def call(number: int, lead: str) -> Json:
+            shown = f"{tools[number].name}("
+            return self.sketch.tag(lead, self._arguments(number), ")", "call", number, shown)
+
+        others = [call(number, f", {tools[number].name}(") for number in numbers]
+        more = [wrapped("star", either(*others))] if self.many else []
+        lists = [
+            self.sketch.tag(begin, sequence(call(number, ""), *more), "]") for number, begin in begins.items()
+        ]
+        if self.mode == "auto" and answer is None:
+            return {
+                "type": "triggered_tags",
+                "triggers": [*begins.values()],
+                "tags": lists,
+                "stop_after_first": not self.many,
+            }
+        made = either(*lists)
+        return either(answer, made) if answer is not None and self.mode == "auto" else made
+
+    def _messages(self) -> Json:
+        """Messages with a channel each: reasoning, calls, and the answer."""
+        thinking = [] if self.plan.reasoning == "disabled" else [self._analysis()]
+        final = self.sketch.tag(_FINAL, self.plan.answer or any_text(), _ENDS, "content")
+        calls = [] if self.mode == "none" else self._message_calls()
+        next_one = self.sketch.frame(_START)
+        before = [wrapped("star", sequence(*thinking, next_one))] if thinking else []
+        more = [wrapped("star", sequence(next_one, either(*thinking, *calls)))] if self.many else []
+        needed = [sequence(either(*calls), *more)] if calls else []
+        others = [*thinking, final]
+        if self.mode in ("required", "forced"):
+            made = sequence(*before, *needed)
+        elif self.plan.answer is not None:
+            made = sequence(*before, either(final, *needed))
+        elif self.many or not calls:
+            made = _separated([*calls, *others], _START, needed=False)
+        else:
+            begun = wrapped("star", sequence(either(*others), next_one))
+            made = either(_separated(others, _START, needed=False), sequence(begun, either(*calls)))
+        return self.sketch.tag("", made, "")
+
+    def _analysis(self) -> Json:
+        assert self.row.thinking is not None
+        return self.sketch.tag(self.row.thinking.begin, any_text(), _ENDS, "reasoning")
+
+    def _message_calls(self) -> list[Json]:
+        found = []
+        for number in self.plan.chosen.tools:
+            tool = self.plan.tools[number]
+            channel, to = "<|channel|>commentary", f" to=functions.{tool.name}"
+            begins = [f"{channel}{to}<|constrain|>json<|message|>"]
+            begins += [f"{to}{channel} <|constrain|>json<|message|>", f"{to}{channel} json<|message|>"]
+            if tool.input is not None:
+                begins = [f"{channel}{to}<|message|>", f"{to}{channel}<|message|>"]
+            content = self._arguments(number)
+            found += [self.sketch.tag(begin, content, self.row.end, "call", number) for begin in begins]
+        return found
+
+    def _response(self) -> list[Json]:
+        """A response, then calls."""
+        excludes, thinking = self.row.excludes, self.row.thinking
+        assert thinking is not None and self.row.block is not None
+        begin = "" if self.plan.reasoning == "disabled" else "<|open|>response<|sep|>"
+        content = self.plan.answer or any_text(*excludes)
+        found = [self.sketch.tag(begin, content, "<|close|>response<|sep|>", "content")]
+        if self.mode != "none":
+            calls = self._calls()
+            inner = calls[0] if self.mode == "forced" else _separated(calls, "", many=self.many)
+            tools = self.sketch.tag(self.row.block[0], inner, self.row.block[1])
+            found.append(wrapped("optional", tools) if self.mode == "auto" else tools)
+        return [*found, self.sketch.frame(_MESSAGE_END)]
+
+    # --- reasoning ------------------------------------------------------------------------------------
+
+    def _thinking(self) -> list[Json]:
+        """What stands in front of the answer."""
+        thinking, reasoning = self.row.thinking, self.plan.reasoning
+        if thinking is None:
+            if reasoning == "enabled":
+                raise ToolError("reasoning", f"texts of the format {self.row.name!r} have none: leave it out")
+            return []
+        if reasoning == "disabled":
+            return [self.sketch.frame(thinking.skipped)] if thinking.skipped else []
+        must = reasoning == "enabled"
+        begin = "" if must and thinking.opened else thinking.begin
+        excludes = () if must and thinking.loose else thinking.excludes
+        # The end may be excluded from what it ends. Nothing here begins with no text: a sign would have a choice.
+        made = self.sketch.tag(begin, any_text(*excludes), thinking.end, "reasoning")
+        if thinking.behind:
+            made = sequence(made, self.sketch.frame(thinking.behind))
+        if must:
+            return [made]
+        if thinking.bare_end:
+            made = either(made, self.sketch.frame(thinking.end))
+        return [wrapped("optional", made)]
+
+
+def _pattern(pattern: str) -> Json:
+    return {"type": "regex", "pattern": pattern}
+
+
+def _separated(tags: list[Json], separator: str, *, many: bool = True, needed: bool = True) -> Json:
+    return {
+        "type": "tags_with_separator",
+        "tags": tags,
+        "separator": separator,
+        "at_least_one": needed,
+        "stop_after_first": not many,
+    }
+
+
+def _without(texts: Constraint, end: str) -> Constraint:
+    """The texts that do not hold what ends them, which is no overlap of itself."""
+    held = Language.any_bytes() + Language.literal(end) + Language.any_bytes()
+    return texts & (Language.any_text() - held)

@@ -1,0 +1,116 @@
+"""The door of tools: from definitions, a choice and a model's format to a constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from tokenfst.arguments import checked_but
+from tokenfst.automata.structural_tags.marks import Marks, TokenTable
+from tokenfst.automata.structural_tags.reading import read_document
+from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.tools.choosing import read_choice
+from tokenfst.automata.tools.constraints import About, ToolConstraint, makers
+from tokenfst.automata.tools.definitions import read_tools
+from tokenfst.automata.tools.documents import Plan, Reasoning, draw
+from tokenfst.automata.tools.formats import format_named
+from tokenfst.budget import Budget
+from tokenfst.errors import EmptyLanguageError, SchemaError, ToolError
+
+__all__ = ["tools"]
+
+
+@checked_but("choice", "reasoning", "special_tokens")
+def tools(
+    tools: Iterable[Any],
+    *,
+    format: str,
+    choice: Any = "auto",
+    parallel: bool = True,
+    reasoning: Reasoning = "disabled",
+    any_order: bool = False,
+    vocabulary: TokenTable | None = None,
+    special_tokens: Literal["token", "text", "both"] = "token",
+    whitespace: str = "flexible",
+    budget: Budget | None = None,
+) -> ToolConstraint:
+    """Text with calls of ``tools`` in a model's own format; ``parse`` of the result reads the calls back.
+
+    ``tools``: OpenAI's definitions (of the Chat Completions or of the Responses API; custom tools too), functions with
+    annotations, pydantic models. ``format``: how the model writes calls (``"llama"``, ``"hermes"``,
+    ``"qwen_3_coder"``, ``"harmony"``, ...; all in docs/tools.md). ``choice``: ``"auto"``, ``"none"``,
+    ``"required"``, the name of the one tool to call, or OpenAI's objects, ``allowed_tools`` among them. ``parallel``:
+    whether there may be several calls. ``reasoning``: ``"disabled"``; ``"enabled"``: the text begins inside of
+    reasoning, or with it where the prompt does not open it; ``"auto"``: a block of reasoning may stand first.
+    ``any_order``: arguments in any order, not in that of the schema. ``vocabulary``, ``special_tokens`` as of
+    ``structural_tag``, ``whitespace`` as of ``json_schema``.
+
+    Raises ToolError with the JSON pointer in the list for a tool without a name, two of one name and the like, for an
+    unknown choice or format; SchemaError, UnsupportedSchemaError and EmptyLanguageError for the schemas of arguments,
+    with pointers in the list; BudgetExceeded.
+    """
+    known = read_tools(tools, "#", budget)
+    plan = Plan(
+        format_named(format),
+        known,
+        read_choice(choice, known, "choice"),
+        parallel,
+        read_reasoning(reasoning),
+        any_order,
+        budget=budget,
+    )
+    return planned(
+        plan, Marks(vocabulary, read_special(special_tokens)), whitespace, f"tools(..., format={format!r})"
+    )
+
+
+def read_reasoning(reasoning: Any) -> Reasoning:
+    """One of the three words."""
+    if reasoning not in ("disabled", "enabled", "auto"):
+        raise ToolError("reasoning", f"must be 'disabled', 'enabled' or 'auto', not {reasoning!r}")
+    found: Reasoning = reasoning
+    return found
+
+
+def read_special(special_tokens: Any) -> Literal["token", "text", "both"]:
+    """One of the three words."""
+    if special_tokens not in ("token", "text", "both"):
+        raise ToolError("special_tokens", f"must be 'token', 'text' or 'both', not {special_tokens!r}")
+    found: Literal["token", "text", "both"] = special_tokens
+    return found
+
+
+def planned(plan: Plan, marks: Marks, whitespace: str, source: str) -> ToolConstraint:
+    """The constraint of a plan."""
+    sketch, format = draw(plan)
+    document, roles, places = sketch.finish(format)
+    about = About(
+        plan.row,
+        plan.tools,
+        document,
+        read_document(document),
+        roles,
+        Schemas(whitespace, "forbid", plan.budget),
+        source,
+    )
+    try:
+        made = about.build(marks, None, makers(about))
+    except SchemaError as error:
+        raise type(error)(_origin(error.pointer, places), error.reason) from None
+    except EmptyLanguageError as error:
+        message = str(error)
+        for place, origin in places.items():
+            if message.startswith(f"{place}: "):
+                message = origin + message.removeprefix(place)
+        pointers = tuple(_origin(each, places) for each in error.pointers)
+        raise EmptyLanguageError(message, pointers) from None
+    assert isinstance(made, ToolConstraint)
+    return made
+
+
+def _origin(pointer: str, places: dict[str, str]) -> str:
+    """Where that was written which stands in the document at ``pointer``."""
+    for place, origin in places.items():
+        if pointer == place or pointer.startswith(f"{place}/"):
+            return origin + pointer.removeprefix(place)
+    return pointer

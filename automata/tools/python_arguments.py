@@ -1,0 +1,157 @@
+"""Keyword arguments of a Python call, from a JSON Schema of an object, and the text back as values.
+
+The idea: what a schema means is JSON Schema's business; values are written as Python's literals instead: ``True``,
+``None``, strings in either quotation mark, dicts and lists. The layout is that of ``repr``. Back they go through the
+standard parser's tree, without ``eval``.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from dataclasses import replace
+from typing import Any
+
+from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, literal, union
+from tokenfst.automata.json_schema.reading.forms import Forms
+from tokenfst.automata.json_schema.reading.leaves import Leaves
+from tokenfst.automata.json_schema.reading.meaning import Meaning
+from tokenfst.automata.json_schema.reading.source import Source
+from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
+from tokenfst.automata.json_schema.sets.formula import Formula
+from tokenfst.automata.json_schema.sets.shape import EVERY, Shape
+from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.json_schema.writing.items import Items
+from tokenfst.automata.json_schema.writing.layout import layout
+from tokenfst.automata.json_schema.writing.members import Members
+from tokenfst.automata.json_schema.writing.writer import START, Rules, Writer, place_of
+from tokenfst.automata.json_schema.writing.written import WrittenGrammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.python_text import literals
+from tokenfst.automata.tools.places import placed
+from tokenfst.budget import Budget
+from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
+
+
+def python_arguments(
+    schema: dict[str, Any], pointer: str, budget: Budget | None
+) -> Language | WrittenGrammar:
+    """The texts of the keyword arguments that ``schema`` allows. Raises as ``json_schema`` does, with pointers of a
+    schema that stands at ``pointer``; UnsupportedSchemaError for names that are no Python identifiers."""
+    work = Work(budget)
+    source = "python_arguments(...)"
+    made: Language | WrittenGrammar
+    with placed(pointer):
+        known = Source(schema, None, None, work, Forms(work).check)
+        meaning = Meaning(known, Leaves(budget, "assert"), work, relax=False)
+        with work.placed_errors():
+            rules = _Keywords(_Values(meaning)).write(meaning.formula(known.root.closing(Evaluated())))
+        if rules.bodies:
+            bodies = {START: rules.start, **rules.bodies}
+            made = WrittenGrammar(bodies, START, rules.states | {START}, source=source, budget=budget)
+        else:
+            made = Language(rules.start, source, budget)
+        if made.is_empty():
+            raise EmptyLanguageError("no arguments satisfy the schema", ("#",))
+    return made
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """The arguments that a text says. SyntaxError, ValueError, MemoryError or RecursionError where Python's own parser
+    refuses it."""
+    call = ast.parse(f"f({text})", mode="eval").body
+    assert isinstance(call, ast.Call) and not call.args
+    return {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg is not None}
+
+
+class _Values(Writer):
+    """Writes values as Python's literals."""
+
+    def __init__(self, meaning: Meaning) -> None:
+        written = layout("flexible", spelling="plain", separators=(", ", ": "))
+        super().__init__(meaning, written, fractions=True, any_order=False, distinct=False)
+        self._plain = None
+
+    def scalars(self, shape: Shape, where: str) -> Expr:
+        constants = ((b"None", shape.null), (b"True", shape.true), (b"False", shape.false))
+        rest = replace(shape.without_strings(), null=False, true=False, false=False)
+        return union(
+            *(literal(text) for text, there in constants if there),
+            super().scalars(rest, where),
+            self.strings(shape.strings),
+        )
+
+    def strings(self, cells: tuple[Strings, ...]) -> Expr:
+        """The literals of strings."""
+        if cells == EVERY_STRING:
+            return literals.string()
+        return union(*map(self._cell_texts, cells))
+
+    def member(self, name: str, formula: Formula) -> Expr:
+        key = name, id(formula)
+        found = self._level.members.get(key)
+        if found is None:
+            found = concat(literals.string_of(name), self.layout.colon, self.value(formula))
+            self._level.members[key] = found
+        return found
+
+    def _any(self) -> Expr:
+        return self._body(EVERY, "#")
+
+    def _body(self, shape: Shape, where: str) -> Expr:
+        arrays = [Items(self, cell).texts() for cell in shape.arrays]
+        objects = [_Pairs(self, cell).texts() for cell in shape.objects]
+        return union(self.scalars(shape, where), *arrays, *objects)
+
+    def _cell_texts(self, cell: Strings) -> Expr:
+        if cell.values is not None:
+            return union(*(literals.string_of(text) for text in sorted(cell.values)))
+        return literals.string(cell.content())
+
+
+class _Pairs(Members):
+    """The items of a dict."""
+
+    writer: _Values
+
+    def _free(self, strings: Strings) -> Expr:
+        return self.writer.strings((strings,))
+
+
+class _Keywords(Writer):
+    """Writes the members of an object as keyword arguments; their values by ``values``."""
+
+    def __init__(self, values: _Values) -> None:
+        super().__init__(values.meaning, values.layout, fractions=True, any_order=False, distinct=False)
+        self.values = values
+        self._plain = None
+        self.share_rules(values)
+
+    def write(self, root: Formula) -> Rules:
+        """The rules of the members of an object that ``root`` says of."""
+        shape = self.meaning.shape(root)
+        return self.finish(lambda: union(*(_Named(self, cell).texts() for cell in shape.objects)))
+
+    def member(self, name: str, formula: Formula) -> Expr:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise UnsupportedSchemaError(
+                place_of(formula),
+                f"the name {name!r} is no Python identifier, so it is no keyword argument: choose another format",
+            )
+        return concat(literal(f"{name}=".encode()), self.values.value(formula))
+
+    def bracketed(
+        self, left: bytes, filled: Expr, right: bytes, *, empty: bool, distinct: bool = False
+    ) -> Expr:
+        return union(EPSILON, filled) if empty else filled
+
+
+class _Named(Members):
+    """Keyword arguments."""
+
+    def _free(self, strings: Strings) -> Expr:
+        raise UnsupportedSchemaError(
+            self.cell.where,
+            "keyword arguments that are not listed have no known names: list them, or forbid others",
+        )

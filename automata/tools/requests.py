@@ -1,0 +1,140 @@
+"""Requests as OpenAI's clients send them: tools, the choice among them, and the form of the answer.
+
+Chat Completions say the form of an answer in ``response_format``, the Responses API in ``text.format``. All other
+fields of a request say nothing of texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from tokenfst.arguments import checked_but, shown
+from tokenfst.automata.json_schema.door import json_object, json_schema
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.structural_tags.marks import Marks, TokenTable
+from tokenfst.automata.tools.choosing import Chosen, read_choice
+from tokenfst.automata.tools.constraints import ToolConstraint
+from tokenfst.automata.tools.definitions import read_tools
+from tokenfst.automata.tools.documents import Plan, Reasoning
+from tokenfst.automata.tools.door import planned, read_reasoning, read_special
+from tokenfst.automata.tools.formats import CallFormat, format_named
+from tokenfst.automata.tools.places import placed
+from tokenfst.automata.tools.sketches import Json
+from tokenfst.budget import Budget
+from tokenfst.errors import ToolError
+
+__all__ = ["from_openai"]
+
+_PLAIN = CallFormat("", "", "", excludes=())
+"""Texts without calls and reasoning."""
+
+
+@checked_but("reasoning", "special_tokens")
+def from_openai(
+    request: Any,
+    *,
+    format: str | None = None,
+    reasoning: Reasoning = "disabled",
+    any_order: bool = False,
+    vocabulary: TokenTable | None = None,
+    special_tokens: Literal["token", "text", "both"] = "token",
+    whitespace: str = "flexible",
+    budget: Budget | None = None,
+) -> ToolConstraint:
+    """The texts with which a model answers a request of OpenAI's Chat Completions or Responses API.
+
+    Read are ``tools``, ``tool_choice``, ``parallel_tool_calls``, and ``response_format`` or ``text.format``: ``text``,
+    ``json_object``, and ``json_schema``, with ``strict`` so that objects have no members but those that the schema
+    names. With a form and tools to choose from, a text has the form, or calls tools. ``format``: how the model writes
+    calls, as of ``tools``, needed where there are tools or reasoning; the other parameters as of ``tools``, too.
+
+    Raises ToolError, SchemaError, UnsupportedSchemaError and EmptyLanguageError with JSON pointers in the request;
+    BudgetExceeded.
+    """
+    if hasattr(request, "model_dump"):
+        request = request.model_dump(exclude_none=True)
+    if not isinstance(request, Mapping):
+        raise ToolError("#", f"a request is an object, not {shown(request)}")
+    reasoning, special = read_reasoning(reasoning), read_special(special_tokens)
+    parallel = request.get("parallel_tool_calls")
+    if parallel not in (None, True, False):
+        raise ToolError("#/parallel_tool_calls", f"must be true or false, not {shown(parallel)}")
+    listed = request.get("tools")
+    if not isinstance(listed, list | tuple | None):
+        raise ToolError("#/tools", f"must be a list, not {shown(listed)}")
+    found = read_tools(listed or (), "#/tools", budget)
+    chosen = read_choice(request.get("tool_choice"), found, "#/tool_choice")
+    plan = Plan(
+        _row(format, chosen, reasoning),
+        found,
+        chosen,
+        parallel is not False,
+        reasoning,
+        any_order,
+        _answer(request, whitespace, budget),
+        budget,
+    )
+    return planned(plan, Marks(vocabulary, special), whitespace, "from_openai(...)")
+
+
+def _row(format: str | None, chosen: Chosen, reasoning: Reasoning) -> CallFormat:
+    if format is not None:
+        return format_named(format)
+    if chosen.mode == "none" and reasoning == "disabled":
+        return _PLAIN
+    what = "calls of tools" if chosen.mode != "none" else "reasoning"
+    raise ToolError(
+        "format", f"the request has {what}, which each model writes in a way of its own: say which"
+    )
+
+
+def _answer(request: Mapping[str, Any], whitespace: str, budget: Budget | None) -> Json | None:
+    """The form of an answer; ``None``: any text."""
+    places: list[tuple[str, Any]] = [("#/response_format", request.get("response_format"))]
+    text = request.get("text")
+    if text is not None:
+        if not isinstance(text, Mapping):
+            raise ToolError("#/text", f"must be an object, not {shown(text)}")
+        places.append(("#/text/format", text.get("format")))
+    given = [(pointer, value) for pointer, value in places if value is not None]
+    if len(given) > 1:
+        raise ToolError(given[1][0], "the form of the answer is said twice: leave out one of the two")
+    if not given:
+        return None
+    pointer, value = given[0]
+    if not isinstance(value, Mapping):
+        raise ToolError(pointer, f"must be an object, not {shown(value)}")
+    made = _form(value, pointer, whitespace, budget)
+    return None if made is None else {"type": "grammar", "grammar": made}
+
+
+def _form(
+    value: Mapping[str, Any], pointer: str, whitespace: str, budget: Budget | None
+) -> Constraint | None:
+    kind = value.get("type")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        found: Constraint = json_object(whitespace=whitespace)
+        return found if budget is None else found.with_budget(budget)
+    if kind != "json_schema":
+        raise ToolError(
+            f"{pointer}/type", f"must be 'text', 'json_object' or 'json_schema', not {shown(kind)}"
+        )
+    if isinstance(value.get("json_schema"), Mapping):  # Chat Completions
+        value, pointer = value["json_schema"], f"{pointer}/json_schema"
+    if "schema" not in value:
+        raise ToolError(pointer, "the field 'schema' is missing")
+    strict, place = value.get("strict"), f"{pointer}/schema"
+    if strict not in (None, True, False):
+        raise ToolError(f"{pointer}/strict", f"must be true, false or null, not {shown(strict)}")
+    if not isinstance(value["schema"], Mapping | bool):
+        raise ToolError(place, f"a schema is an object or a boolean, not {shown(value['schema'])}")
+    with placed(place):
+        return json_schema(
+            value["schema"],
+            whitespace=whitespace,
+            additional_properties="forbid" if strict else "schema",
+            budget=budget,
+        )

@@ -1,0 +1,46 @@
+// The Python face of SignedText.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "python/calls.hpp"
+#include "walks/signed_text.hpp"
+
+namespace tokenfst {
+
+inline void bind_signed_text(nanobind::module_& m) {
+  namespace nb = nanobind;
+  using namespace nb::literals;
+  nb::class_<SignedText>(m, "SignedText", R"(A text of a language with signs in it, read piece by piece: where it has led so far.
+
+Not for use by several threads at once; the automaton below is.)")
+      .def(
+          "__init__",
+          [](SignedText* self, ByteAutomaton& automaton) {
+            const LongCall call;
+            new (self) SignedText(automaton);
+          },
+          "automaton"_a, nb::keep_alive<1, 2>())
+      .def_prop_ro("alive", &SignedText::alive)
+      .def_prop_ro("accepting", &SignedText::accepting)
+      .def("read", [](SignedText& self, nb::bytes data, uint64_t begin) {
+        std::string_view text(data.c_str(), data.size());
+        if (begin > text.size()) throw nb::index_error("the text has no such place");
+        const QuickCall call;
+        return begin + self.read(text.substr(begin));
+      }, "data"_a, "begin"_a)
+      .def("sign", [](SignedText& self) {
+        std::string found;
+        {
+          const QuickCall call;
+          found = self.sign();
+        }
+        return nb::bytes(found.data(), found.size());
+      })
+      .def("may_read", [](SignedText& self) {
+        const QuickCall call;
+        return self.may_read();
+      });
+}
+
+}  // namespace tokenfst

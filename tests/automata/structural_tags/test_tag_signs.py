@@ -1,0 +1,94 @@
+"""Signs in the texts of a tag: without them, the texts are the same."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+
+from reference.random_tags import RandomTags
+from reference.structural_tags import World
+from tokenfst import Grammar, Language, structural_tag
+from tokenfst.automata.structural_tags.building import Builder
+from tokenfst.automata.structural_tags.marks import Marks
+from tokenfst.automata.structural_tags.reading import read_document
+from tokenfst.automata.structural_tags.schemas import Schemas
+from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended, Opened, Signs
+from tokenfst.automata.structural_tags.token_text import TokenText
+from tokenfst.errors import StructuralTagError
+
+FIRST = 0xF8
+
+
+def signed(format: object) -> tuple[Language | Grammar, Signs]:
+    signs, marks = Signs(), Marks(None, "text")
+    builder = Builder(marks, Schemas(signs=signs), TokenText(marks, control_tokens=False), None)
+    return builder.finish(builder.build(read_document(format)), "signed"), signs
+
+
+def readings(made: Language | Grammar, word: bytes) -> int:
+    """In how many ways signs can be put into a word, up to two."""
+
+    @cache
+    def follow(prefix: bytes) -> tuple[bytes, bool]:
+        return made.next_bytes(prefix)
+
+    pending, found = [(b"", 0)], 0
+    while pending and found < 2:
+        prefix, at = pending.pop()
+        live, ends = follow(prefix)
+        found += ends and at == len(word)
+        pending += [(prefix + bytes([byte]), at) for byte in live if byte >= FIRST]
+        if at < len(word) and word[at] in live:
+            pending.append((prefix + word[at : at + 1], at + 1))
+    return found
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_texts_are_the_same_without_signs(part: int) -> None:
+    world = World("ab", 5)
+    made = 0
+    for seed in range(60 * part, 60 * (part + 1)):
+        format = RandomTags(random.Random(seed), "ab").format(2)
+        try:
+            plain = structural_tag(format)
+        except StructuralTagError:
+            continue
+        made += 1
+        with_signs, _ = signed(format)
+        for word in world.texts:
+            assert (readings(with_signs, word.encode()) > 0) == plain.accepts(word), (format, word)
+    assert made > 25
+
+
+def test_signs_are_told_apart_and_never_text() -> None:
+    signs = Signs()
+    for number in range(300):
+        signs.opened(f"#/{number}")
+    assert signs.opened("#/7") is signs.opened("#/7")
+    signs.ended("json"), signs.ended("string"), signs.ended("array")
+    codes = list(signs.meanings)
+    assert len(set(codes)) == len(codes) == 305
+    for code in codes:
+        assert min(code) >= FIRST and code[-1] >= 0xFC and all(byte < 0xFC for byte in code[:-1])
+    kinds = {type(meaning) for meaning in signs.meanings.values()}
+    assert kinds == {Opened, Closed, Begun, Ended}
+
+
+def test_values_of_parameters_have_signs() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"enum": ["12", 5]}, "b": {"type": ["string", "integer"]}},
+    }
+    made, signs = signed({"type": "json_schema", "json_schema": schema, "style": "qwen_xml"})
+    ends = [meaning for meaning in signs.meanings.values() if isinstance(meaning, Ended)]
+    assert sorted(each.kind for each in ends) == ["json", "string", "string"]
+    listed = next(each for each in ends if each.strings is not None)
+    assert listed.allows("12") and not listed.allows("5")
+    one = "<parameter={}>{}</parameter>"
+    assert readings(made, one.format("a", "12").encode()) == 1
+    assert readings(made, one.format("a", "5").encode()) == 1
+    assert readings(made, one.format("b", "5").encode()) == 2
+    assert readings(made, one.format("b", "x").encode()) == 1
+    assert readings(made, one.format("a", "7").encode()) == 0

@@ -1,0 +1,329 @@
+"""Texts read back: what was written by hand comes out again, in whatever pieces it came, and nothing else is read."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from functools import lru_cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokenfst
+from reference.tool_texts import STYLES, Calls, text_of
+from reference.xml_parameters import STOPS
+from tokenfst import ParseError, ToolReply
+from tokenfst.automata.tools.constraints import ToolConstraint
+from tokenfst.automata.tools.formats import FORMATS
+
+_INNER = {
+    "type": "object",
+    "properties": {"x": {"type": "string"}, "on": {"type": "boolean"}},
+    "required": ["x"],
+}
+_PARAMETERS = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "ratio": {"type": "number"},
+        "maybe": {"type": ["integer", "null"]},
+        "kind": {"enum": ["a", "b c"]},
+        "short": {"type": "string", "minLength": 1, "maxLength": 8},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "inner": _INNER,
+        "list": {"type": "array", "items": _INNER},
+    },
+    "required": ["text"],
+}
+DEFINITIONS = [
+    {"type": "function", "function": {"name": "do", "parameters": _PARAMETERS}},
+    {"type": "function", "name": "do_it", "parameters": {"type": "object", "properties": {}}},
+]
+few = settings(max_examples=20, deadline=None)
+each_format = pytest.mark.parametrize("format", list(FORMATS))
+
+
+@lru_cache(maxsize=64)
+def constraint(format: str, choice: str = "auto", reasoning: Any = "disabled") -> ToolConstraint:
+    return tokenfst.tools(DEFINITIONS, format=format, choice=choice, reasoning=reasoning)
+
+
+def strings(format: str) -> st.SearchStrategy[str]:
+    """Texts that the format can write: bare ones without what ends them."""
+    texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+        ["", "12", "null", "<b>", "a b", "line\nbreak", "</", '"quoted"', "\\", "'", "}", "{}", "🙂"]
+    )
+    if format not in STYLES:
+        return texts
+    stop = STOPS[STYLES[format]]
+    marks = ("<|open|>", "<|close|>", "<|sep|>")
+    return texts.filter(
+        lambda text: (
+            stop not in text
+            and not any(text.endswith(stop[:size]) for size in range(1, len(stop)))
+            and not any(mark in text for mark in marks)
+        )
+    )
+
+
+@st.composite
+def arguments(draw: st.DrawFn, format: str) -> dict[str, Any]:
+    text = strings(format)
+    numbers = st.integers(-(10**9), 10**9)
+    inner = st.builds(
+        lambda x, on: {"x": x} | ({} if on is None else {"on": on}), text, st.none() | st.booleans()
+    )
+    members: dict[str, st.SearchStrategy[Any]] = {
+        "text": text,
+        "count": numbers,
+        "ratio": st.floats(-1e6, 1e6, allow_nan=False).map(lambda value: round(value, 3)) | numbers,
+        "maybe": st.none() | numbers,
+        "kind": st.sampled_from(["a", "b c"]),
+        "short": st.text("abc12{", min_size=1, max_size=8),
+        "tags": st.lists(text, max_size=3),
+        "inner": inner,
+        "list": st.lists(inner, max_size=2),
+    }
+    kept = [name for name in members if name == "text" or draw(st.booleans())]
+    return {name: draw(members[name]) for name in kept}
+
+
+@st.composite
+def replies(draw: st.DrawFn, format: str) -> tuple[str, Calls]:
+    """What a text says: content and calls. Nothing in the content begins a call."""
+    calls = draw(
+        st.lists(
+            st.tuples(st.just("do"), arguments(format)) | st.just(("do_it", {})),
+            max_size=3,
+        )
+    )
+    return draw(st.text("ab \n.é🙂", max_size=20)), calls
+
+
+def said(reply: ToolReply) -> tuple[str, Calls]:
+    return reply.content, [(call.name, call.arguments) for call in reply.calls]
+
+
+@each_format
+@few
+@given(data=st.data())
+def test_what_was_written_is_read(format: str, data: st.DataObject) -> None:
+    content, calls = data.draw(replies(format))
+    text = text_of(format, content, calls)
+    made = constraint(format)
+    assert made.accepts(text)
+    reply = made.parse(text)
+    assert said(reply) == (content, calls) and not reply.reasoning
+    place = 0
+    for call in reply.calls:
+        place = text.index(call.raw, place) + len(call.raw)
+
+
+@each_format
+@few
+@given(data=st.data())
+def test_pieces_make_no_difference(format: str, data: st.DataObject) -> None:
+    text = text_of(format, *data.draw(replies(format))).encode()
+    made = constraint(format)
+    whole = made.parse(text)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
+    for places in ([], range(len(text)), cuts):
+        parser, seen = made.parser(), ()
+        for begin, end in zip([0, *places], [*places, len(text)], strict=True):
+            parser.feed(text[begin:end])
+            assert parser.calls[: len(seen)] == seen
+            seen = parser.calls
+        assert parser.finish() == whole and seen == whole.calls
+
+
+@each_format
+def test_every_cut_in_two(format: str) -> None:
+    calls: Calls = [("do", {"text": "é </b>", "tags": ["x"], "inner": {"x": "y"}}), ("do_it", {})]
+    text = text_of(format, "so: é", calls).encode()
+    made = constraint(format)
+    whole = made.parse(text)
+    assert said(whole) == ("so: é", calls)
+    for cut in range(len(text) + 1):
+        parser = made.parser()
+        parser.feed(text[:cut])
+        parser.feed(text[cut:])
+        assert parser.finish() == whole
+
+
+@each_format
+@few
+@given(data=st.data())
+def test_other_texts_are_refused_where_they_leave(format: str, data: st.DataObject) -> None:
+    text = bytearray(text_of(format, *data.draw(replies(format))).encode())
+    for _ in range(data.draw(st.integers(1, 2))):
+        place = data.draw(st.integers(0, len(text)))
+        if data.draw(st.booleans()):
+            text[place : place + data.draw(st.integers(0, 3))] = b""
+        else:
+            text[place:place] = data.draw(st.sampled_from([b"<", b'"', b"}", b"x", b"\n", b"\xff", b"\xfc"]))
+    made, broken = constraint(format), bytes(text)
+    if made.accepts(broken):
+        made.parse(broken)
+        return
+    try:
+        made.parse(broken)
+    except ParseError as error:
+        assert 0 <= made.viable_prefix(broken) - error.position < 4  # where the character begins
+        assert error.expected and "^" in str(error)
+    else:
+        assert FORMATS[format].stops and any(
+            made.accepts(broken + stop.encode()) for stop in FORMATS[format].stops
+        )
+
+
+@each_format
+@pytest.mark.parametrize("choice", ["auto", "required", "do"])
+@pytest.mark.parametrize("reasoning", ["disabled", "auto", "enabled"])
+def test_random_words_are_read(format: str, choice: str, reasoning: str) -> None:
+    if FORMATS[format].thinking is None and reasoning == "enabled":
+        pytest.skip("texts of this format have no reasoning")
+    made = constraint(format, choice, reasoning)
+    for seed in range(4):
+        word = made.sample(random.Random(seed))
+        reply = made.parse(word)
+        shown = word.decode()
+        assert all(call.raw in shown for call in reply.calls)
+        assert choice == "auto" or [call.name for call in reply.calls[:1]] == ["do"] or choice == "required"
+        assert choice != "required" or reply.calls
+        assert choice != "do" or len(reply.calls) == 1
+
+
+@each_format
+def test_reasoning_stands_apart(format: str) -> None:
+    thinking = FORMATS[format].thinking
+    if thinking is None:
+        pytest.skip("texts of this format have no reasoning")
+    calls: Calls = [("do", {"text": "x"})]
+    text = text_of(format, "", calls)
+    if format == "minimax":
+        text = text.removeprefix("\n</think>\n\n\n\n")
+    if format == "harmony":
+        text = "<|start|>assistant" + text
+    if format == "kimi_k3":
+        text = "<|open|>response<|sep|>" + text
+    block = f"so be it.{thinking.end}{thinking.behind}"
+    made = constraint(format, "auto", "auto")
+    reply = made.parse(thinking.begin + block + text)
+    assert (reply.reasoning, reply.content) == ("so be it.", "") and said(reply)[1] == calls
+    begin = "" if thinking.opened and format != "harmony" else thinking.begin
+    assert constraint(format, "auto", "enabled").parse(begin + block + text) == reply
+
+
+def test_values_by_what_the_schema_says() -> None:
+    """Bare texts are strings where only strings may stand, and other values where they may be those."""
+    properties = {
+        "either": {"type": ["string", "integer"]},
+        "listed": {"enum": ["12", 5, " pad"]},
+        "padded": {"type": "string", "pattern": "^ ?[a-z]+$"},
+        "text": {"type": "string"},
+    }
+    definition = {
+        "type": "function",
+        "name": "f",
+        "parameters": {"type": "object", "properties": properties, "required": list(properties)},
+    }
+    made = tokenfst.tools([definition], format="qwen_3_coder", choice="f")
+
+    def read(**values: str) -> dict[str, Any]:
+        inner = "\n".join(f"<parameter={name}>{value}</parameter>" for name, value in values.items())
+        text = f"<tool_call>\n<function=f>\n{inner}\n</function>\n</tool_call>"
+        return made.parse(text).calls[0].arguments
+
+    assert read(either="12", listed="12", padded=" ab", text=" 12 ") == {
+        "either": 12,
+        "listed": "12",
+        "padded": "ab",
+        "text": " 12 ",
+    }
+    assert read(either="x1", listed="5", padded="\nab\n", text="\n\nx\n") == {
+        "either": "x1",
+        "listed": 5,
+        "padded": "ab",
+        "text": "\nx",
+    }
+    assert read(either="1.5", listed=" pad", padded="z", text="")["listed"] == " pad"
+    assert read(either="1.5", listed="5", padded="z", text="")["either"] == "1.5"
+
+
+def test_a_missing_end_token_is_added() -> None:
+    made = constraint("harmony")
+    for text in (
+        "<|channel|>final<|message|>Hi",
+        '<|channel|>commentary to=functions.do<|constrain|>json<|message|>{"text": ""}',
+    ):
+        assert (
+            made.parse(text).calls == made.parse(text + ("<|call|>" if "{" in text else "<|return|>")).calls
+        )
+    assert made.parse("<|channel|>final<|message|>Hi").content == "Hi"
+    with pytest.raises(ParseError, match="stops too early"):
+        made.parse("<|channel|>final<|mess")
+
+
+def test_errors_say_where_and_what() -> None:
+    made = constraint("qwen_3")
+    with pytest.raises(ParseError) as caught:
+        made.parse('Well: <tool_call>\n{"name": "do", "arguments": {"text": 5}}\n</tool_call>')
+    assert caught.value.position == 55 and caught.value.expected == '"""'
+    assert pickle.loads(pickle.dumps(caught.value)).position == 55
+    with pytest.raises(ParseError, match="stops too early"):
+        made.parse('<tool_call>\n{"name": "do"')
+    with pytest.raises(tokenfst.TokenfstError, match="surrogate"):
+        made.parse("\ud800")
+    with pytest.raises(TypeError):
+        made.parse(5)  # type: ignore[arg-type]
+    parser = made.parser()
+    parser.feed("x")
+    assert parser.finish() is parser.finish()
+    with pytest.raises(tokenfst.TokenfstError, match="finished"):
+        parser.feed("y")
+
+
+def test_a_parser_that_refused_reads_no_more() -> None:
+    parser = constraint("qwen_3").parser()
+    with pytest.raises(ParseError):
+        parser.feed("<tool_call>x")
+    with pytest.raises(tokenfst.TokenfstError):
+        parser.feed("y")
+    with pytest.raises(tokenfst.TokenfstError):
+        parser.finish()
+
+
+def test_what_python_cannot_read_is_said() -> None:
+    definition = {
+        "type": "function",
+        "name": "f",
+        "parameters": {
+            "type": "object",
+            "properties": {"n": {"type": "integer"}},
+            "additionalProperties": False,
+        },
+    }
+    for format, begin in (("llama", '{"name": "f", "parameters": {"n": %s}}'), ("python", "[f(n=%s)]")):
+        made = tokenfst.tools([definition], format=format)
+        with pytest.raises(ParseError, match="Python does not read"):
+            made.parse(begin % ("9" * 5000))
+
+
+def test_constraints_pickle_and_copy() -> None:
+    made = constraint("qwen_3_coder")
+    text = text_of("qwen_3_coder", "", [("do", {"text": "x"})])
+    reply = made.parse(text)
+    for other in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
+        assert other.parse(text) == reply and other.accepts(text)
+
+
+def test_signs_are_no_text() -> None:
+    """Bytes of signs in a text are refused, not read as signs."""
+    made = constraint("llama")
+    for code in range(0xF8, 0x100):
+        with pytest.raises(ParseError):
+            made.parse(b"ab" + bytes([code]))
