@@ -166,7 +166,6 @@ def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(mo
         for kind, output in zip(kinds, found, strict=True):
             check(kind, output.outputs[0].text)
 
-
     assert not live_grammars()
     inside = engine.llm_engine
     for name, each in zip("abc", params, strict=False):
