@@ -257,6 +257,13 @@ def repeat(part: Expr, low: int = 0, high: int | None = None, source: str | None
     return Expr(Op.REPEAT, (part,), bounds, source, size, size > 0 and (low == 0 or part.nullable))
 
 
+def bounds_of(node: Expr) -> tuple[int, int | None]:
+    """How often the body of a REPEAT node is repeated: at least, and at most (None: any number of times)."""
+    assert isinstance(node.value, tuple)
+    low, high = node.value
+    return low, None if high < 0 else high
+
+
 def copies(bounds: tuple[int, int]) -> int:
     """How often a repetition's body stands there once it is written out; a loop counts once."""
     low, high = bounds

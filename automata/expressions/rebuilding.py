@@ -8,6 +8,7 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     Op,
     Unordered,
+    bounds_of,
     concat,
     repeat,
     union,
@@ -23,11 +24,10 @@ def rebuilt(node: Expr, args: list[Expr]) -> Expr:
         return union(*args)
     if isinstance(node.value, Unordered):
         return _unordered(node.value, args, node.source)
-    assert isinstance(node.value, tuple)
-    low, high = node.value
+    low, high = bounds_of(node)
     if args[0] is EMPTY:
         return EMPTY if low else EPSILON
-    return repeat(args[0], low, None if high < 0 else high, node.source)
+    return repeat(args[0], low, high, node.source)
 
 
 def _unordered(value: Unordered, args: list[Expr], source: str | None) -> Expr:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tokenfst.automata.expressions.expression import Expr, Op
+from tokenfst.automata.expressions.expression import Expr, Op, bounds_of
 from tokenfst.automata.languages.drawing import HEADER, Drawing, bytes_label, quoted
 from tokenfst.automata.languages.readable import readable, shorten
 from tokenfst.automata.rules.graph import holding, name_of
@@ -111,14 +111,13 @@ class _Thompson:
         return self.epsilons, self.arcs
 
     def repetition(self, node: Expr, source: int, target: int) -> list[tuple[Expr, int, int]]:
-        assert isinstance(node.value, tuple)
-        low, high = node.value
+        low, high = bounds_of(node)
         (part,) = node.args
         work = []
         for _ in range(low):
             work.append((part, source, after := self.state()))
             source = after
-        if high < 0:
+        if high is None:
             loop = self.state()
             self.epsilons[source].append(loop)
             self.epsilons[loop].append(target)

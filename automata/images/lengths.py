@@ -17,6 +17,7 @@ from tokenfst.automata.expressions.expression import (
     Dfa,
     Expr,
     Op,
+    bounds_of,
     concat,
     intersect,
     repeat,
@@ -94,14 +95,13 @@ class _Narrowed:
         least, greatest = self.widths[id(node.args[0])]
         if least != greatest or least == 0:
             return None
-        assert isinstance(node.value, tuple)
-        first, last = node.value
+        first, last = bounds_of(node)
         first = max(first, -(-low // least))
         if high is not None:
-            last = high // least if last < 0 else min(last, high // least)
-        if 0 <= last < first:
+            last = high // least if last is None else min(last, high // least)
+        if last is not None and last < first:
             return EMPTY
-        return repeat(node.args[0], first, None if last < 0 else last, node.source)
+        return repeat(node.args[0], first, last, node.source)
 
     def _width(self, node: Expr) -> _Width:
         inner = [self.widths.get(id(arg), _UNKNOWN) for arg in node.args]
@@ -131,12 +131,11 @@ class _Narrowed:
                 bounds = [greatest for _, greatest in inner if greatest is not None]
                 return max(low for low, _ in inner), min(bounds, default=None)
             case Op.REPEAT:
-                assert isinstance(node.value, tuple)
-                low, high = node.value
+                low, high = bounds_of(node)
                 least, greatest = inner[0]
                 if greatest == 0:
                     return 0, 0
-                return least * low, None if high < 0 or greatest is None else greatest * high
+                return least * low, None if high is None or greatest is None else greatest * high
             case Op.SCOPE:
                 return inner[0]
             case _:

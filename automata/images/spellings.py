@@ -49,6 +49,7 @@ from tokenfst.automata.expressions.expression import (
     Op,
     Unordered,
     behind,
+    bounds_of,
     byte_set,
     complement,
     concat,
@@ -408,13 +409,7 @@ class _Mapper:
             case Op.COMPLEMENT:
                 others = complement(args[0])
                 return intersect(self.code.any_text, others) if strict else others
-            case Op.REPEAT:
-                assert isinstance(node.value, tuple)
-                low, high = node.value
-                if args[0] is EMPTY:
-                    return EMPTY if low else EPSILON
-                return repeat(args[0], low, None if high < 0 else high, node.source)
-            case Op.UNORDERED:
+            case Op.REPEAT | Op.UNORDERED:
                 return rebuilt(node, args)
             case Op.BEHIND:
                 return EMPTY if args[0] is EMPTY else behind(args[0])
@@ -433,8 +428,7 @@ class _Mapper:
     def _leaf(self, node: Expr, strict: bool) -> Expr:
         match node.op:
             case Op.REPEAT:
-                assert isinstance(node.value, tuple)
-                return repeat(self.code.any_character, node.value[0]) if strict else node
+                return repeat(self.code.any_character, bounds_of(node)[0]) if strict else node
             case Op.BYTES:
                 assert isinstance(node.value, int)
                 ascii_bytes = ((code, code) for code in range(0x80) if node.value >> code & 1)

@@ -9,7 +9,7 @@ Invariant: what is remembered is true of the expression alone; a search that exc
 
 from __future__ import annotations
 
-from tokenfst.automata.expressions.expression import Dfa, Expr, Op, Unordered, below
+from tokenfst.automata.expressions.expression import Dfa, Expr, Op, Unordered, below, bounds_of
 from tokenfst.automata.languages.engine import make_automaton
 from tokenfst.budget import Budget
 
@@ -71,8 +71,7 @@ def _by_form(root: Expr) -> bool | None:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = False if False in inner else None if None in inner else True
         elif op is _REPEAT:
-            assert isinstance(node.value, tuple)
-            found = True if node.value[0] == 0 else facts.get(id(node.args[0]))
+            found = True if bounds_of(node)[0] == 0 else facts.get(id(node.args[0]))
         elif isinstance(node.value, Unordered):
             found = _some_order(node.value, [facts.get(id(arg)) for arg in node.args])
         elif op in SEARCHED:
@@ -117,8 +116,7 @@ def has_empty_word(root: Expr, budget: Budget | None) -> bool:
         elif isinstance(node.value, Unordered):
             facts[id(node)] = node.value.low == 0
         elif node.op is Op.REPEAT:
-            assert isinstance(node.value, tuple)
-            facts[id(node)] = node.value[0] == 0 or inner[0]
+            facts[id(node)] = bounds_of(node)[0] == 0 or inner[0]
         elif isinstance(node.value, Dfa):
             facts[id(node)] = bool(node.value.accepting[node.value.start])
         else:

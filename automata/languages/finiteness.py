@@ -22,6 +22,7 @@ from tokenfst.automata.expressions.expression import (
     Op,
     Unordered,
     below,
+    bounds_of,
     intersect,
     repeat,
 )
@@ -90,12 +91,11 @@ class Sizes:
                 for place, arg in enumerate(node.args):
                     stack.append((arg, grows or any(filled[:place]) or any(filled[place + 1 :])))
             elif node.op is Op.REPEAT:
-                assert isinstance(node.value, tuple)
-                high = node.value[1]
+                _, high = bounds_of(node)
                 if high == 0:
                     continue
                 filled_body = has_more[node.args[0]]
-                if high < 0 and filled_body:
+                if high is None and filled_body:
                     return Growth(True, calls)
                 stack.append((node.args[0], grows or (high != 1 and filled_body)))
             elif isinstance(node.value, Unordered):

@@ -46,6 +46,7 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     Op,
     Unordered,
+    bounds_of,
     call,
     concat,
     intersect,
@@ -194,9 +195,7 @@ class _Words:
             rests = _rests(node.args, len(args), EPSILON)
             return union(*(concat(arg, rest) for arg, rest in zip(args, rests, strict=True)))
         if node.op is Op.REPEAT:
-            assert isinstance(node.value, tuple)
-            high = None if node.value[1] < 0 else node.value[1]
-            return EMPTY if args[0] is EMPTY else repeat(args[0], 1, high, node.source)
+            return EMPTY if args[0] is EMPTY else repeat(args[0], 1, bounds_of(node)[1], node.source)
         if isinstance(node.value, Unordered):
             return rebuilt(Expr(node.op, node.args, replace(node.value, low=1), node.source), list(node.args))
         return intersect(node, _NONEMPTY)
@@ -220,8 +219,8 @@ def _may_be_empty(node: Expr, empty: set[int], rules: set[str]) -> bool:
         return all(id(arg) in empty for arg in node.args)
     if node.op is Op.UNION:
         return any(id(arg) in empty for arg in node.args)
-    if node.op is Op.REPEAT and isinstance(node.value, tuple):
-        return node.value[0] == 0 or id(node.args[0]) in empty
+    if node.op is Op.REPEAT:
+        return bounds_of(node)[0] == 0 or id(node.args[0]) in empty
     if isinstance(node.value, Unordered):
         return node.value.low == 0
     return node.op is Op.EPSILON or id(node) in empty
@@ -351,9 +350,8 @@ def _split(body: Expr, group: set[str], name: str, words: _Words, vanishing: set
                 if id(arg) in inside:
                     behind[id(arg)].append((rest, again))
         elif node.op is Op.REPEAT:
-            assert isinstance(node.value, tuple)
-            low, high = node.value
-            more = repeat(node.args[0], max(low - 1, 0), None if high < 0 else high - 1, node.source)
+            low, high = bounds_of(node)
+            more = repeat(node.args[0], max(low - 1, 0), None if high is None else high - 1, node.source)
             behind[id(node.args[0])].append((concat(more, rest), again or more is not EPSILON))
         else:
             flags = _touching(node.args, inside, words.empty, again)[1:]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cmp_to_key
 
-from tokenfst.automata.expressions.expression import Expr, Op, Unordered
+from tokenfst.automata.expressions.expression import Expr, Op, Unordered, bounds_of
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.rules.graph import COMPOSED, called, inner_nodes, name_of
 from tokenfst.budget import Budget
@@ -55,8 +55,7 @@ def _word(
         elif isinstance(node.value, Unordered):
             word = _unordered(node.value, parts[0], parts[1:])
         elif node.op is Op.REPEAT:
-            assert isinstance(node.value, tuple)
-            low = node.value[0]
+            low, _ = bounds_of(node)
             word = b"" if low == 0 else there[0] * low if there else None
         elif node.op is Op.CALL:
             word = words.get(name_of(node))

@@ -335,6 +335,19 @@ class CanonicalAutomaton:
                     settled |= living
         return tokens[living]
 
+    def cut_arcs_of(
+        self, node: Node
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The arcs of a node's state, and the cuts that may be behind each token; none where it may not follow."""
+        segmentation = self.tokenizer.segmentation
+        tokens, targets = self.arcs_of(node.state)
+        after = segmentation.after(node.cuts, tokens)
+        if node.last != NO_TOKEN:
+            bits = self.tokenizer.followers(node.last).view(np.uint8)
+            borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
+            after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
+        return tokens, targets, after
+
     def arcs_of(self, state: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The language's tokens and where they lead, nearest to acceptance first."""
         known = self._arcs.get(state)
@@ -411,13 +424,7 @@ class CanonicalAutomaton:
 
     def successors(self, node: Node) -> Iterator[tuple[int, Node]]:
         """Each token that may follow canonically and where it leads, nearest to the language's end first."""
-        segmentation = self.tokenizer.segmentation
-        tokens, targets = self.arcs_of(node.state)
-        after = segmentation.after(node.cuts, tokens)
-        if node.last != NO_TOKEN:
-            bits = self.tokenizer.followers(node.last).view(np.uint8)
-            borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
-            after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
+        tokens, targets, after = self.cut_arcs_of(node)
         found = np.flatnonzero(after)
         for part in (found[:_NEAREST], found[_NEAREST:]):  # mostly one of the first will do
             for index in part.tolist():

@@ -93,15 +93,10 @@ class CanonicalLengths:
     def mask(self, node: Node, left: int) -> npt.NDArray[np.int32]:
         """The tokens of a node's mask after which ``left`` - 1 tokens are enough, and the end tokens where they are
         allowed and ``left`` is one at least."""
-        automaton, segmentation = self._automaton, self._automaton.tokenizer.segmentation
+        automaton = self._automaton
         allowed = np.zeros(32 * len(automaton.end_tokens), np.bool_)
         if left > 0:
-            tokens, targets = automaton.arcs_of(node.state)
-            after = segmentation.after(node.cuts, tokens)
-            if node.last != NO_TOKEN:
-                bits = automaton.tokenizer.followers(node.last).view(np.uint8)
-                borne = bits[tokens >> 3] >> (tokens & 7) & 1 != 0
-                after = np.where(borne, after, segmentation.after(segmentation.at_cut(node.cuts), tokens))
+            tokens, targets, after = automaton.cut_arcs_of(node)
             distinct, which = self._numbered(node.state, targets)
             sensible = np.flatnonzero(after)
             tokens, which, after = tokens[sensible], which[sensible], after[sensible].astype(np.int64)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 
-from reference.pushdown import START, TokenModel
+from reference.pushdown import START, Place, TokenModel
 from tests.support.token_worlds import allowed
 from tokenfst import Matcher, Vocabulary, _native
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.decoding.matchers.prefixes import AnyMatcher
 
 BUDGET = (100_000, 1 << 30, 5.0)
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
@@ -29,14 +30,25 @@ def walk(rng: random.Random, automaton: _native.TokenAutomaton, model: TokenMode
         assert allowed(matcher, size) == wanted, place
         assert matcher.is_accepting() == model.is_word(place), place
         assert {token for token in range(size) if matcher.fork().accept_token(token)} == wanted, place
-        choices = sorted(wanted - {model.eos})
-        if not choices:
+        following = step(rng, matcher, model, place, wanted)
+        if following is None:
             break
-        token = rng.choice(choices)
-        assert matcher.accept_token(token)
-        target = model.after(place, token)
-        assert target is not None
-        place = target
+        place = following
+
+
+def step(
+    rng: random.Random, matcher: AnyMatcher, model: TokenModel, place: Place, wanted: set[int]
+) -> Place | None:
+    """Let both take one of the tokens ``wanted``, by chance: where the model is then. None where only an end token may
+    come."""
+    choices = sorted(wanted - {model.eos})
+    if not choices:
+        return None
+    token = rng.choice(choices)
+    assert matcher.accept_token(token)
+    target = model.after(place, token)
+    assert target is not None
+    return target
 
 
 JSON = gbnf(

@@ -13,16 +13,15 @@ most, and complements only those that it cannot tell apart by what all keywords 
 
 from __future__ import annotations
 
-import json
-import marshal
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 from tokenfst.automata.json_schema.reading.closing import Closing, closing
+from tokenfst.automata.json_schema.reading.keys import key_of
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS, known, scalar_types
 from tokenfst.automata.json_schema.reading.leaves import Leaves
 from tokenfst.automata.json_schema.reading.rivals import suspects
@@ -63,8 +62,6 @@ _APPLICATORS = frozenset(
 _TYPE = frozenset({"type"})
 _Link = tuple[Resource, str, tuple[str, ...], object]
 """What the target of a reference depends on."""
-_FAR_DOWN = 1000
-"""Characters of a JSON pointer."""
 
 
 class _Circular(SchemaError):
@@ -153,7 +150,14 @@ class Meaning:
                 return self.formulas.atom((_TYPE, named, place.draft == 4), place)
         place = self._source.scoped(place)
         resource = place.resource  # several documents may call a part by one name
-        key = (resource.document, resource.uri, place.draft, place.scope, place.closed, _key(place, keywords))
+        key = (
+            resource.document,
+            resource.uri,
+            place.draft,
+            place.scope,
+            place.closed,
+            key_of(place, keywords),
+        )
         return self.formulas.atom(key, place)
 
     def entered(self, place: Place) -> Formula:
@@ -486,26 +490,3 @@ def _where(formula: Formula) -> str:
     while formula.parts:
         formula = formula.parts[0]
     return formula.atom.where() if isinstance(formula.atom, Place) else "#"
-
-
-def _key(place: Place, keywords: Set[str]) -> Hashable:
-    """A key that schemas share whose ``keywords``, all that constrain, are equal; far down in a document the same
-    schema only: texts of all that is inside would cost the square of the depth."""
-    value = place.value
-    if len(place.pointer) > _FAR_DOWN:
-        return id(value)
-    if len(keywords) < len(value):
-        value = {name: each for name, each in value.items() if name in keywords}
-    try:
-        return marshal.dumps(value, 0)  # the version without references, which depend on more than the value
-    except ValueError:  # a Decimal, or nested too deeply
-        pass
-    try:
-        return json.dumps(value, default=_decimal)
-    except RecursionError:
-        return id(place.value)
-
-
-def _decimal(value: Any) -> list[str]:
-    """How a Decimal stands in a key; all else was seen to be JSON (``source.read``)."""
-    return ["decimal", str(value)]

@@ -28,6 +28,7 @@ from tokenfst.automata.expressions.expression import (
     Expr,
     Op,
     Unordered,
+    bounds_of,
     call,
     copies,
     union,
@@ -159,8 +160,7 @@ class _Walk:
         op = node.op
         if _NO_WORD in operands:
             if op is Op.REPEAT:
-                assert isinstance(node.value, tuple)
-                return _NO_WORD if node.value[0] else self.epsilon()
+                return _NO_WORD if bounds_of(node)[0] else self.epsilon()
             operands = [number for number in operands if number != _NO_WORD]
             if op is not Op.UNION or not operands:
                 return _NO_WORD
@@ -205,7 +205,7 @@ class _Walk:
         if node.op is Op.CALL:
             name = name_of(node)
             return name not in self.finished or self.finished[name] in self.unsure
-        if node.op is Op.REPEAT and isinstance(node.value, tuple) and node.value[0] == 0:
+        if node.op is Op.REPEAT and bounds_of(node)[0] == 0:
             return False
         inner = [number in self.unsure for number in operands]
         if isinstance(node.value, Unordered):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reference.pushdown import INFINITE, START, TokenModel
 from reference.random_grammars_wide import Patience
 from tests.support.budget_worlds import random_case
+from tests.support.pushdown_worlds import step
 from tokenfst import Vocabulary, bundled_grammar, compile, gbnf, load_vocabulary
 from tokenfst.budget import Budget
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask
@@ -46,15 +47,11 @@ def walk(rng: random.Random, automaton, model: TokenModel, most: int) -> None:
         assert mask_of(matcher, size) == wanted, (place, left)
         for token in rng.sample(range(size), min(size, 4)):
             assert matcher.fork().accept_token(token) == (token in wanted)
-        inner = sorted(wanted - {model.eos})
-        if not inner:
+        following = step(rng, matcher, model, place, wanted)
+        if following is None:
             assert left == 0 or wanted == {model.eos}
             break
-        token = rng.choice(inner)
-        assert matcher.accept_token(token)
-        target = model.after(place, token)
-        assert target is not None
-        place = target
+        place = following
     assert model.is_word(place)
 
 

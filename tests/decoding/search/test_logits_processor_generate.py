@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.support.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
@@ -13,7 +14,7 @@ from tokenfst.errors import LogitsError, MaskBufferError, TokenBudgetError, Voca
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers")
 logits_processor = pytest.importorskip("tokenfst.decoding.search.logits_processor")
 
 WORDS = [
@@ -86,21 +87,7 @@ def automata(vocabulary) -> list[TokenAutomaton]:
 
 
 def make_model(seed: int, layers: int = 2):
-    torch.manual_seed(seed)
-    config = transformers.GPT2Config(
-        vocab_size=len(TOKENS) + EXTRA_LOGITS,
-        n_positions=160,
-        n_embd=16,
-        n_layer=layers,
-        n_head=2,
-        bos_token_id=EOS,
-        eos_token_id=EOS,
-        pad_token_id=PAD,
-    )
-    model = transformers.GPT2LMHeadModel(config).eval()
-    for parameter in model.parameters():
-        parameter.data.mul_(6)
-    return model
+    return tiny_gpt2(seed, len(TOKENS) + EXTRA_LOGITS, end=EOS, pad=PAD, positions=160, layers=layers)
 
 
 @pytest.fixture(scope="module")

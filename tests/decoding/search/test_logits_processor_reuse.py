@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
@@ -40,21 +41,7 @@ def vocabulary() -> Vocabulary:
 
 @pytest.fixture(scope="module")
 def model():
-    torch.manual_seed(3)
-    config = transformers.GPT2Config(
-        vocab_size=len(TOKENS) + 2,
-        n_positions=64,
-        n_embd=16,
-        n_layer=1,
-        n_head=2,
-        bos_token_id=EOS,
-        eos_token_id=EOS,
-        pad_token_id=PAD,
-    )
-    made = transformers.GPT2LMHeadModel(config).eval()
-    for parameter in made.parameters():
-        parameter.data.mul_(6)
-    return made
+    return tiny_gpt2(3, len(TOKENS) + 2, end=EOS, pad=PAD, positions=64, layers=1)
 
 
 def run(model, prompts, processor, **options):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from reference.pushdown import START, TokenModel
 from reference.random_grammars_wide import Patience
+from tests.support.pushdown_worlds import step
 from tests.support.token_worlds import allowed
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expressions.expression import EPSILON, Expr, call, concat, literal, union
@@ -50,14 +51,10 @@ def check(rng: random.Random, vocabulary: Vocabulary, steps: int) -> None:
     for _ in range(steps):
         wanted = model.allowed(place)
         assert allowed(matcher, size) == wanted, (grammar.rules, place)
-        choices = sorted(wanted - {model.eos})
-        if not choices:
+        following = step(rng, matcher, model, place, wanted)
+        if following is None:
             break
-        token = rng.choice(choices)
-        assert matcher.accept_token(token)
-        target = model.after(place, token)
-        assert target is not None
-        place = target
+        place = following
 
 
 @given(st.integers(0, 2**32))

@@ -1,0 +1,39 @@
+"""Keys that schemas share which say the same, so that each is read once.
+
+A key is the schema's text. Cost: linear in the schema.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Hashable, Set
+from typing import Any
+
+from tokenfst.automata.json_schema.reading.source import Place
+
+_FAR_DOWN = 1000
+"""Characters of a JSON pointer."""
+
+
+def key_of(place: Place, keywords: Set[str]) -> Hashable:
+    """A key that schemas share whose ``keywords``, all that constrain, are equal; far down in a document the same
+    schema only: texts of all that is inside would cost the square of the depth."""
+    value = place.value
+    if len(place.pointer) > _FAR_DOWN:
+        return id(value)
+    if len(keywords) < len(value):
+        value = {name: each for name, each in value.items() if name in keywords}
+    try:
+        return marshal.dumps(value, 0)  # the version without references, which depend on more than the value
+    except ValueError:  # a Decimal, or nested too deeply
+        pass
+    try:
+        return json.dumps(value, default=_decimal)
+    except RecursionError:
+        return id(place.value)
+
+
+def _decimal(value: Any) -> list[str]:
+    """How a Decimal stands in a key; all else was seen to be JSON (``source.read``)."""
+    return ["decimal", str(value)]
