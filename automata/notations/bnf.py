@@ -16,9 +16,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, negate, normalize
-from tokenfst.automata.expressions.expression import Expr, call, concat, literal, repeat, union
+from tokenfst.automata.expressions.expression import (
+    Expr,
+    TokenName,
+    call,
+    concat,
+    literal,
+    repeat,
+    tokens,
+    union,
+)
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
+from tokenfst.automata.notations.bnf_macros import Argument, Macros, token_class
 from tokenfst.automata.notations.reading import Token, fault, fold, parse
+from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
 
@@ -27,24 +38,33 @@ if TYPE_CHECKING:
 
 _NOTATION = r"""
 start: rule*
-rule: HEAD "::=" alternatives
+rule: HEAD "::=" alternatives | HEAD OPTIONS "::=" alternatives -> options
 alternatives: sequence ("|" sequence)*
 sequence: part*
 ?part: item | lookahead
 item: atom QUANTIFIER*
-?atom: reference | string | characters | any | "(" alternatives ")"
+?atom: reference | string | characters | any | macro | token | "(" alternatives ")"
+macro: MACRO "(" [argument ("," argument)*] ")"
+argument: NAME "=" _argument | _argument
+_argument: tuple | STRING | INT | NAME
+tuple: "(" [argument ("," argument)* ","?] ")"
+token: TOKEN
 lookahead: LOOKAHEAD alternatives ")"
 reference: NAME
 string: STRING
 characters: CLASS
 any: ANY
-HEAD.2: /@NAME@(?=(\s|#[^\n]*\n)*::=)/
+HEAD.2: /@NAME@(?=(\s|#[^\n]*\n)*(\[[^\]\n]*\]\s*)?::=)/
+OPTIONS.3: /\[[^\]\n]*\](?=\s*::=)/
+MACRO.3: /@MACROS@/
+TOKEN: /@TOKENS@/
+INT: /[0-9]+/
 NAME: /@NAME@/
 STRING: /@STRING@/
 CLASS: /\[(\\[\s\S]|[^\]\\])*\]/
 ANY: "."
 LOOKAHEAD.2: "(="
-QUANTIFIER: /[*+?]|\{\s*[0-9]+\s*(,\s*[0-9]*\s*)?\}/
+QUANTIFIER: /[*+?]|\{\s*[0-9]+\s*(,\s*(-1|[0-9]*)\s*)?\}/
 COMMENT: /#[^\n]*/
 %ignore /\s+/
 %ignore COMMENT
@@ -62,18 +82,19 @@ _TOKENS = {
     "VBAR": "'|'",
     "$END": "the end",
     "__ANON_0": "'::='",
+    **dict.fromkeys(("OPTIONS", "MACRO", "TOKEN", "INT", "EQUAL", "COMMA"), ""),
 }
-_ESCAPE = (
-    r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>[\s\S]?))|(?P<p>[^\\])"
-)
-_CHARACTER = re.compile(_ESCAPE)
+_ESCAPE = r"\\(?:x(?P<x>[0-9a-fA-F]{@HEX@})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>[\s\S]?))|(?P<p>[^\\])"
+_CHARACTERS = {digits: re.compile(_ESCAPE.replace("@HEX@", digits)) for digits in ("2", "1,")}
+_NEVER = "(?!a)a"
 
 
 @dataclass(frozen=True)
 class Dialect:
     """One notation: its ``name``, how names and strings are spelled (patterns), what each escape letter
-    stands for, whether ``.`` is any character, and whether ``#x41`` is refused for being read differently
-    elsewhere."""
+    stands for, in ``class_escapes`` in character classes alone, whether ``.`` is any character, and whether ``#x41`` is
+    refused for being read differently elsewhere. ``macros``: whether there are functions; ``tokens``: how tokens are
+    spelled (a pattern); ``hex_digits``: how many follow ``\\x``; ``any_class``: whether ``[^]`` is any character."""
 
     name: str
     names: str
@@ -81,11 +102,17 @@ class Dialect:
     escapes: Mapping[str, str]
     wildcard: bool
     refuse_hex: bool
+    class_escapes: str = ""
+    macros: str = _NEVER
+    tokens: str = _NEVER
+    hex_digits: str = "2"
+    any_class: bool = False
 
     @property
     def notation(self) -> str:
         """The lark grammar."""
-        return _NOTATION.replace("@NAME@", self.names).replace("@STRING@", self.strings)
+        found = _NOTATION.replace("@NAME@", self.names).replace("@STRING@", self.strings)
+        return found.replace("@MACROS@", self.macros).replace("@TOKENS@", self.tokens)
 
 
 def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Grammar:
@@ -101,11 +128,18 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
         "[": "this character class does not end",
         "{": "a repetition is written {m}, {m,} or {m,n}",
     }
-    reader = _Reader(dialect, text)
+    reader = _Reader(dialect, text, budget)
     tree = parse(dialect.notation, text, _TOKENS, unfinished)
     rules: dict[str, Expr] = {}
     positions: dict[str, int] = {}
     for rule in tree.children:
+        if str(rule.data) == "options":
+            message = (
+                "options of rules say how tokens are drawn, and not which texts there are: leave them out, and set the "
+                "temperature where you sample"
+            )
+            options: Any = rule.children[1]
+            reader.fail(message, options.start_pos, UnsupportedPatternError)
         head, body = _parts(rule)
         if head in positions:
             first = text.count("\n", 0, positions[head]) + 1
@@ -129,40 +163,67 @@ def _parts(rule: Any) -> tuple[Token, Tree[Any]]:
 class _Reader:
     """Builds expressions; ``references`` are the rules called, with the first place of each."""
 
-    def __init__(self, dialect: Dialect, text: str) -> None:
+    def __init__(self, dialect: Dialect, text: str, budget: Budget | None) -> None:
         self.dialect, self.text = dialect, text
+        self.macros = Macros(self.reference, self.spelled, self.fail, budget)
         self.references: dict[str, int] = {}
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
         raise fault(message, self.text, position, kind)
 
-    def build(self, kind: str, children: list[Any]) -> Expr:
+    def reference(self, token: Token) -> Expr:
+        """The words of a rule."""
+        self.references.setdefault(str(token), token.start_pos)
+        return call(str(token))
+
+    def spelled(self, token: Token) -> str:
+        """What a string spells."""
+        return "".join(chr(code) for code, _, _ in self.characters(token[1:-1], token.start_pos + 1))
+
+    def build(self, kind: str, children: list[Any]) -> Any:
         if kind == "alternatives":
             return union(*children)
         if kind == "sequence":
             return concat(*children)
         if kind == "item":
             return self.repeated(children[0], children[1:])
-        token = children[0]
-        position = token.start_pos
+        if kind == "tuple":
+            return children
+        if kind == "argument":
+            return Argument(children[-1], children[0] if len(children) > 1 else None)
+        if kind == "macro":
+            return self.macros.expr(children[0], children[1:])
+        return self.leaf(kind, children[0])
+
+    def leaf(self, kind: str, token: Token) -> Expr:
+        """What a token of the text stands for."""
         if kind == "reference":
-            self.references.setdefault(str(token), position)
-            return call(str(token))
+            return self.reference(token)
         if kind == "string":
-            codes = self.characters(token[1:-1], position + 1)
-            return literal("".join(chr(code) for code, _, _ in codes).encode())
+            return literal(self.spelled(token).encode())
+        if kind == "token":
+            return self.token(token)
         if kind == "characters":
-            return self.character_class(token, position)
+            return self.character_class(token, token.start_pos)
         if kind == "any":
             if not self.dialect.wildcard:
-                self.fail("'.' has no meaning here; write a character class", position)
+                self.fail("'.' has no meaning here; write a character class", token.start_pos)
             return character_set(((0, MAX_CODE_POINT),), True)
         message = "look-ahead makes a rule depend on what follows it; leave it out"
-        return self.fail(message, position, UnsupportedPatternError)
+        return self.fail(message, token.start_pos, UnsupportedPatternError)
+
+    def token(self, token: Token) -> Expr:
+        """A token of the vocabulary, by its name or id; behind a ``!`` any other."""
+        name = token.lstrip("!")
+        if name.startswith("<["):
+            return token_class([int(name[2:-2])], excluded=token.startswith("!"))
+        if not token.startswith("!"):
+            return tokens(TokenName(name, special=True))
+        return union(TEXT_TOKEN, tokens(TokenName.others([name])))
 
     def repeated(self, body: Expr, quantifiers: list[Token]) -> Expr:
         for token in quantifiers:
-            bounds = re.findall(r"[0-9]+", token)
+            bounds = re.findall(r"[0-9]+", token.replace("-1", ""))
             if token in ("*", "+", "?"):
                 low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}[str(token)]
             else:
@@ -178,10 +239,11 @@ class _Reader:
             body = repeat(body, low, high, f"the repetition {token}" if counted else None)
         return body
 
-    def characters(self, spelled: str, position: int) -> list[tuple[int, bool, int]]:
-        """The code points of a spelled text, whether each was escaped, and where it stands."""
+    def characters(self, spelled: str, position: int, more: str = "") -> list[tuple[int, bool, int]]:
+        """The code points of a spelled text, whether each was escaped, and where it stands. ``more``: what may be
+        escaped here as well."""
         found: list[tuple[int, bool, int]] = []
-        for match in _CHARACTER.finditer(spelled):
+        for match in _CHARACTERS[self.dialect.hex_digits].finditer(spelled):
             at = position + match.start()
             if match["p"] is not None:
                 code = ord(match["p"])
@@ -189,6 +251,8 @@ class _Reader:
                 code = int(match["x"] or match["u"] or match["U"], 16)
             elif match["c"] in self.dialect.escapes and match["c"]:
                 code = ord(self.dialect.escapes[match["c"]])
+            elif match["c"] and match["c"] in more:
+                code = ord(match["c"])
             else:
                 self.fail(f"the escape \\{match['c']} is unknown or incomplete", at)
             if 0xD800 <= code <= 0xDFFF:
@@ -204,7 +268,9 @@ class _Reader:
             self.fail(message, position + found.start(), UnsupportedPatternError)
         negated = token.startswith("[^")
         begin = 2 if negated else 1
-        codes = self.characters(token[begin:-1], position + begin)
+        codes = self.characters(token[begin:-1], position + begin, self.dialect.class_escapes)
+        if not codes and negated and self.dialect.any_class:
+            return character_set(((0, MAX_CODE_POINT),), True)
         if not codes:
             self.fail("a character class needs a character", position)
         pairs: list[tuple[int, int]] = []

@@ -18,16 +18,19 @@ _GBNF = Dialect(
     escapes={"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]"},
     wildcard=True,
     refuse_hex=False,
+    class_escapes="-",
+    tokens=r"!?<\[[0-9]+\]>|!?<[^<>\s\[\]]+>",
 )
 
 
 @checked_but("text")
-def gbnf(text: str, budget: Budget | None = None) -> Grammar:
-    """The grammar of a text in llama.cpp's notation; its words are those of the rule ``root``.
+def gbnf(text: str, budget: Budget | None = None, *, start: str = "root") -> Grammar:
+    """The grammar of a text in llama.cpp's notation; its words are those of the rule ``start``.
 
-    Lenient in one point: a rule ends where the next begins, wherever its lines are broken. Raises
-    PatternSyntaxError (with position and caret) for a malformed text, undefined rules and rules defined twice;
-    EmptyLanguageError if ``root`` has no word; BudgetExceeded("positions"); MissingDependencyError without
-    lark.
+    ``<name>`` is the special token of that name, ``<[id]>`` the token with that id, ``!`` before them any other;
+    ``compile`` looks them up. Lenient in two points: a rule ends where the next begins, wherever its lines are
+    broken, and ``\\-`` is a dash in a class. Raises PatternSyntaxError (with position and caret) for a malformed
+    text, undefined rules and rules defined twice; EmptyLanguageError if ``root`` has no word;
+    BudgetExceeded("positions"); MissingDependencyError without lark.
     """
-    return read(_GBNF, text, "root", budget)
+    return read(_GBNF, text, start, budget)

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from lark import Tree
 
 _MAX_INSTANCES = 10_000
+_LISTED = re.compile(r"<(\[\^?(?:[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)\])>")
+"""Tokens by their ids, as llguidance writes them: ``<[5]>``, ``<[5-7,9]>``, ``<[^5]>``, ``<[*]>``."""
 _IGNORED, _START = "%ignore", "%start"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -299,7 +301,10 @@ class _Builder(TerminalBodies):
 
     def special(self, name: str) -> _Value:
         """The special token of a name."""
-        token = tokens(TokenName(name, special=True))
+        listed = _LISTED.fullmatch(name)
+        token = tokens(
+            TokenName(name, special=True) if listed is None else TokenName(listed[1], special=False)
+        )
         return self.ended(token, name, lambda: token, lambda: ()), name
 
     def schema(self, token: Token, file: File) -> _Value:

@@ -3,6 +3,6 @@
 Each function returns a ``Language`` of a size that is linear in its input (taxonomies, substrings) or in its
 automaton (concepts).
 
-Read in this order: ``text``, ``substrings``, ``tokens``, ``unordered``, ``taxonomy``, then ``concepts`` with
-``classifier`` and ``inflection``.
+Read in this order: ``text``, ``free_text``, ``substrings``, ``tokens``, ``unordered``, ``taxonomy``, then
+``concepts`` with ``classifier`` and ``inflection``.
 """

@@ -15,24 +15,17 @@ Cost: an automaton of a few states for each byte of the marks, for each mark tha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from tokenfst.automata.expressions.expression import (
-    ANY_BYTE,
     EMPTY,
     EPSILON,
-    UNIVERSE,
     Expr,
-    complement,
     concat,
     intersect,
     literal,
-    machine,
     repeat,
-    union,
 )
-from tokenfst.automata.languages.engine import make_automaton, make_tables
-from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pieces.free_text import text_without
 from tokenfst.automata.structural_tags.marks import Spelled, ends_inside, spelled_expr, symbols
 from tokenfst.budget import Budget
 
@@ -59,7 +52,7 @@ class FreeText:
 
     def open(self) -> Expr:
         """Text that holds no mark and nothing excluded."""
-        last = self._limited(_text(b"", self._plain, self.excludes, self._budget), EPSILON)
+        last = self._limited(text_without(b"", self._plain, self.excludes, self._budget), EPSILON)
         return last if self.others is EMPTY else concat(self._runs(), last)
 
     def until(self, mark: Spelled, *, closes: bool = False) -> Expr:
@@ -72,7 +65,7 @@ class FreeText:
         earlier = tuple(
             sorted(own for own, behind in others if _is_begun(behind, rest) and own.endswith(lead))
         )
-        before = _text(
+        before = text_without(
             lead, self._plain, self.excludes, self._budget, earlier, is_mark=not rest, across=not closes
         )
         last = concat(self._limited(before, literal(lead)), spelled_expr(rest))
@@ -91,7 +84,7 @@ class FreeText:
 
     def _runs(self) -> Expr:
         """Runs of text, each with a special token behind it."""
-        return repeat(concat(_text(b"", self._plain, self.excludes, self._budget), self.others))
+        return repeat(concat(text_without(b"", self._plain, self.excludes, self._budget), self.others))
 
     def _limited(self, text: Expr, end: Expr) -> Expr:
         return text if self.limit is None else intersect(text, concat(self.limit, end))
@@ -106,38 +99,3 @@ def _is_begun(short: Spelled, long: Spelled) -> bool:
     """Whether one is not empty, and ``long`` begins with it and goes on."""
     one, other = symbols(short), symbols(long)
     return 0 < len(one) < len(other) and other[: len(one)] == one
-
-
-@lru_cache(maxsize=512)
-def _text(
-    end: bytes,
-    marks: tuple[bytes, ...],
-    excludes: tuple[bytes, ...],
-    budget: Budget,
-    other_ends: tuple[bytes, ...] = (),
-    *,
-    is_mark: bool = False,
-    across: bool = True,
-) -> Expr:
-    """Texts that end with ``end`` and with none of the other ends, and hold none of the marks and of what is excluded.
-    ``is_mark``: ``end`` is a mark, which no other may end before. ``across``: what is excluded is so in ``end`` too."""
-    ended = concat(_any_text(), literal(end))
-    held = [concat(UNIVERSE, literal(each)) for each in other_ends]
-    if marks:
-        behind = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
-        held.append(concat(UNIVERSE, union(*map(literal, marks)), behind))
-    if excludes:
-        behind = UNIVERSE if across else concat(UNIVERSE, literal(end))
-        held.append(concat(UNIVERSE, union(*map(literal, excludes)), behind))
-    if not held:
-        return ended
-    return _machine(intersect(ended, complement(union(*held))), budget)
-
-
-def _machine(expr: Expr, budget: Budget) -> Expr:
-    dfa = make_tables(make_automaton(expr, budget))
-    return machine(dfa) if dfa.start else EMPTY
-
-
-def _any_text() -> Expr:
-    return Language.any_text().expr

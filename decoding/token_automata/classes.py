@@ -8,6 +8,7 @@ one token; so tokens of equal bytes are in a class together or not at all.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.errors import ConstraintError, VocabularyMismatchError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
+_LISTED = re.compile(r"\[(?P<but>\^?)(?P<ids>[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*|\*)\]")
 MAX_SYMBOLS = 64
 """The most kinds of special tokens that one constraint can tell apart."""
 
@@ -71,6 +73,8 @@ def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterab
         ids = frozenset([vocabulary.special_tokens[name.name]])
     elif name.name in given:
         ids = frozenset(map(operator.index, given[name.name]))
+    elif (listed := _LISTED.fullmatch(name.name)) is not None:
+        ids = _listed(listed["ids"], bool(listed["but"]), vocabulary)
     else:
         raise VocabularyMismatchError(
             f"the constraint has the token class {name.name!r}, and nobody said which tokens those are: pass "
@@ -86,6 +90,24 @@ def _members(name: TokenName, vocabulary: Vocabulary, given: Mapping[str, Iterab
                 "stand inside of one"
             )
     return ids
+
+
+def _listed(text: str, but: bool, vocabulary: Vocabulary) -> frozenset[int]:
+    """The ids of a name that lists them: ``[5]``, ``[5-7,9]``; ``[^5]`` has all others, ``[*]`` all, but no end
+    token."""
+    if text == "*":
+        return frozenset(range(len(vocabulary))).difference(vocabulary.eos_token_ids)
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        for end in (first, last or first):
+            vocabulary.token_bytes(int(end))
+        found.update(range(int(first), int(last or first) + 1))
+    return (
+        frozenset(range(len(vocabulary))).difference(found, vocabulary.eos_token_ids)
+        if but
+        else frozenset(found)
+    )
 
 
 def _others(names: Iterable[str], vocabulary: Vocabulary) -> frozenset[int]:

@@ -1,0 +1,70 @@
+"""Free text in which some texts do not stand: what is between tags and triggers.
+
+Deterministic automata that read as Aho and Corasick's does ("Efficient string matching", CACM 1975), with UTF-8 checked
+along the way; kept for the next time.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tokenfst.automata.expressions.expression import (
+    ANY_BYTE,
+    EMPTY,
+    UNIVERSE,
+    Expr,
+    complement,
+    concat,
+    intersect,
+    literal,
+    machine,
+    repeat,
+    union,
+)
+from tokenfst.automata.languages.engine import make_automaton, make_tables
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+
+
+@lru_cache(maxsize=512)
+def text_without(
+    end: bytes,
+    marks: tuple[bytes, ...],
+    excludes: tuple[bytes, ...],
+    budget: Budget,
+    other_ends: tuple[bytes, ...] = (),
+    *,
+    is_mark: bool = False,
+    across: bool = True,
+) -> Expr:
+    """Texts that end with ``end`` and with none of the other ends, and hold none of the marks and of what is excluded.
+    ``is_mark``: ``end`` is a mark, which no other may end before. ``across``: what is excluded is so in ``end`` too."""
+    ended = concat(Language.any_text().expr, literal(end))
+    held = [concat(UNIVERSE, literal(each)) for each in other_ends]
+    if marks:
+        behind = concat(ANY_BYTE, UNIVERSE) if is_mark else UNIVERSE
+        held.append(concat(UNIVERSE, union(*map(literal, marks)), behind))
+    if excludes:
+        behind = UNIVERSE if across else concat(UNIVERSE, literal(end))
+        held.append(concat(UNIVERSE, union(*map(literal, excludes)), behind))
+    if not held:
+        return ended
+    return _machine(intersect(ended, complement(union(*held))), budget)
+
+
+def _machine(expr: Expr, budget: Budget) -> Expr:
+    dfa = make_tables(make_automaton(expr, budget))
+    return machine(dfa) if dfa.start else EMPTY
+
+
+def dispatch(
+    tags: tuple[tuple[bytes, Expr], ...], excludes: tuple[bytes, ...], loop: bool, budget: Budget
+) -> Expr:
+    """Free text with tags: behind the first tag that stands in it comes what belongs to the tag, then free text again;
+    without ``loop``, the text ends behind that. Free text may end anywhere and holds no tag and nothing excluded."""
+    marks = tuple(sorted({tag for tag, _ in tags}))
+    last = text_without(b"", marks, excludes, budget)
+    some = union(
+        *(concat(text_without(tag, marks, excludes, budget, is_mark=True), body) for tag, body in tags)
+    )
+    return concat(repeat(some), last) if loop else union(last, some)
