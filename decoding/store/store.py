@@ -16,6 +16,7 @@ from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.door import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
+from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import NAME, Key, make_key, name_of
 from tokenfst.decoding.store.places import Listed, open_place
 from tokenfst.decoding.token_automata.artifact import Artifact
@@ -32,6 +33,7 @@ from tokenfst.errors import (
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _FOLDER = "artifacts"
+_DOCUMENTS = "documents"
 _DAY = 86_400.0
 _READS = 3
 """How often what arrives damaged is asked for: a connection may have been cut."""
@@ -200,6 +202,68 @@ class Store:
         if self._cache is not None:
             self._cache.remove(name_of(key))
 
+    # --- documents --------------------------------------------------------------------------------------------------
+
+    @checked
+    def compile_document(
+        self,
+        document: Mapping[str, Any],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+        *,
+        expand: bool = True,
+    ) -> Automaton:
+        """``compile`` of a constraint that is written as data: ``{"json_schema": ...}``, ``{"regex": "a+"}``, or with
+        ``lark``, ``gbnf``, ``ebnf`` or ``structural_tag``, and options of the front end as further members
+        (docs/store.md). The store remembers which key it led to: where it is known, no front end runs."""
+        read = Document.of(document)
+        name = _of_document(read.digest(vocabulary, {"expand": expand}))
+        try:
+            known = self._known(name)
+            if known is not None and (found := self._find(known, vocabulary, budget)) is not None:
+                self._place.touch(name)
+                return found
+        except ArtifactError:  # compile says so
+            pass
+        constraint = read.constraint(vocabulary, budget)
+        automaton = self.compile(constraint, vocabulary, budget, expand=expand)
+        try:
+            self._place.replace(name, self.key(constraint, vocabulary, expand=expand).name.encode())
+        except StoreError as error:
+            warnings.warn(f"{error}. The document is not remembered", StoreWarning, stacklevel=3)
+        return automaton
+
+    @checked
+    def ensure(
+        self,
+        document: Mapping[str, Any],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+        *,
+        expand: bool = True,
+    ) -> tuple[str, bool]:
+        """See that the store has what ``compile_document`` would give, and read nothing of it. Its key, and whether it
+        was put now. Raises ``StoreError`` where it cannot be put."""
+        read = Document.of(document)
+        name = _of_document(read.digest(vocabulary, {"expand": expand}))
+        known = self._known(name)
+        if known is not None and self.contains(known):
+            return known, False
+        constraint = read.constraint(vocabulary, budget)
+        key = self.key(constraint, vocabulary, expand=expand)
+        made = False
+        if not self.contains(key):
+            automaton = compile(constraint, vocabulary, budget)
+            made = self.put(key, _expanded(automaton) if expand else automaton)
+        self._place.replace(name, key.name.encode())
+        return key.name, made
+
+    def _known(self, name: str) -> str | None:
+        """The key that a document led to."""
+        data = self._place.read(name)
+        found = None if data is None else data.decode("ascii", "replace")
+        return found if found is not None and NAME.fullmatch(found) else None
+
     # --- all entries ------------------------------------------------------------------------------------------------
 
     def list(self) -> Iterator[Stored]:
@@ -246,6 +310,10 @@ class Store:
                 self._place.remove(each.name)
                 gone.append(each)
                 left -= each.size
+        if unused_days is not None:
+            for each in [*self._place.list(_DOCUMENTS)]:
+                if now - each.used > unused_days * _DAY:
+                    self._place.remove(each.name)
         self._place.clean(now - _DAY)
         return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
 
@@ -310,6 +378,10 @@ def _expanded(automaton: Automaton) -> Automaton:
 
 def _path(name: str) -> str:
     return f"{_FOLDER}/{name[:2]}/{name}"
+
+
+def _of_document(name: str) -> str:
+    return f"{_DOCUMENTS}/{name[:2]}/{name}"
 
 
 def _key_in(path: str) -> str | None:
