@@ -19,6 +19,7 @@ from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import NAME, Key, make_key, name_of
 from tokenfst.decoding.store.places import Listed, open_place
+from tokenfst.decoding.store.signatures import Signatures
 from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
@@ -26,6 +27,7 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     ConstraintError,
     NotInStoreError,
+    SignatureError,
     StoreError,
     StoreWarning,
     TransferError,
@@ -73,8 +75,9 @@ class Store:
     ``memory://...``; the extra ``store``).
 
     ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
-    ``cache_bytes`` at most. ``storage_options`` go to fsspec. Safe to share by threads and processes. Raises
-    ``StoreError`` where the storage fails.
+    ``cache_bytes`` at most. ``storage_options`` go to fsspec. ``sign_with``: a private key of Ed25519 that signs what
+    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. Safe to share by threads and
+    processes. Raises ``StoreError`` where the storage fails.
     """
 
     @checked
@@ -85,9 +88,12 @@ class Store:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int = 1 << 30,
         storage_options: Mapping[str, Any] | None = None,
+        sign_with: str | bytes | None = None,
+        trusted_keys: Sequence[str | bytes] | None = None,
     ) -> None:
         whole("Store", "cache_bytes", cache_bytes, 1)
-        self._made_of = (url, cache, cache_bytes, storage_options)
+        self._made_of = (url, cache, cache_bytes, storage_options, sign_with, trusted_keys)
+        self._signatures = Signatures(sign_with, trusted_keys)
         self._place = open_place(url, storage_options or {})
         self._cache = None if cache is None else Cache(cache, cache_bytes)
 
@@ -159,10 +165,10 @@ class Store:
         automaton: Automaton = compile(constraint, vocabulary, budget, **options)
         if expand:
             automaton = _expanded(automaton)
-        data = entries.pack(key, automaton.serialize(expand=False))
+        data = self._packed(key, automaton)
         try:
             if damaged:
-                self._place.replace(_path(key.name), data)
+                self._replace(_path(key.name), data)
             elif not self._place.create(_path(key.name), data):
                 return self._find(key.name, vocabulary, budget) or automaton
         except StoreError as error:
@@ -185,7 +191,7 @@ class Store:
         When this returns, the entry is there to stay. False: there was one already, which stays."""
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
-        return self._place.create(_path(key.name), entries.pack(key, automaton.serialize(expand=False)))
+        return self._place.create(_path(key.name), self._packed(key, automaton))
 
     @checked
     def contains(self, key: Key | str) -> bool:
@@ -228,7 +234,7 @@ class Store:
         constraint = read.constraint(vocabulary, budget)
         automaton = self.compile(constraint, vocabulary, budget, expand=expand)
         try:
-            self._place.replace(name, self.key(constraint, vocabulary, expand=expand).name.encode())
+            self._remember(name, self.key(constraint, vocabulary, expand=expand))
         except StoreError as error:
             warnings.warn(f"{error}. The document is not remembered", StoreWarning, stacklevel=3)
         return automaton
@@ -247,22 +253,51 @@ class Store:
         read = Document.of(document)
         name = _of_document(read.digest(vocabulary, {"expand": expand}))
         known = self._known(name)
-        if known is not None and self.contains(known):
+        if known is not None and self._is_good(known):
             return known, False
         constraint = read.constraint(vocabulary, budget)
         key = self.key(constraint, vocabulary, expand=expand)
         made = False
-        if not self.contains(key):
+        if not self._is_good(key.name):
             automaton = compile(constraint, vocabulary, budget)
             made = self.put(key, _expanded(automaton) if expand else automaton)
-        self._place.replace(name, key.name.encode())
+            if not made and not self._is_good(key.name):
+                self._replace(
+                    _path(key.name), self._packed(key, _expanded(automaton) if expand else automaton)
+                )
+                made = True
+        self._remember(name, key)
         return key.name, made
 
     def _known(self, name: str) -> str | None:
         """The key that a document led to."""
         data = self._place.read(name)
-        found = None if data is None else data.decode("ascii", "replace")
-        return found if found is not None and NAME.fullmatch(found) else None
+        if data is None:
+            return None
+        found, *signature = data.decode("ascii", "replace").split() or [""]
+        try:
+            signed = (signature[0], signature[1]) if len(signature) == 2 else None
+            self._signatures.check(name, f"{name} {found}".encode(), signed)
+        except SignatureError:  # then the front end runs
+            return None
+        return found if NAME.fullmatch(found) else None
+
+    def _remember(self, name: str, key: Key) -> None:
+        parts = [key.name]
+        if self._signatures.can_sign:
+            parts += self._signatures.sign(f"{name} {key}".encode())
+        if self._signatures.can_sign or not self._signatures.are_wanted:
+            self._place.replace(name, " ".join(parts).encode())
+
+    def _is_good(self, name: str) -> bool:
+        """Whether there is an entry that this store would take, as far as can be told without reading it where no
+        signature is wanted."""
+        if not self._signatures.are_wanted:
+            return self.contains(name)
+        try:
+            return self._read(name) is not None
+        except ArtifactError:
+            return False
 
     # --- all entries ------------------------------------------------------------------------------------------------
 
@@ -356,16 +391,32 @@ class Store:
 
     def _parsed(self, name: str, data: bytes | memoryview) -> Artifact:
         where = f"{self.url}/{_path(name)}"
-        return entries.read(where, entries.unpack(where, name, data))
+        entry = entries.unpack(where, name, data)
+        self._signatures.check(where, entry.signed, entry.signature)
+        return entries.read(where, entry)
+
+    def _packed(self, key: Key, automaton: Automaton) -> bytes:
+        sign = self._signatures.sign if self._signatures.can_sign else None
+        return entries.pack(key, automaton.serialize(expand=False), sign)
+
+    def _replace(self, name: str, data: bytes) -> None:
+        """Put in place of what was refused. Who cannot sign what he wants signed leaves it to those who can."""
+        if self._signatures.are_wanted and not self._signatures.can_sign:
+            raise StoreError(f"{self.url}/{name} was refused, and this store has no key to sign another with")
+        self._place.replace(name, data)
 
 
 def _again(
-    url: str | os.PathLike[str],
-    cache: str | os.PathLike[str] | None,
-    cache_bytes: int,
-    storage_options: Mapping[str, Any] | None,
+    url: Any, cache: Any, cache_bytes: int, storage_options: Any, sign_with: Any, trusted_keys: Any
 ) -> Store:
-    return Store(url, cache=cache, cache_bytes=cache_bytes, storage_options=storage_options)
+    return Store(
+        url,
+        cache=cache,
+        cache_bytes=cache_bytes,
+        storage_options=storage_options,
+        sign_with=sign_with,
+        trusted_keys=trusted_keys,
+    )
 
 
 def _expanded(automaton: Automaton) -> Automaton:
