@@ -32,7 +32,8 @@ class LocalFiles:
         self._root = Path(folder).absolute()
         self.url = str(self._root)
         with self._failing("open"):
-            self._root.mkdir(parents=True, exist_ok=True)
+            if self._root.exists() and not self._root.is_dir():  # else it is made when something is put
+                raise NotADirectoryError(20, "it is not a folder")
 
     def read(self, name: str) -> bytes | None:
         """See ``Place``."""
