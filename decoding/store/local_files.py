@@ -62,12 +62,13 @@ class LocalFiles:
             _flush_folder(target.parent)  # also of another's: nobody is told of what may be gone
             return made
 
-    def replace(self, name: str, data: bytes) -> None:
+    def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """See ``Place``."""
         with self._failing("write", name):
             target = self._root / name
-            self._write(target, data).rename(target)
-            _flush_folder(target.parent)
+            self._write(target, data, lasting).rename(target)
+            if lasting:
+                _flush_folder(target.parent)
 
     def remove(self, name: str) -> None:
         """See ``Place``."""
@@ -108,7 +109,7 @@ class LocalFiles:
                 except FileNotFoundError:
                     continue
 
-    def _write(self, target: Path, data: bytes) -> Path:
+    def _write(self, target: Path, data: bytes, lasting: bool = True) -> Path:
         """A new file beside ``target``, on the disk; its path."""
         for folder in [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()][
             ::-1
@@ -121,7 +122,8 @@ class LocalFiles:
             view = memoryview(data)
             while view:
                 view = view[os.write(file, view) :]
-            os.fsync(file)
+            if lasting:
+                os.fsync(file)
         except BaseException:
             path.unlink()
             raise

@@ -287,7 +287,7 @@ class Store:
         if self._signatures.can_sign:
             parts += self._signatures.sign(f"{name} {key}".encode())
         if self._signatures.can_sign or not self._signatures.are_wanted:
-            self._place.replace(name, " ".join(parts).encode())
+            self._place.replace(name, " ".join(parts).encode(), lasting=False)  # lost, it costs a front end
 
     def _is_good(self, name: str) -> bool:
         """Whether there is an entry that this store would take, as far as can be told without reading it where no
