@@ -6,5 +6,6 @@ whether what is there is still right. It lies in a folder or wherever fsspec rea
 this machine, mapped into memory and shared by processes.
 
 Read in this order: ``keys`` (what an entry is of), ``entries`` (its bytes), ``places`` (what a store needs of a
-storage), ``local_files`` and ``remote`` (folders; all else), ``cache`` (this machine's), ``store`` (``Store``).
+storage), ``local_files`` and ``remote`` (folders; all else), ``cache`` (this machine's), ``documents`` (constraints
+as data), ``signatures`` (who put it), ``store`` (``Store``), ``batch`` (many at once).
 """

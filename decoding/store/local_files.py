@@ -32,7 +32,8 @@ class LocalFiles:
         self._root = Path(folder).absolute()
         self.url = str(self._root)
         with self._failing("open"):
-            self._root.mkdir(parents=True, exist_ok=True)
+            if self._root.exists() and not self._root.is_dir():  # else it is made when something is put
+                raise NotADirectoryError(20, "it is not a folder")
 
     def read(self, name: str) -> bytes | None:
         """See ``Place``."""
@@ -61,12 +62,13 @@ class LocalFiles:
             _flush_folder(target.parent)  # also of another's: nobody is told of what may be gone
             return made
 
-    def replace(self, name: str, data: bytes) -> None:
+    def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """See ``Place``."""
         with self._failing("write", name):
             target = self._root / name
-            self._write(target, data).rename(target)
-            _flush_folder(target.parent)
+            self._write(target, data, lasting).rename(target)
+            if lasting:
+                _flush_folder(target.parent)
 
     def remove(self, name: str) -> None:
         """See ``Place``."""
@@ -107,7 +109,7 @@ class LocalFiles:
                 except FileNotFoundError:
                     continue
 
-    def _write(self, target: Path, data: bytes) -> Path:
+    def _write(self, target: Path, data: bytes, lasting: bool = True) -> Path:
         """A new file beside ``target``, on the disk; its path."""
         for folder in [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()][
             ::-1
@@ -120,7 +122,8 @@ class LocalFiles:
             view = memoryview(data)
             while view:
                 view = view[os.write(file, view) :]
-            os.fsync(file)
+            if lasting:
+                os.fsync(file)
         except BaseException:
             path.unlink()
             raise

@@ -36,8 +36,9 @@ class Place(Protocol):
     def create(self, name: str, data: bytes) -> bool:
         """Makes the file; False: there is one, which stays as it is."""
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Makes the file, in place of another if there is one; readers get one or the other."""
+    def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
+        """Makes the file, in place of another if there is one; readers get one or the other. Unless it is ``lasting``,
+        it may be gone, or be empty, after a machine stops."""
 
     def remove(self, name: str) -> None:
         """Takes the file away, if it is there."""

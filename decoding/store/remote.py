@@ -82,7 +82,7 @@ class Remote:
                 return False
             return True
 
-    def replace(self, name: str, data: bytes) -> None:
+    def replace(self, name: str, data: bytes, *, lasting: bool = True) -> None:
         """See ``Place``."""
         with self._failing("write", name):
             self._make_folder(name)

@@ -16,8 +16,10 @@ from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.compiling.door import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
+from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import NAME, Key, make_key, name_of
 from tokenfst.decoding.store.places import Listed, open_place
+from tokenfst.decoding.store.signatures import Signatures
 from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
@@ -25,6 +27,7 @@ from tokenfst.errors import (
     ArtifactVocabularyError,
     ConstraintError,
     NotInStoreError,
+    SignatureError,
     StoreError,
     StoreWarning,
     TransferError,
@@ -32,6 +35,7 @@ from tokenfst.errors import (
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _FOLDER = "artifacts"
+_DOCUMENTS = "documents"
 _DAY = 86_400.0
 _READS = 3
 """How often what arrives damaged is asked for: a connection may have been cut."""
@@ -71,8 +75,9 @@ class Store:
     ``memory://...``; the extra ``store``).
 
     ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
-    ``cache_bytes`` at most. ``storage_options`` go to fsspec. Safe to share by threads and processes. Raises
-    ``StoreError`` where the storage fails.
+    ``cache_bytes`` at most. ``storage_options`` go to fsspec. ``sign_with``: a private key of Ed25519 that signs what
+    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. Safe to share by threads and
+    processes. Raises ``StoreError`` where the storage fails.
     """
 
     @checked
@@ -83,9 +88,12 @@ class Store:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int = 1 << 30,
         storage_options: Mapping[str, Any] | None = None,
+        sign_with: str | bytes | None = None,
+        trusted_keys: Sequence[str | bytes] | None = None,
     ) -> None:
         whole("Store", "cache_bytes", cache_bytes, 1)
-        self._made_of = (url, cache, cache_bytes, storage_options)
+        self._made_of = (url, cache, cache_bytes, storage_options, sign_with, trusted_keys)
+        self._signatures = Signatures(sign_with, trusted_keys)
         self._place = open_place(url, storage_options or {})
         self._cache = None if cache is None else Cache(cache, cache_bytes)
 
@@ -157,10 +165,10 @@ class Store:
         automaton: Automaton = compile(constraint, vocabulary, budget, **options)
         if expand:
             automaton = _expanded(automaton)
-        data = entries.pack(key, automaton.serialize(expand=False))
+        data = self._packed(key, automaton)
         try:
             if damaged:
-                self._place.replace(_path(key.name), data)
+                self._replace(_path(key.name), data)
             elif not self._place.create(_path(key.name), data):
                 return self._find(key.name, vocabulary, budget) or automaton
         except StoreError as error:
@@ -183,7 +191,7 @@ class Store:
         When this returns, the entry is there to stay. False: there was one already, which stays."""
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
-        return self._place.create(_path(key.name), entries.pack(key, automaton.serialize(expand=False)))
+        return self._place.create(_path(key.name), self._packed(key, automaton))
 
     @checked
     def contains(self, key: Key | str) -> bool:
@@ -199,6 +207,97 @@ class Store:
         self._place.remove(_path(name_of(key)))
         if self._cache is not None:
             self._cache.remove(name_of(key))
+
+    # --- documents --------------------------------------------------------------------------------------------------
+
+    @checked
+    def compile_document(
+        self,
+        document: Mapping[str, Any],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+        *,
+        expand: bool = True,
+    ) -> Automaton:
+        """``compile`` of a constraint that is written as data: ``{"json_schema": ...}``, ``{"regex": "a+"}``, or with
+        ``lark``, ``gbnf``, ``ebnf`` or ``structural_tag``, and options of the front end as further members
+        (docs/store.md). The store remembers which key it led to: where it is known, no front end runs."""
+        read = Document.of(document)
+        name = _of_document(read.digest(vocabulary, {"expand": expand}))
+        try:
+            known = self._known(name)
+            if known is not None and (found := self._find(known, vocabulary, budget)) is not None:
+                self._place.touch(name)
+                return found
+        except ArtifactError:  # compile says so
+            pass
+        constraint = read.constraint(vocabulary, budget)
+        automaton = self.compile(constraint, vocabulary, budget, expand=expand)
+        try:
+            self._remember(name, self.key(constraint, vocabulary, expand=expand))
+        except StoreError as error:
+            warnings.warn(f"{error}. The document is not remembered", StoreWarning, stacklevel=3)
+        return automaton
+
+    @checked
+    def ensure(
+        self,
+        document: Mapping[str, Any],
+        vocabulary: Vocabulary,
+        budget: Budget | None = None,
+        *,
+        expand: bool = True,
+    ) -> tuple[str, bool]:
+        """See that the store has what ``compile_document`` would give, and read nothing of it. Its key, and whether it
+        was put now. Raises ``StoreError`` where it cannot be put."""
+        read = Document.of(document)
+        name = _of_document(read.digest(vocabulary, {"expand": expand}))
+        known = self._known(name)
+        if known is not None and self._is_good(known):
+            return known, False
+        constraint = read.constraint(vocabulary, budget)
+        key = self.key(constraint, vocabulary, expand=expand)
+        made = False
+        if not self._is_good(key.name):
+            automaton = compile(constraint, vocabulary, budget)
+            made = self.put(key, _expanded(automaton) if expand else automaton)
+            if not made and not self._is_good(key.name):
+                self._replace(
+                    _path(key.name), self._packed(key, _expanded(automaton) if expand else automaton)
+                )
+                made = True
+        self._remember(name, key)
+        return key.name, made
+
+    def _known(self, name: str) -> str | None:
+        """The key that a document led to."""
+        data = self._place.read(name)
+        if data is None:
+            return None
+        found, *signature = data.decode("ascii", "replace").split() or [""]
+        try:
+            signed = (signature[0], signature[1]) if len(signature) == 2 else None
+            self._signatures.check(name, f"{name} {found}".encode(), signed)
+        except SignatureError:  # then the front end runs
+            return None
+        return found if NAME.fullmatch(found) else None
+
+    def _remember(self, name: str, key: Key) -> None:
+        parts = [key.name]
+        if self._signatures.can_sign:
+            parts += self._signatures.sign(f"{name} {key}".encode())
+        if self._signatures.can_sign or not self._signatures.are_wanted:
+            self._place.replace(name, " ".join(parts).encode(), lasting=False)  # lost, it costs a front end
+
+    def _is_good(self, name: str) -> bool:
+        """Whether there is an entry that this store would take, as far as can be told without reading it where no
+        signature is wanted."""
+        if not self._signatures.are_wanted:
+            return self.contains(name)
+        try:
+            return self._read(name) is not None
+        except ArtifactError:
+            return False
 
     # --- all entries ------------------------------------------------------------------------------------------------
 
@@ -246,6 +345,10 @@ class Store:
                 self._place.remove(each.name)
                 gone.append(each)
                 left -= each.size
+        if unused_days is not None:
+            for each in [*self._place.list(_DOCUMENTS)]:
+                if now - each.used > unused_days * _DAY:
+                    self._place.remove(each.name)
         self._place.clean(now - _DAY)
         return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
 
@@ -288,16 +391,32 @@ class Store:
 
     def _parsed(self, name: str, data: bytes | memoryview) -> Artifact:
         where = f"{self.url}/{_path(name)}"
-        return entries.read(where, entries.unpack(where, name, data))
+        entry = entries.unpack(where, name, data)
+        self._signatures.check(where, entry.signed, entry.signature)
+        return entries.read(where, entry)
+
+    def _packed(self, key: Key, automaton: Automaton) -> bytes:
+        sign = self._signatures.sign if self._signatures.can_sign else None
+        return entries.pack(key, automaton.serialize(expand=False), sign)
+
+    def _replace(self, name: str, data: bytes) -> None:
+        """Put in place of what was refused. Who cannot sign what he wants signed leaves it to those who can."""
+        if self._signatures.are_wanted and not self._signatures.can_sign:
+            raise StoreError(f"{self.url}/{name} was refused, and this store has no key to sign another with")
+        self._place.replace(name, data)
 
 
 def _again(
-    url: str | os.PathLike[str],
-    cache: str | os.PathLike[str] | None,
-    cache_bytes: int,
-    storage_options: Mapping[str, Any] | None,
+    url: Any, cache: Any, cache_bytes: int, storage_options: Any, sign_with: Any, trusted_keys: Any
 ) -> Store:
-    return Store(url, cache=cache, cache_bytes=cache_bytes, storage_options=storage_options)
+    return Store(
+        url,
+        cache=cache,
+        cache_bytes=cache_bytes,
+        storage_options=storage_options,
+        sign_with=sign_with,
+        trusted_keys=trusted_keys,
+    )
 
 
 def _expanded(automaton: Automaton) -> Automaton:
@@ -310,6 +429,10 @@ def _expanded(automaton: Automaton) -> Automaton:
 
 def _path(name: str) -> str:
     return f"{_FOLDER}/{name[:2]}/{name}"
+
+
+def _of_document(name: str) -> str:
+    return f"{_DOCUMENTS}/{name[:2]}/{name}"
 
 
 def _key_in(path: str) -> str | None:

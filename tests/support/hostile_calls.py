@@ -116,6 +116,8 @@ class World:
         self.automaton = t.compile(self.language, self.vocabulary, self.budget).expand()
         self.file = FOLDER / "a.safetensors"
         self.automaton.save(self.file)
+        self.store = t.Store(FOLDER / "artifacts")
+        self.store.compile(self.language, self.vocabulary, self.budget)
         self.hmm = t.Hmm(torch.tensor([0.5, 0.5]), torch.full((2, 2), 0.5), torch.full((2, WIDTH), 1 / WIDTH))
         self.edges = t.TokenEdges.from_automaton(self.automaton)
         self.symbols = t.SymbolAutomaton(["a", "b"], [[1, 0, 0], [1, 1, 1]], np.array([False, True]), 0)
@@ -176,6 +178,7 @@ class World:
             ("Hmm.load", "path"): self.file,
             ("TokenAutomaton.of_artifact", "path"): self.file,
             ("HmmProduct", "automaton"): self.automaton,
+            ("Store", "url"): str(FOLDER / "store"),
         }
         if (owner, name) in special:
             return special[owner, name]
@@ -198,6 +201,7 @@ class World:
             "device": torch.device("cpu"),
             "bitmasks": None,
             "draft": self.model,
+            "document": {"regex": "a"},
             "edges": self.edges,
             "emission": self.hmm.emission,
             "end_tokens": [256],
@@ -218,6 +222,7 @@ class World:
             "item": "a",
             "items": ["a", "b"],
             "k": 1,
+            "key": self.store.key(self.language, self.vocabulary),
             "label": 0,
             "labels": ["a", "b"],
             "language": self.language,
@@ -286,6 +291,7 @@ class World:
             "Vocabulary": self.vocabulary,
             "TokenAutomaton": self.automaton,
             "Matcher": self.automaton.matcher(),
+            "Store": self.store,
             "SymbolAutomaton": self.symbols,
             "ToolConstraint": t.tools(TOOLS, format="hermes"),
             "ToolParser": t.tools(TOOLS, format="hermes").parser(),
@@ -316,6 +322,7 @@ EXEMPT = {
     "ToolParser": "is made by the parser() of a constraint",
     "ToolCall": "is what a parser gives",
     "ToolReply": "is what a parser gives",
+    "CanonicalAutomaton.of_artifact": "takes what the reader of artifacts has checked",
     "Concepts.product": "takes the clock of the question that it is a part of",
 }
 """Public calls that are left out, and why."""

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
+from tokenfst.cli.batches import BatchOptions
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.constraints import SUFFIX
 from tokenfst.cli.terminal import (
@@ -78,16 +79,22 @@ def compile_command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE even where it is something else than an artifact.")
     ] = False,
+    batching: BatchOptions,
     budgeting: BudgetOptions,
     json: options.Json = False,
 ) -> int:
     """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.
+
+    With --batch, compile many constraints into a store that processes and machines share. What the store has is not
+    compiled again; a line that fails is told, and stops nothing.
 
     All states, masks and distances are made. The artifact appears under its name only when it is whole; an
     older artifact of that name is replaced.
     """
     began = time.perf_counter()
     budget = budgeting.read()
+    if batching.are_given(constraining.constraint, output, estimate, force):
+        return batching.run(tokenizing, budget, json)
     constraint = constraining.one(budget)
     if output is None and not estimate:
         raise UsageError(f"--output FILE{SUFFIX} is needed (or --estimate)")

@@ -301,12 +301,12 @@ def test_any_byte_changed(seed: int) -> None:
     [
         ("", "a folder or a URL"),
         ("nothing://x", "no URL of a store|needs a package"),
-        ("/proc/nobody/store", "cannot open the store"),
+        ("a\0b", "a path that a file can have"),
         ("/dev/null", "cannot open the store"),
     ],
 )
 def test_wrong_urls(url: str, says: str) -> None:
-    with pytest.raises((StoreError, ImportError), match=says):
+    with pytest.raises((StoreError, ImportError, ValueError), match=says):
         Store(url)
 
 

@@ -1,0 +1,189 @@
+"""Many constraints into a store, by several processes.
+
+Each line is compiled by itself: what goes wrong with one is an outcome like others, also where its process dies of it
+(a new one takes over with the next line). Nothing is kept in memory but what is under way, so that a batch may be as
+long as a file. What the store has is not compiled again: a batch that was interrupted is started again as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any, Literal
+
+from tokenfst.arguments import checked, whole
+from tokenfst.budget import Budget
+from tokenfst.decoding.store.store import Store
+from tokenfst.errors import ConstraintError, PatternError, TokenfstError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_AT_ONCE = 16
+"""Lines that a process gets at a time."""
+
+_Line = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a line: ``state``; where it is in the store by now its ``key``; where it failed, the ``place`` in
+    the line, if it is known, and the ``reason``. ``line`` counts from 1."""
+
+    line: int
+    id: str
+    state: Literal["put", "known", "failed"]
+    key: str = ""
+    place: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@checked
+def compile_batch(
+    lines: Iterable[str],
+    store: Store,
+    vocabulary: Vocabulary,
+    budget: Budget | None = None,
+    *,
+    expand: bool = False,
+    jobs: int = 1,
+) -> Iterator[Outcome]:
+    """Compile each line (``documents``) that the store does not have, and put it; what became of each, as they are
+    done. ``budget`` bounds each line. Empty lines are left out.
+
+    Raises ``StoreError`` where the store cannot be opened; whatever else goes wrong is the outcome of a line.
+    """
+    whole("compile_batch", "jobs", jobs, 1)
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    return _Pool(numbered, (store, vocabulary, budget, {"expand": expand}), jobs).run()
+
+
+class _Pool:
+    """Processes, and what each of them has in hand."""
+
+    def __init__(self, lines: Iterator[_Line], work: tuple[Any, ...], jobs: int) -> None:
+        self._lines, self._work, self._jobs = lines, work, jobs
+        self._again: deque[_Line] = deque()
+        self._workers: dict[Connection, tuple[Any, deque[_Line]]] = {}
+
+    def run(self) -> Iterator[Outcome]:
+        """What became of each line."""
+        try:
+            for _ in range(self._jobs):
+                self._start()
+            while self._workers:
+                for ends in wait(list(self._workers)):
+                    assert isinstance(ends, Connection)
+                    yield from self._hear(ends)
+        finally:
+            for ends, (process, _) in self._workers.items():
+                ends.close()
+                process.terminate()
+
+    def _hear(self, ends: Connection) -> Iterator[Outcome]:
+        process, lines = self._workers[ends]
+        try:
+            outcome: Outcome = ends.recv()
+        except (EOFError, OSError):
+            process.join()
+            del self._workers[ends]
+            number, _ = lines.popleft()
+            reason = (
+                f"the process that compiled it ended with the code {process.exitcode} (below 0: the signal)"
+            )
+            yield Outcome(number, "", "failed", reason=reason)
+            self._again += lines
+            self._start()
+            return
+        lines.popleft()
+        yield outcome
+        if not lines and not self._give(ends, lines):
+            del self._workers[ends]
+            ends.close()
+            process.join()
+
+    def _start(self) -> None:
+        """One more process, if there is something for it to do."""
+        lines = self._next()
+        if not lines:
+            return
+        own, other = get_context("spawn").Pipe()
+        process = get_context("spawn").Process(target=_serve, args=(other, *self._work), daemon=True)
+        process.start()
+        other.close()
+        self._workers[own] = process, lines
+        own.send(list(lines))
+
+    def _give(self, ends: Connection, lines: deque[_Line]) -> bool:
+        lines += self._next()
+        if lines:
+            ends.send(list(lines))
+        return bool(lines)
+
+    def _next(self) -> deque[_Line]:
+        found: deque[_Line] = deque()
+        while len(found) < _AT_ONCE:
+            if self._again:
+                found.append(self._again.popleft())
+            elif (line := next(self._lines, None)) is not None:
+                found.append(line)
+            else:
+                break
+        return found
+
+
+def _serve(
+    ends: Connection, store: Store, vocabulary: Vocabulary, budget: Budget | None, options: Mapping[str, Any]
+) -> None:
+    """What a process does: lines in, outcomes out, until nobody asks any more."""
+    try:
+        while True:
+            for number, line in ends.recv():
+                ends.send(compile_line(number, line, store, vocabulary, budget, options))
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        return
+
+
+def compile_line(
+    number: int,
+    line: str,
+    store: Store,
+    vocabulary: Vocabulary,
+    budget: Budget | None,
+    options: Mapping[str, Any],
+) -> Outcome:
+    """What becomes of one line. Never raises but for what ends processes."""
+    began = time.perf_counter()
+    own = ""
+    try:
+        members = _members(line)
+        own = str(members.get("id", ""))
+        key, made = store.ensure(members, vocabulary, budget, **options)
+        state: Literal["put", "known"] = "put" if made else "known"
+        return Outcome(number, own, state, key, seconds=time.perf_counter() - began)
+    except Exception as error:  # whatever it is, the next line is another
+        reason = str(error) if isinstance(error, TokenfstError) else f"{type(error).__name__}: {error}"
+        seconds = time.perf_counter() - began
+        return Outcome(number, own, "failed", place=_place(error), reason=reason, seconds=seconds)
+
+
+def _members(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except RecursionError:
+        raise ConstraintError("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ConstraintError(f"it is not JSON: {error.msg} at column {error.colno}") from None
+    if not isinstance(found, dict):
+        raise ConstraintError(f"it is not a JSON object but {type(found).__name__}")
+    return found
+
+
+def _place(error: Exception) -> str:
+    if isinstance(error, PatternError):
+        return f"position {error.position}"
+    return str(getattr(error, "pointer", ""))

@@ -1,0 +1,134 @@
+"""Constraints as data: what a line of a batch holds, and what a front end makes of it.
+
+    {"id": "order", "json_schema": {...}, "spelling": "any"}
+
+One member says by its name how the constraint is written; ``id`` is for people; all others are options of the front end
+by their own names. A store remembers under a document's digest which key it led to, so whoever has the document needs
+no front end the second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tokenfst.automata.json_schema.door import json_schema
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.gbnf import gbnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
+from tokenfst.automata.regex.translate import regex
+from tokenfst.automata.structural_tags.door import structural_tag
+from tokenfst.budget import Budget
+from tokenfst.decoding.store.keys import compiler
+from tokenfst.errors import ConstraintError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_FLAGS = {letter: getattr(re, letter.upper()) for letter in "imsxa"}
+
+
+_SCHEMA_OPTIONS = frozenset(
+    {
+        "additional_properties",
+        "draft",
+        "formats",
+        "indent",
+        "on_unsupported",
+        "property_order",
+        "repeated_names",
+        "separators",
+        "spelling",
+        "strict",
+        "surrounding",
+        "whitespace",
+    }
+)
+
+
+class _Kind(NamedTuple):
+    """A way to write constraints: its front end, and the options that it takes."""
+
+    make: Callable[..., Constraint]
+    options: frozenset[str]
+    is_text: bool
+
+
+_KINDS = {
+    "json_schema": _Kind(
+        json_schema,
+        _SCHEMA_OPTIONS,
+        False,
+    ),
+    "regex": _Kind(regex, frozenset({"flags"}), True),
+    "lark": _Kind(lark_grammar, frozenset({"start"}), True),
+    "gbnf": _Kind(gbnf, frozenset(), True),
+    "ebnf": _Kind(ebnf, frozenset({"start"}), True),
+    "structural_tag": _Kind(
+        structural_tag,
+        frozenset(["special_tokens", "control_tokens", "whitespace", "additional_properties"]),
+        False,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Document:
+    """A constraint as it is written: ``kind``, the ``text`` (or a JSON value), and the front end's ``options``."""
+
+    kind: str
+    text: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+
+    @classmethod
+    def of(cls, members: Mapping[str, Any]) -> Document:
+        """The document that these members are. ``ConstraintError``."""
+        kinds = [kind for kind in _KINDS if kind in members]
+        if len(kinds) != 1:
+            found = " and ".join(map(repr, kinds)) if kinds else f"{sorted(map(str, members))[:8]}"
+            raise ConstraintError(
+                f"a document has one of {', '.join(map(repr, _KINDS))}; this one has {found}"
+            )
+        (kind,) = kinds
+        options = {name: value for name, value in members.items() if name not in (kind, "id")}
+        if unknown := sorted(set(options) - _KINDS[kind].options):
+            known = ", ".join(map(repr, sorted(_KINDS[kind].options))) or "none"
+            raise ConstraintError(f"{kind!r} has no option {unknown[0]!r} in a document; it has {known}")
+        text = members[kind]
+        if _KINDS[kind].is_text and not isinstance(text, str):
+            raise ConstraintError(f"{kind!r} is a text, not a {type(text).__name__}")
+        return cls(kind, text, options, str(members.get("id", "")))
+
+    def constraint(self, vocabulary: Vocabulary, budget: Budget | None = None) -> Constraint:
+        """What the front end makes of it. Raises what that raises."""
+        options = dict(self.options)
+        if self.kind == "regex":
+            options["flags"] = _flags(options.get("flags", ""))
+        if self.kind == "structural_tag":
+            options["vocabulary"] = vocabulary
+        if isinstance(options.get("separators"), list):
+            options["separators"] = tuple(options["separators"])
+        return _KINDS[self.kind].make(self.text, budget=budget, **options)
+
+    def digest(self, vocabulary: Vocabulary, options: Mapping[str, Any]) -> str:
+        """The name under which a store remembers its key, for a vocabulary and options of ``compile``. Members of JSON
+        objects count in their order, which may mean something."""
+        told = [
+            self.kind,
+            self.text,
+            sorted(self.options.items()),
+            vocabulary.fingerprint,
+            vocabulary.split_pattern,
+        ]
+        told += [sorted(options.items()), compiler()]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def _flags(letters: object) -> int:
+    if not isinstance(letters, str) or not set(letters) <= set(_FLAGS):
+        raise ConstraintError(f"'flags' are some of the letters {''.join(_FLAGS)}, not {letters!r}")
+    return sum(_FLAGS[letter] for letter in set(letters))

@@ -1,0 +1,166 @@
+"""Batches: every line has an outcome, whatever it is, and what is known is not compiled again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.decoding.store.test_store import SMALL
+from tokenfst import Budget, Store, json_schema
+from tokenfst.decoding.store import batch
+from tokenfst.decoding.store.batch import Outcome, compile_batch, compile_line
+from tokenfst.decoding.store.documents import Document
+from tokenfst.errors import ConstraintError, NotInStoreError, PatternSyntaxError, SchemaError, StoreWarning
+
+GOOD: list[dict[str, Any]] = [
+    {
+        "id": "schema",
+        "json_schema": {"type": "array", "items": {"type": "integer"}},
+        "indent": 1,
+    },
+    {"id": "pattern", "regex": "ab+", "flags": "i"},
+    {"id": "gbnf", "gbnf": 'root ::= "(" root ")" | "x" root | "x" | root "y"'},
+    {"id": "lark", "lark": 'begin: "a" begin | "b"', "start": "begin"},
+    {"id": "ebnf", "ebnf": 'root ::= "a" | "b"'},
+    {
+        "id": "tag",
+        "structural_tag": {"type": "structural_tag", "format": {"type": "const_string", "value": "a"}},
+    },
+    {"id": 7, "json_schema": {"enum": [[1, 2]]}, "separators": [",", ":"]},
+]
+BAD: list[tuple[str, str, str]] = [
+    ("nonsense", "", "not JSON: Expecting value at column 1"),
+    ('{"regex": "a"', "", "not JSON"),
+    ("[1]", "", "not a JSON object but list"),
+    ("[" * 100_000, "", "nested too deeply"),
+    ("{}", "", "a document has one of 'json_schema'"),
+    ('{"regex": "a", "gbnf": "b"}', "", "'regex' and 'gbnf'"),
+    ('{"regex": 1}', "", "'regex' is a text, not a int"),
+    ('{"regex": "a", "flags": "q"}', "", "'flags' are some of the letters"),
+    ('{"regex": "a", "budget": 1}', "", "no option 'budget'"),
+    ('{"regex": "a(b"}', "position 1", "unterminated subpattern"),
+    ('{"regex": "(a|b)*a(a|b){40}c", "id": "bomb"}', "", "more than"),
+    ('{"regex": "a(?!)"}', "", "no string satisfies"),
+    ('{"json_schema": {"properties": {"a": {"type": "x"}}}}', "#/properties/a/type", "must be one of"),
+    ('{"json_schema": {}, "spelling": "odd"}', "", "spelling"),
+    ('{"json_schema": {}, "indent": [1]}', "", "indent"),
+    ('{"lark": "start: nothing"}', "position 7", "there is no rule 'nothing'"),
+    ('{"structural_tag": {}}', "#", "missing"),
+    ('{"gbnf": "root ::= root"}', "", "has no word"),
+]
+
+
+def test_every_line_has_an_outcome(tmp_path: Path) -> None:
+    lines = [json.dumps(each) for each in GOOD] + ["", "  \n"] + [line for line, _, _ in BAD]
+    store = Store(tmp_path)
+    budget = Budget(states=3000, seconds=20)
+    found = sorted(
+        compile_batch(lines, store, SMALL, budget, jobs=2, expand=True), key=lambda each: each.line
+    )
+    assert len(found) == len(GOOD) + len(BAD)
+    for each, document in zip(found, GOOD, strict=False):
+        assert (each.state, each.id) == ("put", str(document["id"])), each
+        assert store.get(each.key, SMALL).matcher()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Document, "constraint", None)  # no front end runs
+            assert store.compile_document(document, SMALL).source == store.get(each.key, SMALL).source
+    for each, (_, place, reason) in zip(found[len(GOOD) :], BAD, strict=True):
+        assert each.state == "failed" and each.place == place and re.search(reason, each.reason), each
+        assert each.line > len(GOOD) + 2
+    assert {each.key for each in store.list()} == {each.key for each in found if each.key}
+    again = sorted(compile_batch(lines, store, SMALL, budget, expand=True), key=lambda each: each.line)
+    assert [each.state for each in again] == ["known"] * len(GOOD) + ["failed"] * len(BAD)
+    assert [each.key for each in again] == [each.key for each in found]
+
+
+def test_a_batch_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    lines = [json.dumps({"regex": f"a{{{number}}}"}) for number in range(1, 60)]
+    store = Store(tmp_path)
+    run = compile_batch(lines, store, SMALL)
+    first = [next(run) for _ in range(25)]
+    run.close()
+    assert {each.state for each in first} == {"put"}
+    states = [each.state for each in compile_batch(lines, store, SMALL, jobs=2)]
+    assert states.count("known") >= 25 and states.count("put") + states.count("known") == 59
+    assert len(list(store.list())) == 59
+
+
+def test_of_equal_lines_one_is_put(tmp_path: Path) -> None:
+    lines = [json.dumps({"regex": text}) for text in ("a|b", "b|a", "[ab]", "a|b")]
+    found = list(compile_batch(lines, Store(tmp_path), SMALL))
+    assert [each.state for each in found] == ["put", "known", "known", "known"]
+    assert len({each.key for each in found}) == 1
+
+
+def die(*args: Any) -> Outcome:
+    if "killer" in args[1]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return compile_line(*args)
+
+
+def serve(*args: Any) -> None:
+    batch.compile_line = die
+    REAL(*args)
+
+
+REAL = batch._serve
+
+
+def test_a_line_that_kills_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "_serve", serve)
+    lines = [json.dumps({"regex": "a" * number, "id": number}) for number in range(1, 50)]
+    lines[3] = lines[20] = json.dumps({"regex": "killer", "id": "k"})
+    found = sorted(compile_batch(lines, Store(tmp_path), SMALL, jobs=2), key=lambda each: each.line)
+    assert [each.line for each in found] == list(range(1, 50))
+    assert [each.line for each in found if each.state == "failed"] == [4, 21]
+    assert "ended with the code -9" in found[3].reason
+
+
+def test_what_the_front_ends_raise_comes_through(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(PatternSyntaxError):
+        store.compile_document({"regex": "a("}, SMALL)
+    with pytest.raises(SchemaError):
+        store.compile_document({"json_schema": {"type": "x"}}, SMALL)
+    with pytest.raises(ConstraintError):
+        store.compile_document({}, SMALL)
+    with pytest.raises(TypeError):
+        store.compile_document([], SMALL)
+    with pytest.raises(ValueError, match="jobs"):
+        compile_batch([], store, SMALL, jobs=0)
+    assert list(compile_batch([], store, SMALL)) == []
+
+
+def test_what_is_remembered_of_documents(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    schema = {"type": "object", "properties": {"b": {"const": 1}, "a": {"const": 2}}, "required": ["a", "b"]}
+    other = {**schema, "properties": {"a": {"const": 2}, "b": {"const": 1}}}
+    key, made = store.ensure({"json_schema": schema}, SMALL)
+    assert made and store.ensure({"json_schema": schema, "id": "x"}, SMALL) == (key, False)
+    assert store.ensure({"json_schema": other}, SMALL)[0] != key  # members come in this order
+    assert store.ensure({"json_schema": schema}, SMALL, expand=False)[0] != key
+    assert store.compile(json_schema(schema), SMALL).source == store.get(key, SMALL).source
+    store.remove(key)
+    with pytest.raises(NotInStoreError):
+        store.get(key, SMALL)
+    assert store.ensure({"json_schema": schema}, SMALL) == (key, True)
+    (path,) = [
+        path for path in (tmp_path / "documents").rglob("*") if path.is_file() and path.read_text() == key
+    ]
+    path.write_text("nonsense")
+    assert store.ensure({"json_schema": schema}, SMALL) == (key, False)
+    assert path.read_text() == key
+    entry = tmp_path / "artifacts" / key[:2] / key
+    entry.write_bytes(b"damaged")
+    with pytest.warns(StoreWarning, match="compiled again"):
+        assert store.compile_document({"json_schema": schema}, SMALL).is_expanded
+    assert store.verify() == []
+    os.utime(path, (0, 0))
+    store.prune(unused_days=1)
+    assert not path.exists()
