@@ -1,7 +1,7 @@
 """What the site has beside docs/: hooks of MkDocs (mkdocs.yml).
 
-README.md is the first page. A link of a page that leads out of docs/ is kept alive: Markdown becomes a page, other files
-are shown as pages with their text, below ``source/`` and not in the search. The reference has every public name.
+README.md is the first page. A link of a page that leads out of docs/ is kept alive: Markdown becomes a page, other
+files are shown as pages with their text, below ``source/`` and not in the search. The reference has every public name.
 """
 
 from __future__ import annotations
@@ -100,6 +100,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         )
 
     return _outside_code(lambda text: LINK.sub(link, PICTURE.sub(picture, text)), markdown)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Name the search box: the theme gives it a role only."""
+    return output.replace(
+        'data-md-component="search" role="dialog"',
+        'data-md-component="search" role="dialog" aria-label="Search"',
+    )
 
 
 def public_names() -> dict[str, str]:
