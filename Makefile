@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama soak sanitize fuzz lint format typecheck bench docs clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-site soak sanitize fuzz lint format typecheck bench docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -85,6 +85,14 @@ bench: $(STAMP) ## speed beside the peers (installs them)
 
 docs: $(STAMP) ## run every snippet of README.md and docs/
 	$(BIN)/python -m pytest -q tests/test_docs.py
+
+site: $(STAMP) ## the documentation as a site, strict, in build/site
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt mkdocs-material "mkdocstrings[python]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+test-site: site ## look at the built site in Chromium (a system package) by Playwright
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt playwright axe-playwright-python
+	$(BIN)/python -m pytest -q -m site tests/test_site.py $(ARGS)
 
 clean: ## remove everything that is built
 	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

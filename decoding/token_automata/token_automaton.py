@@ -140,6 +140,7 @@ class TokenAutomaton:
 
     def _repr_html_(self) -> str:
         stats = self.stats()
+        states = stats.states - 1  # DEAD is none that anybody means
         facts: list[tuple[str, object]] = [
             ("constraint", self.source),
             ("vocabulary", f"{self.vocabulary.name or 'unnamed'}, {len(self.vocabulary):,} tokens"),
@@ -147,11 +148,11 @@ class TokenAutomaton:
                 "kind",
                 ("expanded" if stats.expanded else "lazy") + (", with a stack" if self.is_pushdown else ""),
             ),
-            ("states", stats.states if stats.expanded else f"{stats.states:,} so far"),
+            ("states", states if stats.expanded else f"{states:,} so far"),
             ("different masks", stats.distinct_masks),
             ("memory", f"{self.memory().automaton:,} bytes"),
         ]
-        small = stats.expanded and not self.is_pushdown and stats.states <= notebook.SMALL
+        small = stats.expanded and not self.is_pushdown and states <= notebook.SMALL
         return notebook.card("TokenAutomaton", facts, self.draw().svg_or_none() if small else None)
 
     @property

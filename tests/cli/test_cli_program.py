@@ -18,7 +18,19 @@ from tokenfst.cli import checking
 from tokenfst.cli import program as commands
 
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
-COMMANDS = ["compile", "inspect", "check", "sample", "list", "count", "draw", "lint", "diff", "vocab"]
+COMMANDS = [
+    "compile",
+    "inspect",
+    "check",
+    "sample",
+    "list",
+    "count",
+    "draw",
+    "lint",
+    "diff",
+    "vocab",
+    "doctor",
+]
 
 
 def program(*words: str, **options: object) -> subprocess.CompletedProcess[str]:

@@ -134,8 +134,8 @@ def _check_size(states: int, most: int, bound: str = "") -> None:
 
 def draw_tokens(automaton: TokenAutomaton, max_states: int) -> tuple[Drawing, int]:
     """A picture of a token automaton, and its number of states."""
-    states = automaton.expand().stats().states
-    _check_size(states - 1, max_states)
+    states = automaton.expand().stats().states - 1
+    _check_size(states, max_states)
     return automaton.draw(max_states=max_states), states
 
 

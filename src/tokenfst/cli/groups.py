@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from tokenfst.cli.examples import epilog
 from tokenfst.cli.exits import UsageError
 
 
@@ -39,7 +40,7 @@ def register(app: typer.Typer, name: str, command: Callable[..., int]) -> None:
     """Add a command to the program; its docstring is its help page: paragraphs, each on one line."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     page = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    app.command(name, help=page, cls=_Once)(flat(command))
+    app.command(name, help=page, epilog=epilog(name), cls=_Once)(flat(command))
 
 
 def flat(command: Callable[..., int]) -> Callable[..., int]:

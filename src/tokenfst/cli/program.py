@@ -57,6 +57,10 @@ COMMANDS = {
         "vocabularies",
         "Show what a vocabulary holds, and check that texts come back from tokens as they went in.",
     ),
+    "doctor": (
+        "doctor",
+        "Say what is installed, what is missing and what it would give, and what the machine has.",
+    ),
 }
 """The module of each command, and the first paragraph of its help: modules are imported when their command is given."""
 

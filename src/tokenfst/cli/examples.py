@@ -1,0 +1,36 @@
+"""Examples at the end of each command's help.
+
+All of them run, in this order, in one folder (tests/cli/test_cli_examples.py).
+"""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "compile": (
+        "tokenfst compile '(yes|no), [0-9]{1,3} (apples|pears)' --vocabulary mistral:tekken_240911 "
+        "--output fruit.safetensors",
+        "tokenfst compile --grammar json --vocabulary mistral:tekken_240911 --output json.safetensors",
+    ),
+    "inspect": ("tokenfst inspect fruit.safetensors",),
+    "check": (
+        "tokenfst check fruit.safetensors 'yes, 12 pears'",
+        "tokenfst check --grammar json '{\"a\": [1, 2]}' --json",
+    ),
+    "sample": ("tokenfst sample '[a-z]{3}-[0-9]{2}' --number 3 --seed 1",),
+    "list": ("tokenfst list '(a|b){1,2}'",),
+    "count": ("tokenfst count '[0-9]{3}-[0-9]{4}'",),
+    "draw": (
+        "tokenfst draw 'yes|no' --output bytes.dot",
+        "tokenfst draw 'yes|no' --vocabulary mistral:tekken_240911 --output tokens.dot",
+    ),
+    "lint": ("tokenfst lint --grammar json",),
+    "diff": ("tokenfst diff 'a(ba)*' '(ab)*a'",),
+    "vocab": ("tokenfst vocab mistral:tekken_240911",),
+    "doctor": ("tokenfst doctor", "tokenfst doctor --json"),
+}
+
+
+def epilog(command: str) -> str:
+    """The end of a command's help page: the examples, a paragraph each, brackets as they are."""
+    lines = [example.replace("[", "\\[") for example in EXAMPLES[command]]
+    return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *lines])

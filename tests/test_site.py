@@ -1,0 +1,126 @@
+"""The site: every page and every public name is in it, and the built pages work in a browser.
+
+What looks at the built pages (marked ``site``) wants ``make site`` before, Playwright, and a Chromium of the system.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tokenfst
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "build" / "site"
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+built = pytest.mark.site
+PAGES = ["index.html", "quickstart.html", "json-schema.html", "routes/serving.html", "reference.html"]
+
+
+def test_every_page_has_a_place_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    placed = re.findall(r"[^\s]+\.md", navigation)
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert pages <= set(placed), f"mkdocs.yml does not place {pages - set(placed)}"
+    assert len(placed) == len(set(placed)), "a page is placed twice"
+
+
+@built
+def test_the_reference_has_every_public_name() -> None:
+    page = (SITE / "reference.html").read_text()
+    shown = set(re.findall(r'<h3 id="[^"]*"[^>]*>\s*(?:<[^>]*>\s*)*tokenfst\.(\w+)', page))
+    assert shown == set(tokenfst.__all__)
+
+
+@built
+def test_no_page_loads_anything_from_elsewhere() -> None:
+    for path in SITE.rglob("*.html"):
+        for tag in re.findall(r"<(?:script|link|img|iframe)\b[^>]*>", path.read_text()):
+            found = re.search(r'(?:src|href)="(https?:)?//', tag)
+            assert found is None or 'rel="canonical"' in tag, f"{path.name}: {tag}"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A server of the built pages on this machine."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(SITE)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, once for all tests."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    if BROWSER is None:
+        pytest.skip("no Chromium on this machine")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A tab. What its console says against it fails the test."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.set_default_timeout(60_000)
+    complaints: list[str] = []
+    tab.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    yield tab
+    tab.close()
+    assert not complaints
+
+
+@built
+def test_the_search_finds_a_keyword(page: Any, address: str) -> None:
+    page.goto(f"{address}/index.html")
+    page.locator(".md-search__input").click()
+    page.keyboard.type("uniqueItems")
+    page.locator('.md-search-result__item a[href*="json-schema.html"]').first.wait_for()
+
+
+@built
+def test_the_routes_are_reached_from_the_first_page(page: Any, address: str) -> None:
+    page.goto(f"{address}/index.html")
+    for tab in ("Structured output", "Serving", "Research", "Contributing", "Reference"):
+        page.locator(".md-tabs__link", has_text=tab).click()
+        page.wait_for_load_state()
+        assert page.locator("h1").count() == 1
+
+
+@built
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_fit_a_phone(page: Any, address: str, name: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/{name}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@built
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES[:4])
+def test_no_serious_finding_of_accessibility(page: Any, address: str, name: str, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{address}/{name}")
+    found = [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in axe.Axe().run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+    assert not found, "\n".join(found)
