@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "walks/exclusion.hpp"
+#include "walks/text_walk.hpp"
 
 namespace tokenfst {
 
