@@ -343,3 +343,28 @@ def test_the_figures_of_a_gpu_are_taken_in_one_command(modules: Any, monkeypatch
     assert device.gpu_once(torch, lambda: None) == 1e-3
     steps = list(device.decoding(world, torch, "cpu", rows=2, steps=2))
     assert [found.who for found in steps] == ["unconstrained", f"{device.OURS}, constrained"]
+
+
+def test_a_store_is_filled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "all.jsonl.gz"
+    with gzip.open(path, "wt") as file:
+        for number in range(4):
+            file.write(json.dumps({"id": number, "schema": {"enum": [number // 2]}}) + "\n")
+    code = (
+        "import pathlib, sys, tokenfst; sys.path.insert(0, 'benchmarks'); import store_batch\n"
+        "if __name__ == '__main__':\n"
+        "    tokens = [*(bytes([byte]) for byte in range(256)), b'']\n"
+        "    tokenfst.load_vocabulary = lambda name: tokenfst.Vocabulary(tokens, 256)\n"
+        "    store_batch.DATA = pathlib.Path(sys.argv.pop())\n"
+        "    store_batch.main()\n"
+    )
+    (tmp_path / "program.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py", "--jobs", "1", path],
+        capture_output=True,
+        text=True,
+        cwd=BENCHMARKS.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "4 lines: {'known': 2, 'put': 2}" in done.stdout and "4 lines: {'known': 4}" in done.stdout
+    assert "2 entries, " in done.stdout and done.stdout.count("2 entries read") == 2
