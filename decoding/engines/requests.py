@@ -15,6 +15,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.door import json_object, json_schema
 from tokenfst.automata.languages.language import Language
@@ -24,10 +26,11 @@ from tokenfst.automata.pieces.taxonomy import choices
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.door import structural_tag
 from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import ConstraintError, TokenBudgetError
+from tokenfst.errors import BudgetExceeded, ConstraintError, TokenBudgetError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 Kind: TypeAlias = Literal["json", "json_object", "regex", "choice", "grammar", "lark", "structural_tag"]
@@ -120,6 +123,11 @@ class CompiledRequests:
         except TokenBudgetError:
             return start_matcher(automaton, max_tokens)
 
+    def served(self, request: Request, ends: Sequence[int], max_tokens: int | None) -> Served:
+        """The same for an engine's loop."""
+        matcher = self.matcher(request, ends, max_tokens)
+        return Served(matcher, self._vocabulary(tuple(sorted(set(ends)))).eos_token_ids)
+
     def _vocabulary(self, stops: tuple[int, ...]) -> Vocabulary:
         """Few sets of stop tokens are in use at once; each has a trie of its own."""
         with self._lock:
@@ -137,25 +145,59 @@ def kept_bytes() -> int:
     return int(os.environ.get("TOKENFST_CACHE_MB", "512")) << 20
 
 
-def is_over(matcher: AnyMatcher) -> bool:
-    """Whether nothing of a text is looked at any more: an end token was taken, or the last of its tokens."""
-    return matcher.is_terminated() or matcher.max_tokens_left == 0
+class Served:
+    """A request's matcher in the loop of an engine, which must not end for one request.
 
+    What the matcher cannot find out within its budget ends this request, and no other: its mask leaves all tokens but
+    the end tokens, and the token that is chosen then is refused, which engines take for an error of the request.
+    """
 
-def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Any]]) -> None:
-    """The masks of matchers into rows of a bitmask, pairs of a row and a matcher, in one native call that holds no
-    interpreter lock. Rows whose matcher has no token left allow everything: nothing of them is kept."""
-    from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, fill_bitmasks
+    __slots__ = ("_ends", "failure", "matcher")
 
-    going = [(row, matcher) for row, matcher in rows if matcher.max_tokens_left != 0]
-    for row, matcher in rows:
-        if matcher.max_tokens_left == 0:
+    def __init__(self, matcher: AnyMatcher, ends: Sequence[int]) -> None:
+        self.matcher, self._ends, self.failure = matcher, tuple(ends), ""
+
+    def is_over(self) -> bool:
+        """Whether nothing of the text is looked at any more: an end token was taken, or the last of its tokens."""
+        return self.matcher.is_terminated() or self.matcher.max_tokens_left == 0
+
+    def accept(self, token: int) -> bool:
+        """Take a token; ``failure`` says why not, where it is not the constraint."""
+        if self.failure:
+            return False
+        try:
+            return self.matcher.accept_token(token)
+        except BudgetExceeded as error:
+            self.failure = str(error)
+            return False
+
+    def fill(self, bitmask: Any, row: int) -> None:
+        """The mask of the next token."""
+        try:
+            self.matcher.fill_next_token_bitmask(bitmask, row)
+        except BudgetExceeded as error:
+            self.failure = str(error)
             bitmask[row] = -1
-    matchers = [matcher for _, matcher in going]
+            for end in self._ends:
+                bitmask[row, end // 32] &= ~np.int32(np.uint32(1 << end % 32).view(np.int32))
+
+
+def fill_rows(bitmask: Any, rows: Sequence[tuple[int, Served]]) -> None:
+    """The masks of requests into rows of a bitmask, pairs of a row and a request, in one native call that holds no
+    interpreter lock. Rows whose request has no token left allow everything: nothing of them is kept."""
+    going = [(row, served) for row, served in rows if served.matcher.max_tokens_left != 0]
+    for row, served in rows:
+        if served.matcher.max_tokens_left == 0:
+            bitmask[row] = -1
+    matchers = [served.matcher for _, served in going]
     places = [row for row, _ in going]
-    if places == list(range(len(places))):
-        fill_bitmasks(matchers, bitmask)
-    else:
-        found = allocate_token_bitmask(len(places), 32 * bitmask.shape[1])
-        fill_bitmasks(matchers, found)
-        bitmask[places] = found
+    try:
+        if places == list(range(len(places))):
+            fill_bitmasks(matchers, bitmask)
+        else:
+            found = allocate_token_bitmask(len(places), 32 * bitmask.shape[1])
+            fill_bitmasks(matchers, found)
+            bitmask[places] = found
+    except BudgetExceeded:
+        for row, served in going:
+            served.fill(bitmask, row)

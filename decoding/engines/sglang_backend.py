@@ -15,6 +15,7 @@ texts of requests only: a template whose automaton has gone is compiled again, o
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -27,9 +28,11 @@ from sglang.srt.constrained.base_grammar_backend import (
 )
 from sglang.srt.constrained.torch_ops.token_filter_torch_ops import set_token_filter_torch
 
-from tokenfst.decoding.engines.requests import CompiledRequests, Kind, Request, fill_rows, is_over, kept_bytes
+from tokenfst._native import Matcher
+from tokenfst.decoding.engines.requests import CompiledRequests, Kind, Request, Served, fill_rows, kept_bytes
 from tokenfst.decoding.masks.bitmask import apply_token_bitmask_inplace
 from tokenfst.decoding.matchers.prefixes import AnyMatcher
+from tokenfst.decoding.matchers.reach_matcher import ReachMatcher
 from tokenfst.errors import MatcherError, TokenfstError, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -44,20 +47,25 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
     def __init__(self, requests: CompiledRequests, request: Request, ends: tuple[int, ...]) -> None:
         super().__init__()
         self._requests, self.request, self._ends = requests, request, ends
-        self._matcher: AnyMatcher | None = None
+        self._served: Served | None = None
 
     def begin(self, stops: Sequence[int], max_tokens: int | None) -> None:
         """Start a text that ``stops`` may end, too, complete within ``max_tokens``.
 
         Raises TokenBudgetError where none is so short, and for further stop tokens what compiling raises."""
-        self._matcher = self._requests.matcher(self.request, sorted({*self._ends, *stops}), max_tokens)
+        self._served = self._requests.served(self.request, sorted({*self._ends, *stops}), max_tokens)
+
+    @property
+    def served(self) -> Served:
+        """Where the request's text is."""
+        if self._served is None:
+            raise MatcherError("this grammar is a template: begin() gives it a text")
+        return self._served
 
     @property
     def matcher(self) -> AnyMatcher:
-        """Where the request's text is."""
-        if self._matcher is None:
-            raise MatcherError("this grammar is a template: begin() gives it a text")
-        return self._matcher
+        """The same without regard for the engine."""
+        return self.served.matcher
 
     def is_compiled(self) -> bool:
         """Whether its automaton is at hand."""
@@ -69,12 +77,14 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def accept_token(self, token: int) -> None:
         """Advance. ValueError for a token that is not allowed; tokens after the end are not looked at."""
-        if is_over(self.matcher):
+        served = self.served
+        if served.is_over():
             return
         self.current_token = token
-        if not self.matcher.accept_token(token):
+        if not served.accept(token):
             raise ValueError(
-                f"token {token} is not allowed after {self.matcher.num_tokens:,} tokens of {self.request}"
+                served.failure
+                or f"token {token} is not allowed after {self.matcher.num_tokens:,} tokens of {self.request}"
             )
 
     def rollback(self, k: int) -> None:
@@ -83,7 +93,7 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def is_terminated(self) -> bool:
         """Whether nothing more is looked at: an end token was taken, or the last of ``max_new_tokens``."""
-        return is_over(self.matcher)
+        return self.served.is_over()
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
         """Rows that allow everything, in host memory."""
@@ -91,13 +101,13 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
         """The mask of the next token."""
-        fill_rows(vocab_mask[idx : idx + 1].numpy(), [(0, self.matcher)])
+        fill_rows(vocab_mask[idx : idx + 1].numpy(), [(0, self.served)])
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[Any], vocab_mask: torch.Tensor) -> None:
         """The masks of a step, in one native call where all grammars are of this class."""
         if all(type(entry.grammar) is TokenfstGrammar for entry in entries):
-            fill_rows(vocab_mask.numpy(), [(entry.row, entry.grammar.matcher) for entry in entries])
+            fill_rows(vocab_mask.numpy(), [(entry.row, entry.grammar.served) for entry in entries])
         else:
             BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)
 
@@ -117,8 +127,11 @@ class TokenfstGrammar(BaseGrammarObject):  # type: ignore[misc]
         apply_token_bitmask_inplace(logits, vocab_mask, check_nan=False)
 
     def try_jump_forward(self, tokenizer: Any) -> tuple[list[int], str] | None:
-        """The text that must come next, if any."""
-        text = "" if is_over(self.matcher) else self.matcher.find_jump_forward_string()
+        """The text that must come next, in whole characters, if any."""
+        matcher = self.matcher
+        if self.is_terminated() or not isinstance(matcher, Matcher | ReachMatcher):
+            return None
+        text = codecs.getincrementaldecoder("utf-8")("ignore").decode(matcher.forced_bytes())
         return ([], text) if text else None
 
     def jump_forward_str_state(self, helper: tuple[list[int], str]) -> tuple[str, int]:

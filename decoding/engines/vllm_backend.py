@@ -25,9 +25,8 @@ from vllm.v1.structured_output.backend_types import (
 from vllm.v1.structured_output.request import get_structured_output_key
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
-from tokenfst.decoding.engines.requests import CompiledRequests, Request, fill_rows, is_over, kept_bytes
-from tokenfst.decoding.matchers.prefixes import AnyMatcher
-from tokenfst.errors import VocabularyError
+from tokenfst.decoding.engines.requests import CompiledRequests, Request, Served, fill_rows, kept_bytes
+from tokenfst.errors import BudgetExceeded, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -92,7 +91,7 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
         )
 
     def _grammar(self, request: Request, stops: set[int] | None, max_tokens: int | None) -> TokenfstGrammar:
-        return TokenfstGrammar(self.requests.matcher(request, sorted(stops or ()), max_tokens))
+        return TokenfstGrammar(self.requests.served(request, sorted(stops or ()), max_tokens))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows for so many sequences, in host memory."""
@@ -106,15 +105,17 @@ class TokenfstBackend(StructuredOutputBackend):  # type: ignore[misc]
 class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
     """A request's matcher, in vLLM's words."""
 
-    def __init__(self, matcher: AnyMatcher) -> None:
-        self.matcher = matcher
+    def __init__(self, served: Served) -> None:
+        self.served, self.matcher = served, served.matcher
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advance; False for a token that is not allowed. Tokens after the end are not looked at."""
         for token in tokens:
+            if self.served.failure:
+                return False
             if self.is_terminated():
                 break
-            if not self.matcher.accept_token(token):
+            if not self.served.accept(token):
                 return False
         return True
 
@@ -122,7 +123,10 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
         """The first of these tokens, as far as they could be accepted."""
         if self.is_terminated():
             return []
-        return tokens[: self.matcher.validate_tokens(tokens)]
+        try:
+            return tokens[: self.matcher.validate_tokens(tokens)]
+        except BudgetExceeded:
+            return []  # drafts are guesses; what is really chosen is taken by accept_tokens
 
     def rollback(self, num_tokens: int) -> None:
         """Take tokens back."""
@@ -130,11 +134,11 @@ class TokenfstGrammar(StructuredOutputGrammar):  # type: ignore[misc]
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """The mask of the next token."""
-        fill_rows(bitmask[batch_index : batch_index + 1].numpy(), [(0, self.matcher)])
+        fill_rows(bitmask[batch_index : batch_index + 1].numpy(), [(0, self.served)])
 
     def is_terminated(self) -> bool:
-        """Whether nothing more is looked at: the end token was taken, or the last of ``max_tokens``."""
-        return is_over(self.matcher)
+        """Whether nothing more is looked at: the end token was taken, or the last of ``max_tokens``, or it failed."""
+        return bool(self.served.failure) or self.served.is_over()
 
     def reset(self) -> None:
         """Back to the beginning."""

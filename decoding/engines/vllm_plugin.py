@@ -184,7 +184,7 @@ def _whole_batch(
         request = requests[name]
         grammar = request.structured_output_request.grammar
         if self._get_constraint_bounds(request, ()).constraint_start == 0 and not grammar.is_terminated():
-            masked.append((row, grammar.matcher))
+            masked.append((row, grammar.served))
         else:
             rows[row] = -1
     fill_rows(rows, masked)

@@ -281,6 +281,7 @@ def test_jump_forward(backend, tokenizer):
     helper = one.try_jump_forward(tokenizer)
     assert one.jump_forward_str_state(helper) == ("ab", -1)
     one.accept_token(a)
+    assert grammar(backend, "regex", "aé|aè").try_jump_forward(tokenizer) == ([], "a")
     one.jump_and_retokenize([a], [a, b], -1)
     assert one.matcher.num_tokens == 2 and one.try_jump_forward(tokenizer) is None
     with pytest.raises(ValueError, match="not allowed"):

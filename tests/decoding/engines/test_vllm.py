@@ -194,11 +194,12 @@ def test_the_grammar_as_vllm_uses_it(model):
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     requests = vllm_backend.compiled_requests(tokenizer, 640)
-    matcher = requests.matcher(Request("regex", "a+b"), [1], 5)
+    served = requests.served(Request("regex", "a+b"), [1], 5)
+    matcher = served.matcher
     assert requests.automaton(Request("regex", "a+b"), [1]) is requests.automaton(
         Request("regex", "a+b"), [1, 1]
     )
-    grammar = vllm_backend.TokenfstGrammar(matcher)
+    grammar = vllm_backend.TokenfstGrammar(served)
     a, b = (tokenizer.convert_tokens_to_ids(each) for each in "ab")
     assert grammar.validate_tokens([a, b, a]) == [a, b] and matcher.num_tokens == 0
     mask = vllm_backend.torch.zeros((2, 20), dtype=vllm_backend.torch.int32)
@@ -214,7 +215,7 @@ def test_the_grammar_as_vllm_uses_it(model):
     assert grammar.accept_tokens("x", [a]) and regex("a").accepts("a")
     assert grammar.accept_tokens("x", [a, a, b]) and not grammar.is_terminated()
     assert grammar.accept_tokens("x", [1]) and grammar.is_terminated()
-    other = requests.matcher(Request("regex", "[xy]*"), [1], None)
+    other = [requests.served(Request("regex", "[xy]*"), [1], None) for _ in range(2)]
     rows = np.zeros((3, 20), np.int32)
-    fill_rows(rows, [(0, other), (2, other.fork())])
+    fill_rows(rows, [(0, other[0]), (2, other[1])])
     assert np.array_equal(rows[0], rows[2]) and not rows[1].any()
