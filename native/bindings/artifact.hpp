@@ -65,9 +65,9 @@ inline nb::dict expand_to_python(TokenAutomaton& automaton) {
   result["flips"] = to_numpy(std::move(out.flips), {flips});
   result["rows"] = to_numpy(std::move(out.rows), {rows, words});
   if (automaton.bytes().is_pushdown()) {
-    auto add = [&](const char* name, std::vector<uint32_t>& values, size_t width) {
-      size_t count = values.size() / width;
-      result[name] = width == 1 ? to_numpy(std::move(values), {count}) : to_numpy(std::move(values), {count, width});
+    auto add = [&](const char* name, std::vector<uint32_t>& values, size_t columns) {
+      size_t count = values.size() / columns;
+      result[name] = columns == 1 ? to_numpy(std::move(values), {count}) : to_numpy(std::move(values), {count, columns});
     };
     add("stack_states", out.stacks.states, 4);
     add("stack_effects", out.stacks.effects, 3);

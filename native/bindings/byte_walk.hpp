@@ -11,9 +11,9 @@ namespace tokenfst {
 inline void bind_byte_walk(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
-  auto number = [](const ByteWalk& self, uint64_t number) {
-    if (number >= self.size()) throw nb::index_error(("there is no configuration " + std::to_string(number)).c_str());
-    return static_cast<uint32_t>(number);
+  auto number = [](const ByteWalk& self, uint64_t given) {
+    if (given >= self.size()) throw nb::index_error(("there is no configuration " + std::to_string(given)).c_str());
+    return static_cast<uint32_t>(given);
   };
   nb::class_<ByteWalk>(m, "ByteWalk", R"(The configurations of a byte automaton that a search visits, by number; 0 is the start, if there is a word.
 

@@ -14,9 +14,9 @@ namespace tokenfst {
 inline void bind_configurations(nanobind::module_& m) {
   namespace nb = nanobind;
   using namespace nb::literals;
-  auto number = [](const Configurations& self, uint64_t number) {
-    if (number >= self.size()) throw nb::index_error(("there is no configuration " + std::to_string(number)).c_str());
-    return static_cast<uint32_t>(number);
+  auto number = [](const Configurations& self, uint64_t given) {
+    if (given >= self.size()) throw nb::index_error(("there is no configuration " + std::to_string(given)).c_str());
+    return static_cast<uint32_t>(given);
   };
   nb::class_<Configurations>(m, "Configurations", R"(The configurations of a token automaton that a search visits, by number; 0 is the start.
 

@@ -11,16 +11,11 @@
 #include <vector>
 
 #include "expressions/marks.hpp"
+#include "expressions/moves.hpp"
 #include "expressions/selections.hpp"
 #include "expressions/unordered.hpp"
 
 namespace tokenfst {
-
-struct Move {
-  ByteSet set;
-  NodeId target;
-};
-using Moves = std::vector<Move>;
 
 class Derivatives {
  public:
@@ -215,25 +210,25 @@ class Derivatives {
         for (;; overlapping = true) {
           const Node link = arena_[rest];
           if (link.kind != Kind::Concat) {
-            append(all, get(rest, pasts), kEpsilon);
+            append(arena_, all, get(rest, pasts), kEpsilon);
             break;
           }
-          append(all, get(link.a, pasts), link.b);
+          append(arena_, all, get(link.a, pasts), link.b);
           if (!nullable(link.a, pasts)) break;
           rest = link.b;
         }
-        return overlapping ? unite(all) : all;
+        return overlapping ? unite(arena_, all) : all;
       }
       case Kind::Or: {
         Moves all;
         std::vector<NodeId> args(arena_.list(id).begin(), arena_.list(id).end());
-        for (NodeId arg : args) append(all, get(arg, pasts), kEpsilon);
-        return unite(all);
+        for (NodeId arg : args) append(arena_, all, get(arg, pasts), kEpsilon);
+        return unite(arena_, all);
       }
       case Kind::And: {
         std::vector<NodeId> args(arena_.list(id).begin(), arena_.list(id).end());
         Moves result = get(args[0], pasts);
-        for (size_t i = 1; i < args.size() && !result.empty(); ++i) result = product(result, get(args[i], pasts));
+        for (size_t i = 1; i < args.size() && !result.empty(); ++i) result = product(arena_, result, get(args[i], pasts));
         return merge_equal(result);
       }
       case Kind::Not: {
@@ -251,7 +246,7 @@ class Derivatives {
         uint32_t low = node.low == 0 || nullable(node.a, pasts) ? 0 : node.low - 1;
         NodeId rest = arena_.repeat(node.a, low, node.high == kUnbounded ? kUnbounded : node.high - 1);
         Moves result;
-        append(result, get(node.a, pasts), rest);
+        append(arena_, result, get(node.a, pasts), rest);
         return merge_equal(result);
       }
       case Kind::Machine: {
@@ -278,8 +273,8 @@ class Derivatives {
         });
         NodeId after = selections_.after_pick(node);
         if (after == kEmpty) return merge_equal(result);
-        append(result, get(after, nullptr), kEpsilon);
-        return unite(result);
+        append(arena_, result, get(after, nullptr), kEpsilon);
+        return unite(arena_, result);
       }
       case Kind::Var: {
         if (is_unfolding(id)) return {};
@@ -291,7 +286,7 @@ class Derivatives {
         if (is_unfolding(id)) throw Error(Fault::Constraint, "a rule of the expression program calls itself before it reads a byte");
         Unfold guard(unfolding_, id);
         Moves result;
-        append(result, get(arena_.rule(node.a), nullptr), arena_.returning());
+        append(arena_, result, get(arena_.rule(node.a), nullptr), arena_.returning());
         return result;
       }
       case Kind::Unordered: {
@@ -389,62 +384,6 @@ class Derivatives {
     bool moves = false;
     arena_.machine(id).each_move(state, [&](uint32_t, uint32_t) { moves = true; });
     return moves ? id : kEpsilon;
-  }
-
-  void append(Moves& all, const Moves& part, NodeId rest) {
-    all.reserve(all.size() + part.size());
-    for (const Move& move : part) {
-      if (NodeId target = arena_.concat(move.target, rest); target != kEmpty) all.push_back({move.set, target});
-    }
-  }
-
-  // Disjoint moves out of overlapping ones: an overlap leads to the union of the targets.
-  Moves unite(const Moves& all) {
-    std::vector<std::pair<ByteSet, std::vector<NodeId>>> parts;
-    for (const Move& move : all) {
-      ByteSet left = move.set;
-      for (size_t i = 0, n = parts.size(); i < n && !left.empty(); ++i) {
-        ByteSet both = parts[i].first & left;
-        if (both.empty()) continue;
-        left = left - both;
-        if (both == parts[i].first) {
-          parts[i].second.push_back(move.target);
-        } else {
-          parts[i].first = parts[i].first - both;
-          auto targets = parts[i].second;
-          targets.push_back(move.target);
-          parts.emplace_back(both, std::move(targets));
-        }
-      }
-      if (!left.empty()) parts.emplace_back(left, std::vector<NodeId>{move.target});
-    }
-    Moves result;
-    for (auto& [set, targets] : parts) result.push_back({set, targets.size() == 1 ? targets[0] : arena_.any_of(targets)});
-    return merge_equal(result);
-  }
-
-  Moves product(const Moves& xs, const Moves& ys) {
-    Moves result;
-    for (const Move& x : xs) {
-      for (const Move& y : ys) {
-        ByteSet both = x.set & y.set;
-        if (both.empty()) continue;
-        NodeId parts[] = {x.target, y.target};
-        if (NodeId target = arena_.all_of(parts); target != kEmpty) result.push_back({both, target});
-      }
-    }
-    return result;
-  }
-
-  static Moves merge_equal(Moves moves) {
-    if (!std::ranges::is_sorted(moves, {}, &Move::target)) std::ranges::stable_sort(moves, {}, &Move::target);
-    size_t kept = 0;
-    for (size_t i = 1; i < moves.size(); ++i) {
-      if (moves[i].target == moves[kept].target) moves[kept].set = moves[kept].set | moves[i].set;
-      else moves[++kept] = moves[i];
-    }
-    if (!moves.empty()) moves.resize(kept + 1);
-    return moves;
   }
 
   // The past expressions of the look-behinds in `id` that no inner scope closes, ascending.

@@ -305,8 +305,8 @@ class ProgramReader {
         case Op::Fresh:  // and what makes its room, see marks.hpp
           count(6);
           part(0, false);
-          for (int32_t number : operands.subspan(2)) {
-            if (number < 0) fail("strings that must differ have no such room");
+          for (int32_t bound : operands.subspan(2)) {
+            if (bound < 0) fail("strings that must differ have no such room");
           }
           break;
         case Op::Tokens:

@@ -13,6 +13,7 @@
 
 #include "masks/chains.hpp"
 #include "masks/known_fragments.hpp"
+#include "masks/known_splits.hpp"
 
 namespace tokenfst {
 
@@ -39,7 +40,7 @@ class Composition {
  public:
   Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow)
       : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))),
-        fragments_(bytes, vocabulary) {}
+        fragments_(bytes, vocabulary), splits_(bytes, vocabulary) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
   // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
@@ -99,28 +100,28 @@ class Composition {
       const auto [config, top] = place;
       if (is_dead(config) || !seen.insert(place).second) continue;
       NodeId node = bytes_.node(config.state);
-      if (auto [text, rest] = begun(node); text != kEmpty) {
+      if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
         out.rows.push_back({&fragments_.class_of(text)->row, {}});
         continue;
       }
-      Split at = split_of(node);
+      Split at = splits_.of(node);
       std::shared_ptr<const Fragment> fragment = at ? known_fragment(at, top) : nullptr;
-      if (has_many_exits(at, fragment) && go_on(node, at)) fragment = known_fragment(at, top);
+      if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = known_fragment(at, top);
       if (!fragment || !fragment->usable) {
         if (gather_chains(walk, place, node, out, pending)) continue;
         const bool narrow = !at && !reads_letters(config.state);  // most likely: then the parts need not be known
-        std::vector<NodeId> members = narrow ? std::vector<NodeId>{} : members_of(node);
+        std::vector<NodeId> members = narrow ? std::vector<NodeId>{} : splits_.members_of(node);
         if (!any_known(members, top) && gather_walk(walk, place, at ? narrow_ : unsplit_, out)) continue;
-        if (narrow) members = members_of(node);
+        if (narrow) members = splits_.members_of(node);
         if (!members.empty()) {
           for (NodeId member : members) pending.emplace_back(walk.arrive(config, bytes_.intern(member)), top);
           continue;
         }
-        if (at || go_on(node, at)) fragment = fragments_.make(at, top);
-        if (has_many_exits(at, fragment) && go_on(node, at)) fragment = fragments_.make(at, top);
+        if (at || splits_.go_on(node, at)) fragment = fragments_.make(at, top);
+        if (has_many_exits(at, fragment) && splits_.go_on(node, at)) fragment = fragments_.make(at, top);
       }
-      if (fragment && fragment->usable && fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
-        if (exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
+      if (fragment && fragment->usable && splits_.fits(at, *fragment, top) && gather_split(walk, place, at, *fragment, out)) {
+        if (splits_.exits_at_once(at)) pending.emplace_back(walk.arrive(config, bytes_.intern(at.rest)), top);
       } else {
         gather_below(walk, place, out, pending);
       }
@@ -195,16 +196,16 @@ class Composition {
     // In this order whatever is known by now: bounds depend on the way taken, and artifacts hold them (convention 10).
     NodeId node = bytes_.node(config.state);
     splits_.clear();
-    if (auto [text, rest] = begun(node); text != kEmpty) {
+    if (auto [text, rest] = splits_.begun(node); text != kEmpty) {
       out.next.push_back(walk.boundary(walk.arrive(config, bytes_.intern(rest))));
       return;
     }
     if (narrow_onward(walk, config, out, narrow_)) return;
-    if (auto members = members_of(node); !members.empty()) {
+    if (auto members = splits_.members_of(node); !members.empty()) {
       for (NodeId member : members) out.same.push_back(walk.arrive(config, bytes_.intern(member)));
       return;
     }
-    Split at = split_of(node);
+    Split at = splits_.of(node);
     if (at.widened != kUnbounded || at.least != kEmpty) at = {};  // its places are too many to be represented
     auto fragment = at ? known_fragment(at, 0) : nullptr;
     if (at && !fragment) fragment = fragments_.make(at, 0);
@@ -214,7 +215,7 @@ class Composition {
         out.next.push_back(walk.boundary(walk.run(config, vocabulary_.tokens()[fragment->representatives[i]])));
       }
       for_residuals(walk, config, at, *fragment, [&](uint32_t, Config end) { out.next.push_back(walk.boundary(end)); });
-      if (exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
+      if (splits_.exits_at_once(at)) out.same.push_back(walk.arrive(config, bytes_.intern(at.rest)));
       unique(out.next);
       return;
     }
@@ -333,7 +334,7 @@ class Composition {
       // Of tokens that come near the bounds that were left out, by trying.
       for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
         row.removed.push_back(token);
-        if (!exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token])))) out.tokens.push_back(token);
+        if (!splits_.exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token])))) out.tokens.push_back(token);
       }
       std::ranges::sort(row.removed);
     }
@@ -353,9 +354,9 @@ class Composition {
   void leave_out(const Split& at, const Fragment& fragment, uint32_t top, std::vector<uint32_t>& closing, std::vector<uint32_t>& entries) {
     PlainWalk walk(bytes_);
     const Trie& words = fragment.words_left(vocabulary_.tokens(), vocabulary_.trie().node(top).depth);
-    auto take = [&](const TrieChild& at, Config end) {
+    auto take = [&](const TrieChild& child, Config end) {
       if (!bytes_.accepting(end.state)) return;
-      words.each_string(at, [&](uint32_t word) {
+      words.each_string(child, [&](uint32_t word) {
         if (word < fragment.tokens.size()) entries.push_back(word);
         else closing.push_back(fragment.closing[word - fragment.tokens.size()]);
       });
@@ -374,8 +375,8 @@ class Composition {
     Pair pair{walk, bytes_};
     std::vector<typename Pair::Position> path;
     const Trie& trie = vocabulary_.trie();
-    auto take = [&](const TrieChild& at, const typename Pair::Position& position) {
-      trie.each_string(at, [&](uint32_t token) {
+    auto take = [&](const TrieChild& child, const typename Pair::Position& position) {
+      trie.each_string(child, [&](uint32_t token) {
         apart.push_back(token);
         if (!is_dead(position.config)) out.tokens.push_back(token);
       });
@@ -404,43 +405,8 @@ class Composition {
     trie.walk_few(walk, rest, residual_path_, entries);
   }
 
-  Split split_of(NodeId node) {
-    const Split found = bytes_.with_arena([&](Arena& arena) { return known_split(arena, node); });
-    return found.widened < Vocabulary::kLong ? Split{} : found;
-  }
-  // Kept for one mask, which asks for it as a part of a union, and as a place.
-  const Split& known_split(Arena& arena, NodeId node) {
-    if (auto known = splits_.find(node); known != splits_.end()) return known->second;
-    return splits_.emplace(node, split(arena, node)).first->second;
-  }
   // Whether so many tokens leave a fragment that a longer one is better.
   static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) { return at.open && fragment && fragment->crowded; }
-  // Whether the split can be put off to the next single byte; then it is. Else the fragment is wanted with all its exits.
-  bool go_on(NodeId node, Split& at) {
-    const Split further = bytes_.with_arena([&](Arena& arena) { return split_before_byte(arena, node); });
-    at.open = false;
-    if (further) at = further;
-    return static_cast<bool>(further);
-  }
-  // Whether bounds that the fragment leaves out do not matter to any token, or to long ones only.
-  bool fits(const Split& at, const Fragment& fragment, uint32_t top) const {
-    const size_t longest = top == 0 ? Vocabulary::kLong : vocabulary_.trie().max_depth();
-    return at.widened == kUnbounded || (at.widened >= longest && at.widened - longest >= fragment.completion);
-  }
-  // Whether a token surely has more iterations than the bound that the fragment leaves out: that takes few states, where a
-  // run of it within the bound makes one for each byte.
-  bool exceeds(const Split& at, uint32_t token) {
-    if (!bytes_.with_arena([&](const Arena& arena) { return iterations_are_unique(arena, at.bounded); })) return false;
-    const State loop = bytes_.intern(at.bounded);
-    State state = loop;
-    uint32_t iterations = 0;
-    for (unsigned char byte : vocabulary_.tokens()[token]) {
-      state = bytes_.step(state, byte);
-      if (state == kDead) break;
-      iterations += state == loop;
-    }
-    return iterations + (state != loop && state != kDead) > at.widened;
-  }
   // Whether a text may go on with any letter, as far as is known yet.
   bool reads_letters(State state) {
     const State* row = bytes_.entries(state);
@@ -452,48 +418,11 @@ class Composition {
   // Whether some part of a union splits at a fragment that is known: then a narrow walk would be given up.
   bool any_known(const std::vector<NodeId>& members, uint32_t top) {
     return std::ranges::any_of(members, [&](NodeId member) {
-      const Split at = split_of(member);
+      const Split at = splits_.of(member);
       const auto fragment = at ? known_fragment(at, top) : nullptr;
       return fragment && fragment->usable && fragment->wide;
     });
   }
-  // Where an expression begins with one token of a class: what that is, and what follows; else empty.
-  std::pair<NodeId, NodeId> begun(NodeId node) {
-    if (bytes_.boundary() == kNone) return {kEmpty, kEmpty};
-    return bytes_.with_arena([&](const Arena& arena) -> std::pair<NodeId, NodeId> {
-      const bool begins = arena[node].kind == Kind::Concat;
-      const Node& head = begins ? arena[arena[node].a] : arena[node];
-      if (head.kind != Kind::Begun) return {kEmpty, kEmpty};
-      return {head.a, begins ? arena[node].b : kEpsilon};
-    });
-  }
-  bool exits_at_once(const Split& at) {
-    return bytes_.with_arena([&](const Arena& arena) { return arena[at.part == kEmpty ? at.fragment : at.part].nullable; });
-  }
-  // Parts that a union, or a concatenation that begins with one, is made of, where some of them split: those, and one of
-  // all others.
-  std::vector<NodeId> members_of(NodeId node) {
-    return bytes_.with_arena([&](Arena& arena) {
-      std::vector<NodeId> members, others, pending{node};
-      while (!pending.empty()) {
-        const NodeId id = pending.back();
-        pending.pop_back();
-        const bool begins = arena[id].kind == Kind::Concat;
-        const NodeId choice = begins ? arena[id].a : id;
-        if (arena[choice].kind != Kind::Or) {
-          (known_split(arena, id) ? members : others).push_back(id);
-          continue;
-        }
-        const std::vector<NodeId> choices(arena.list(choice).begin(), arena.list(choice).end());
-        const NodeId rest = begins ? arena[id].b : kEpsilon;
-        for (NodeId member : choices) pending.push_back(arena.concat(member, rest));
-      }
-      if (members.empty() || (others.empty() && members.size() == 1 && members[0] == node)) return std::vector<NodeId>{};
-      if (!others.empty()) members.push_back(arena.any_of(others));
-      return members;
-    });
-  }
-
   // The fragment that begins behind the node `top` of the vocabulary's trie. Where it leaves out bounds it is made at once: with
   // them a state is met once, and a walk that is given up made one at each of its nodes.
   std::shared_ptr<const Fragment> known_fragment(const Split& at, uint32_t top) {
@@ -508,7 +437,7 @@ class Composition {
   KnownFragments fragments_;
   Chains chains_;
   std::vector<Chains::Exit> exits_;
-  std::unordered_map<NodeId, Split> splits_;
+  KnownSplits splits_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
   std::vector<Config> path_, residual_path_;
   std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // nodes of the vocabulary, and states of a lexicon there

@@ -247,14 +247,14 @@ class Stacks {
 
   StackId single(uint32_t frame, StackId below) {
     const Edge node{frame, below};
-    StackId known = index_.find(hash_of(node), [&](StackId id) { return nodes_[id] == node; });
-    if (known != kBottom) return known;
+    const StackId found = index_.find(hash_of(node), [&](StackId id) { return nodes_[id] == node; });
+    if (found != kBottom) return found;
     make_room(0);
     return add(node);
   }
   StackId list(uint32_t kind, const std::vector<Edge>& edges) {
-    StackId known = index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
-    if (known != kBottom) return known;
+    const StackId found = index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
+    if (found != kBottom) return found;
     make_room(edges.size());
     list_at_.push_back({static_cast<uint32_t>(lists_.size()), static_cast<uint32_t>(edges.size())});
     lists_.insert(lists_.end(), edges.begin(), edges.end());
