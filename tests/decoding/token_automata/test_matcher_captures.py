@@ -82,7 +82,9 @@ SPECIAL = Vocabulary([*WORLD.tokens, b"", b""], EOS, {"<think>": THINK, "</think
 @pytest.mark.parametrize(
     "constraint",
     [
-        lark_grammar("start: <think> thought </think> answer\nthought[capture]: /[a-z ]*/\nanswer[capture]: /.*/"),
+        lark_grammar(
+            "start: <think> thought </think> answer\nthought[capture]: /[a-z ]*/\nanswer[capture]: /.*/"
+        ),
         special_token("<think>")
         + regex("(?P<thought>[a-z ]*)")
         + special_token("</think>")
