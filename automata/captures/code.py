@@ -24,6 +24,7 @@ from tokenfst.automata.captures.trees import (
     Tree,
 )
 from tokenfst.automata.expressions.expression import Expr, TokenName
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.program import linearize
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
@@ -90,6 +91,7 @@ class Accept(NamedTuple):
 
 Instruction = Read | ReadToken | Split | Mark | Enter | Begin | Check | Leave | Accept
 ACCEPT, LEAVE = 0, 1
+_WHERE = "the repetitions around named groups"
 
 
 class Code:
@@ -106,6 +108,7 @@ class Code:
         self._bits = 0
         self._numbers: dict[int, int] = {}
         self._empty: dict[int, bool] = {}
+        self._deadline = Deadline(budget, _WHERE)
         self.start = self._emit(reading.start, ACCEPT)
         waiting = True
         while waiting:
@@ -115,8 +118,9 @@ class Code:
                 self.entry[rule] = self._emit(reading.rules[rule], LEAVE)
 
     def _add(self, instruction: Instruction) -> int:
+        self._deadline.tick()
         if len(self.instructions) > self.budget.positions:
-            raise BudgetExceeded("positions", self.budget.positions, "the repetitions around named groups")
+            raise BudgetExceeded("positions", self.budget.positions, _WHERE)
         self.instructions.append(instruction)
         return len(self.instructions) - 1
 

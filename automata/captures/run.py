@@ -55,7 +55,6 @@ class Run:
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]
         self._steps: list[dict[int, tuple[int, bool, bool]]] = [{} for _ in code.leaves]
-        self._deadline = Deadline(code.budget, _WHERE)
         self._seen: set[tuple[int, int, int]] = set()
         self._waiting: set[tuple[int, int, int]] = set()
         self._ways: list[_Way] = []
@@ -64,13 +63,14 @@ class Run:
     def feed(self, data: bytes) -> None:
         """Read on. Raises BudgetExceeded."""
         instructions, steps = self.code.instructions, self._steps
+        deadline = Deadline(self.code.budget, _WHERE)  # of this call: a text may take as long as its writer
         for byte in data:
             ways, self._ways = self._ways, []
             self._seen.clear()
             self._waiting.clear()
             self.ended = ()
             self.position += 1
-            self._deadline.tick(1 + len(ways))
+            deadline.tick(2 + 4 * len(ways))
             if len(ways) > self.code.budget.states:
                 raise BudgetExceeded("states", self.code.budget.states, _WHERE)
             for at, place, stack, marks in ways:
