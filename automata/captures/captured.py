@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
-from tokenfst.automata.captures.reader import Reader
+from tokenfst.arguments import checked_but
+from tokenfst.automata.captures.reader import Part, Reader
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.captures.values import Captures
 from tokenfst.budget import Budget
@@ -40,6 +42,7 @@ class Captured(ABC):
         """The names of what is captured in texts, in the order of the constraint."""
         return () if self.reading is None else self.reading.names
 
+    @checked_but("text")
     def captures(self, text: str | bytes, *, prefix: bool = False) -> Captures:
         """What the named groups and rules of the constraint have read in ``text``: by name, all captures of each, in
         the order in which they begin.
@@ -55,15 +58,17 @@ class Captured(ABC):
         explained = self.explain(text, prefix=prefix)
         if not explained:
             raise ConstraintError(f"captures: {explained}")
-        return self.captured(explained.text, whole=None if prefix else True)
+        return self.captured([explained.text], whole=None if prefix else True)
 
-    def captured(self, data: bytes, *, whole: bool | None) -> Captures:
-        """``captures`` of bytes that are known to be a text (``whole``), the beginning of one (False), or either."""
+    def captured(self, parts: Sequence[Part], *, whole: bool | None) -> Captures:
+        """``captures`` of what is known to be a text (``whole``), the beginning of one (False), or either: bytes, and
+        tokens that have none."""
         reader = self._capture_reader
         if reader is None:
             if self.reading is None:
                 return {}
             reader = self._capture_reader = Reader(self.reading, self.budget)
-        found = reader.captures(data, whole=whole)
-        assert found is not None, "a reading reads all texts of its constraint"
+        found = reader.captures(parts, whole=whole)
+        if found is None:
+            raise ConstraintError("captures: this is no text of the constraint, nor the beginning of one")
         return found

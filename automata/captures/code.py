@@ -23,10 +23,11 @@ from tokenfst.automata.captures.trees import (
     Sequence,
     Tree,
 )
-from tokenfst.automata.expressions.expression import Expr
+from tokenfst.automata.expressions.expression import Expr, TokenName
+from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.program import linearize
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded
+from tokenfst.errors import BudgetExceeded, ConstraintError
 
 
 class Read(NamedTuple):
@@ -34,6 +35,13 @@ class Read(NamedTuple):
 
     leaf: int
     longest: bool
+    then: int
+
+
+class ReadToken(NamedTuple):
+    """Read one token of a name, which has no bytes, then go on."""
+
+    name: TokenName
     then: int
 
 
@@ -81,8 +89,9 @@ class Accept(NamedTuple):
     """The end of the text."""
 
 
-Instruction = Read | Split | Mark | Enter | Begin | Check | Leave | Accept
+Instruction = Read | ReadToken | Split | Mark | Enter | Begin | Check | Leave | Accept
 ACCEPT, LEAVE = 0, 1
+_WHERE = "the repetitions around named groups"
 
 
 class Code:
@@ -99,6 +108,7 @@ class Code:
         self._bits = 0
         self._numbers: dict[int, int] = {}
         self._empty: dict[int, bool] = {}
+        self._deadline = Deadline(budget, _WHERE)
         self.start = self._emit(reading.start, ACCEPT)
         waiting = True
         while waiting:
@@ -108,8 +118,9 @@ class Code:
                 self.entry[rule] = self._emit(reading.rules[rule], LEAVE)
 
     def _add(self, instruction: Instruction) -> int:
+        self._deadline.tick()
         if len(self.instructions) > self.budget.positions:
-            raise BudgetExceeded("positions", self.budget.positions, "the repetitions around named groups")
+            raise BudgetExceeded("positions", self.budget.positions, _WHERE)
         self.instructions.append(instruction)
         return len(self.instructions) - 1
 
@@ -135,6 +146,8 @@ class Code:
                 return self._repeat(tree, then)
 
     def _leaf(self, leaf: Leaf, then: int) -> int:
+        if isinstance(leaf.words, Expr) and isinstance(leaf.words.value, TokenName):
+            return self._add(ReadToken(leaf.words.value, then))
         number = self._number(leaf)
         if not leaf.inner:
             return self._add(Read(number, leaf.longest, then))
@@ -149,6 +162,11 @@ class Code:
         if number is None:
             words: Expr | HasProgram = leaf.words
             program = linearize(words) if isinstance(words, Expr) else words.program()
+            if program.speaks_of_tokens:
+                raise ConstraintError(
+                    "captures beside tokens are told where special tokens stand by themselves, and not inside of "
+                    "intersections, repetitions without a name that hold them, or beside one_token()"
+                )
             bounds = self.budget.states, self.budget.bytes, self.budget.seconds
             self.leaves.append(_native.ByteAutomaton(*program.native_args(), *bounds))
             number = self._numbers[id(words)] = len(self.leaves) - 1
@@ -180,6 +198,8 @@ class Code:
         """Whether a tree may have the empty word; a rule is taken to have it."""
         match tree:
             case Leaf():
+                if isinstance(tree.words, Expr) and isinstance(tree.words.value, TokenName):
+                    return False
                 number = self._number(tree)
                 if number not in self._empty:
                     self._empty[number] = self.leaves[number].accepts(b"")

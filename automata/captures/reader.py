@@ -6,15 +6,19 @@ reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import tokenfst._native as _native
 from tokenfst.automata.captures.code import Code
 from tokenfst.automata.captures.run import Marks, Run, listed
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.captures.values import Capture, Captures
+from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError
+
+Part = bytes | Callable[[TokenName], bool]
+"""A part of a text: bytes, or a token without bytes, as what says whether it is one of a name."""
 
 
 class Reader:
@@ -33,10 +37,11 @@ class Reader:
         """A text, to be read byte by byte."""
         return Run(self.code)
 
-    def captures(self, data: bytes, *, whole: bool | None = None) -> Captures | None:
-        """What is captured in a text. ``whole``: as a text of the constraint; False: as the beginning of one; without:
-        as a text if it is one. None if it is neither."""
-        marks = _best(self.code, data, whole)
+    def captures(self, parts: Sequence[Part], *, whole: bool | None = None) -> Captures | None:
+        """What is captured in a text, given in parts. ``whole``: as a text of the constraint; False: as the beginning
+        of one; without: as a text if it is one. None if it is neither."""
+        marks = _best(self.code, parts, whole)
+        data = b"".join(part for part in parts if isinstance(part, bytes))
         if marks == ():
             return None
         found: Captures = {name: [] for name in self.names}
@@ -49,10 +54,14 @@ class Reader:
         return _of_span(self.code, name, begin, end, data, 0)
 
 
-def _best(code: Code, data: bytes, whole: bool | None) -> Marks | tuple[()]:
+def _best(code: Code, parts: Sequence[Part], whole: bool | None) -> Marks | tuple[()]:
     """What the best reading of a text has marked; ``()`` if there is none."""
     run = Run(code)
-    run.feed(data)
+    for part in parts:
+        if isinstance(part, bytes):
+            run.feed(part)
+        else:
+            run.token(part)
     if whole or (whole is None and run.ended != ()):
         return run.ended
     ways = run.all_marks()
@@ -86,7 +95,7 @@ def _of_span(
         return
     part = bytes(data[begin:end])
     for inner in code.inner[name]:
-        found = _best(inner, part, end is not None)
+        found = _best(inner, [part], end is not None)
         if found != ():
             yield from _captured(inner, found, part, offset + begin)  # type: ignore[arg-type]
 

@@ -15,10 +15,22 @@ grammar can have very many: ``Budget.states`` bounds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import tokenfst._native as _native
-from tokenfst.automata.captures.code import Accept, Begin, Check, Code, Enter, Instruction, Mark, Read, Split
+from tokenfst.automata.captures.code import (
+    Accept,
+    Begin,
+    Check,
+    Code,
+    Enter,
+    Instruction,
+    Mark,
+    Read,
+    ReadToken,
+    Split,
+)
+from tokenfst.automata.expressions.expression import TokenName
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.errors import BudgetExceeded
 
@@ -43,7 +55,6 @@ class Run:
         self._frame_numbers: dict[tuple[int, int], int] = {}
         self._walks = [_native.ByteWalk(leaf) for leaf in code.leaves]
         self._steps: list[dict[int, tuple[int, bool, bool]]] = [{} for _ in code.leaves]
-        self._deadline = Deadline(code.budget, _WHERE)
         self._seen: set[tuple[int, int, int]] = set()
         self._waiting: set[tuple[int, int, int]] = set()
         self._ways: list[_Way] = []
@@ -52,18 +63,20 @@ class Run:
     def feed(self, data: bytes) -> None:
         """Read on. Raises BudgetExceeded."""
         instructions, steps = self.code.instructions, self._steps
+        deadline = Deadline(self.code.budget, _WHERE)  # of this call: a text may take as long as its writer
         for byte in data:
             ways, self._ways = self._ways, []
             self._seen.clear()
             self._waiting.clear()
             self.ended = ()
             self.position += 1
-            self._deadline.tick(1 + len(ways))
+            deadline.tick(2 + 4 * len(ways))
             if len(ways) > self.code.budget.states:
                 raise BudgetExceeded("states", self.code.budget.states, _WHERE)
             for at, place, stack, marks in ways:
                 instruction = instructions[at]
-                assert isinstance(instruction, Read)
+                if not isinstance(instruction, Read):
+                    continue
                 leaf = instruction.leaf
                 step = steps[leaf].get(place << 8 | byte)
                 if step is None:
@@ -75,6 +88,17 @@ class Run:
                     self._follow(instruction.then, stack, marks)
                 if goes_on and not instruction.longest:
                     self._wait(at, to, stack, marks)
+
+    def token(self, is_one: Callable[[TokenName], bool]) -> None:
+        """Read a token that has no bytes. ``is_one``: whether it is one of a name."""
+        ways, self._ways = self._ways, []
+        self._seen.clear()
+        self._waiting.clear()
+        self.ended = ()
+        for at, _, stack, marks in ways:
+            instruction = self.code.instructions[at]
+            if isinstance(instruction, ReadToken) and is_one(instruction.name):
+                self._follow(instruction.then, stack, marks)
 
     def all_marks(self) -> list[Marks]:
         """What each way has marked, the best one first, a reading of the text as a whole before those that go on."""
@@ -108,7 +132,9 @@ class Run:
             if len(seen) > self.code.budget.states:
                 raise BudgetExceeded("states", self.code.budget.states, _WHERE)
             instruction = instructions[at]
-            if isinstance(instruction, Read):
+            if isinstance(instruction, ReadToken):
+                self._wait(at, 0, stack, marks)
+            elif isinstance(instruction, Read):
                 todo += self._read(at, instruction, stack, bits, marks)
             elif not isinstance(instruction, Accept):
                 todo += self._next(instruction, stack, bits, marks)

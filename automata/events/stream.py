@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tokenfst.arguments import refuse
+from tokenfst.arguments import checked, refuse
 from tokenfst.automata.captures.captured import Captured
 from tokenfst.automata.captures.reader import Reader
 from tokenfst.automata.events.capture_events import CaptureEvents
@@ -59,6 +59,7 @@ class Streamed(Captured):
     speaks_json: ClassVar[bool] = False
     """Whether the texts are known to be JSON documents."""
 
+    @checked
     def stream(self, *, json: bool | None = None) -> Stream:
         """A text of this constraint that arrives part by part: ``feed(part)`` gives the events that are decided then.
 

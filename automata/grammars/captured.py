@@ -84,22 +84,27 @@ class _Reader:
         self.hot: set[str] = set()
 
     def spine(self, start: str) -> list[str]:
-        """The rules between ``start`` and what has a name."""
+        """The rules between ``start`` and what has a name; if there is any, those between it and tokens, too, which are
+        read one by one."""
+        named = self._leading_to(lambda name, node: name in self.marked.rules or id(node) in self.leaves)
+        if start in named:
+            self.hot = named | self._leading_to(lambda _, node: node.op is Op.TOKENS)
+        return [name for name in reachable(self.rules.graph, start) if name in self.hot]
+
+    def _leading_to(self, wanted: Callable[[str, Expr], bool]) -> set[str]:
+        """The rules that lead to such a node."""
         callers: dict[str, list[str]] = {}
         for name in self.rules:
             for callee in self.rules.graph[name]:
                 callers.setdefault(callee, []).append(name)
-        waiting = [
-            name
-            for name in self.rules
-            if name in self.marked.rules or any(id(node) in self.leaves for node in self.nodes[name])
-        ]
+        found: set[str] = set()
+        waiting = [name for name in self.rules if any(wanted(name, node) for node in self.nodes[name])]
         while waiting:
             name = waiting.pop()
-            if name not in self.hot:
-                self.hot.add(name)
+            if name not in found:
+                found.add(name)
                 waiting += callers.get(name, ())
-        return [name for name in reachable(self.rules.graph, start) if name in self.hot]
+        return found
 
     def tree(self, name: str) -> Tree:
         """The tree of a rule."""
@@ -120,6 +125,8 @@ class _Reader:
             if reading.refusal:
                 raise _Refused(reading.refusal)
             return Leaf(self.cold(node).words, inner=(reading,))
+        if node.op is Op.TOKENS:
+            return Leaf(node)
         if node.op is Op.CALL:
             return Call(name_of(node)) if name_of(node) in self.hot else None
         if node.op not in COMPOSED or not any(below_it[id(arg)] for arg in node.args):

@@ -17,11 +17,12 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from tokenfst.arguments import checked_but
-from tokenfst.automata.expressions.expression import concat, literal
+from tokenfst.automata.captures import trees
+from tokenfst.automata.expressions.expression import Expr, concat, literal
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.grammars.assembly import Assembly
 from tokenfst.automata.grammars.grammar import Grammar
-from tokenfst.automata.languages.constraint import Constraint, encode
+from tokenfst.automata.languages.constraint import Constraint, encode, widest
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.languages.readable import shorten
 from tokenfst.automata.regex.translate import regex
@@ -93,16 +94,37 @@ def template(text: str, /, **holes: str | Constraint) -> TemplateLanguage | Temp
         if name not in named:
             shown = ", ".join(f"{{{each}}}" for each in named) or "none"
             raise ConstraintError(f"the template has no hole {{{name}}}; its holes: {shown}")
+    source = f"template({shorten(repr(text), _SHOWN)})"
+    filled = [piece.constraint for piece in pieces if piece.constraint is not None]
+    languages = [each for each in filled if isinstance(each, Language)]
+    if len(languages) == len(filled):
+        return _of_languages(pieces, source, widest(*(each.given_budget for each in languages)))
     assembly = Assembly()
     parts = [
         literal(piece.text) if piece.constraint is None else assembly.group(piece.name, piece.constraint)
         for piece in pieces
     ]
-    source = f"template({shorten(repr(text), _SHOWN)})"
     made = assembly.finish(concat(*parts), source)
-    if isinstance(made, Grammar):
-        return TemplateGrammar(made, source, assembly.budget, pieces)
-    return TemplateLanguage(made, source, assembly.budget, pieces)
+    assert isinstance(made, Grammar), "a hole is one"
+    return TemplateGrammar(made, source, assembly.budget, pieces)
+
+
+def _of_languages(pieces: Sequence[Piece], source: str, budget: Budget | None) -> TemplateLanguage:
+    """A template without a grammar."""
+    exprs: list[Expr] = []
+    parts: list[trees.Tree] = []
+    readings: list[trees.Reading] = []
+    for piece in pieces:
+        hole = piece.constraint
+        exprs.append(hole.expr if isinstance(hole, Language) else literal(piece.text))
+        parts.append(trees.Leaf(exprs[-1]))
+        if hole is not None:
+            parts[-1] = trees.Group(piece.name, trees.of(exprs[-1], hole.reading))
+            inner = () if hole.reading is None else hole.reading.names
+            refusal = "" if hole.reading is None else hole.reading.refusal
+            readings.append(trees.Reading(parts[-1], (piece.name, *inner), refusal=refusal))
+    made = Language(concat(*exprs), source, budget, trees.joined(trees.Sequence(tuple(parts)), readings))
+    return TemplateLanguage(made, source, budget, pieces)
 
 
 def _constraint(name: str, hole: str | Constraint) -> Constraint:

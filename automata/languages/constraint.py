@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
 from tokenfst import notebook
-from tokenfst.arguments import checked, refuse, whole
+from tokenfst.arguments import checked, checked_but, refuse, whole
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.events.stream import Streamed
 from tokenfst.automata.expressions.program import Program
@@ -292,6 +292,7 @@ class Constraint(Streamed):
         AlgebraError unless this one is regular."""
         return self._compare(other - self)
 
+    @checked_but("text")
     def explain(self, text: str | bytes, *, prefix: bool = False) -> Explanation:
         """Whether ``text`` is in the constraint, and if not: the byte where it leaves it, what could have stood there,
         and a shortest way on. ``print`` shows it with a caret. ``prefix``: whether some text begins so."""

@@ -139,6 +139,7 @@ _SCHEMA = re.compile(
 """What a %json may stand in without being one; and a %json, %regex or %llguidance, behind which stands JSON."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _UNFINISHED = {
+    "%la": "%lark is not read: give the grammar beside the text, grammars={...}, and write @name for it",
     "&": "there is no & here; of terminals, write look-ahead: /(?=(?:B)\\Z)(?:A)/ has what is in A and in B",
     '"': "this string does not end in its line",
     "/": "this regular expression does not end",

@@ -22,6 +22,7 @@ import numpy as np
 
 import tokenfst._native as _native
 from tokenfst._native import Matcher
+from tokenfst.automata.captures.reader import Part
 from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages import explanation
@@ -119,7 +120,7 @@ def explain(matcher: Any, token_id: int) -> TokenExplanation:
     if not spelled and not ends:
         return named("special")
     constraint = native.constraint if hasattr(native, "constraint") else None
-    if constraint is None or constraint.program().speaks_of_tokens:
+    if constraint is None or native.speaks_of_tokens:
         valid, text = _through_masks(free, before, spelled, vocabulary)
     else:
         data = before + spelled
@@ -146,8 +147,35 @@ def captures(matcher: Any) -> Captures:
             "constraint.captures(vocabulary.decode(matcher.tokens), prefix=True)"
         )
     vocabulary: Vocabulary = native.made_from[2]
-    data = vocabulary.decode(matcher.tokens)
-    return constraint.captured(data, whole=True if matcher.is_terminated() else None)
+    if native.speaks_of_tokens:
+        parts = _parts(native, vocabulary, matcher.tokens)
+    else:
+        parts = [vocabulary.decode(matcher.tokens)]
+    return constraint.captured(parts, whole=True if matcher.is_terminated() else None)
+
+
+def _parts(native: _native.TokenAutomaton, vocabulary: Vocabulary, tokens: list[int]) -> list[Part]:
+    """The text so far, with the special tokens between its bytes."""
+    program, classes = native.made_from[1], native.made_from[4:]
+    if not classes or classes[0] is None or any(words is not None for _, words in classes[0].rows):
+        raise ConstraintError(
+            "captures beside classes that hold tokens of text cannot be told, nor in expanded automata of constraints "
+            "that speak of tokens"
+        )
+    symbols, rows = dict(classes[0].symbols), classes[0].rows
+    names = {name: number for number, name in enumerate(program.token_names)}
+
+    def one_of(token: int) -> Part:
+        symbol = symbols.get(token)
+        return lambda name: symbol is not None and bool(rows[names[name]][0] >> symbol & 1)
+
+    parts: list[Part] = []
+    before = 0
+    for number, token in enumerate(tokens, 1):
+        if token in vocabulary.special_token_ids and token not in vocabulary.eos_token_ids:
+            parts += [vocabulary.decode(tokens[:number])[before:], one_of(token)]
+            before += len(parts[-2])  # type: ignore[arg-type]  # which is bytes
+    return [*parts, vocabulary.decode(tokens)[before:]]
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -53,7 +53,9 @@ def _reduce_automaton(automaton: _native.TokenAutomaton) -> tuple[Any, ...]:
     made_from = getattr(automaton, "made_from", None)
     if made_from is None:
         raise TypeError(f"cannot pickle {automaton!r}: it was not made by compile() or load()")
-    return _remade, (made_from, getattr(automaton, "constraint", None))
+    constraint = automaton.constraint if hasattr(automaton, "constraint") else None
+    # As a plain language or grammar: what else a schema knows, such as a Python type, need not be known over there.
+    return _remade, (made_from, None if constraint is None else constraint.with_budget(constraint.budget))
 
 
 def _remade(made_from: tuple[Any, ...], constraint: Constraint | None) -> _native.TokenAutomaton:

@@ -86,3 +86,78 @@ def captures(reading: Reading, data: bytes) -> tuple[Span, ...] | None:
     return next(
         (spans for end, spans in first(reading.start, reading.rules, data, 0) if end == len(data)), None
     )
+
+
+# --- beginnings of texts --------------------------------------------------------------------------------
+
+Open = tuple[str, int, int | None]
+Begun = tuple[int | None, tuple[Open, ...]]
+"""Where a way ends, ``None`` if it goes on behind the text, and what it has captured; what is open has no end."""
+
+
+def begun(tree: Tree, data: bytes, at: int) -> Iterator[Begun]:
+    """All ways to read the beginning of a text from a place, in their order. For trees without rules."""
+    match tree:
+        case Leaf(words, longest, _):
+            assert isinstance(words, Expr)
+            language, rest = Language(words), data[at:]
+            ends: list[int | None] = [
+                end for end in range(at, len(data) + 1) if language.accepts(data[at:end])
+            ]
+            if language.viable_prefix(rest) == len(rest) and language.next_bytes(rest)[0]:
+                ends.append(None)
+            for end in reversed(ends) if longest else ends:
+                yield end, ()
+        case Sequence(parts):
+            yield from _begun_sequence(parts, data, at)
+        case Choice(parts):
+            for part in parts:
+                yield from begun(part, data, at)
+        case Group(name, part):
+            for end, spans in begun(part, data, at):
+                yield end, ((name, at, end), *spans)
+        case Repeat(part, low, high, greedy):
+            yield from _begun_repeat(part, low, high, greedy, data, at)
+        case _:
+            raise AssertionError("a tree without rules")
+
+
+def _begun_sequence(parts: tuple[Tree, ...], data: bytes, at: int) -> Iterator[Begun]:
+    if not parts:
+        yield at, ()
+        return
+    for middle, spans in begun(parts[0], data, at):
+        if middle is None:
+            yield None, spans
+            continue
+        for end, others in _begun_sequence(parts[1:], data, middle):
+            yield end, spans + others
+
+
+def _begun_repeat(
+    part: Tree, low: int, high: int | None, greedy: bool, data: bytes, at: int
+) -> Iterator[Begun]:
+    def again() -> Iterator[Begun]:
+        if high == 0:
+            return
+        for middle, spans in begun(part, data, at):
+            if middle is None or (middle == at and not low):
+                yield middle, spans
+                continue
+            fewer = None if high is None else high - 1
+            for end, others in _begun_repeat(part, max(low - 1, 0), fewer, greedy, data, middle):
+                yield end, spans + others
+
+    if low:
+        yield from again()
+    elif greedy:
+        yield from again()
+        yield at, ()
+    else:
+        yield at, ()
+        yield from again()
+
+
+def captures_of_beginning(reading: Reading, data: bytes) -> tuple[Open, ...] | None:
+    """What the first way that goes on behind the text has captured."""
+    return next((spans for end, spans in begun(reading.start, data, 0) if end is None), None)

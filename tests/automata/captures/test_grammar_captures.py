@@ -167,4 +167,4 @@ def test_many_ways_are_bounded() -> None:
     }
     grammar = Grammar.from_rules(rules, "start", budget=Budget(states=2000)).capturing("x")
     with pytest.raises(BudgetExceeded, match="states"):
-        grammar.captured(b"a" * 60, whole=None)
+        grammar.captured([b"a" * 60], whole=None)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.captures import captures as captures_of
+from reference.captures import captures_of_beginning
 from tokenfst import Budget, Language, regex
 from tokenfst.automata.captures.values import Captures
 from tokenfst.errors import BudgetExceeded, ConstraintError
@@ -161,3 +162,28 @@ def test_what_is_decided_stays(seed: int, word: str, data: st.DataObject) -> Non
         assert now is not None and now[: len(before)] == before
         before = list(now)
         assert (run.ended != ()) == language.accepts(word[: run.position])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_beginnings_by_trying_one_way_after_the_other(seed: int) -> None:
+    rng = random.Random(200 + seed)
+    compared = 0
+    while compared < 60:
+        names: list[str] = []
+        pattern = random_pattern(rng, 4, names)
+        if not names:
+            continue
+        language = regex(pattern)
+        assert language.reading is not None
+        for word in map(str.encode, rng.sample(WORDS, 6)):
+            if language.viable_prefix(word) < len(word) or not language.next_bytes(word)[0]:
+                continue
+            compared += 1
+            expected = captures_of_beginning(language.reading, word)
+            assert expected is not None, (pattern, word)
+            if language.accepts(word):  # of a whole text it is the reading of a whole text
+                assert language.captures(word, prefix=True) == language.captures(word)
+                continue
+            assert spans(language.captures(word, prefix=True)) == {
+                name: [(begin, end) for each, begin, end in expected if each == name] for name in names
+            }, (pattern, word)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,19 @@ def test_bad_arguments_and_other_processes() -> None:
         matcher.explain("a")  # type: ignore[arg-type]
     there = pickle.loads(pickle.dumps(matcher))
     assert there.explain(ord("x")) == matcher.explain(ord("x"))
+
+
+def test_other_processes_need_not_know_a_python_type() -> None:
+    @dataclass
+    class Local:
+        name: str
+
+    matcher = compile(json_schema(Local), WORLD).matcher()
+    there = pickle.loads(pickle.dumps(matcher))
+    assert there.explain(ord("x")).text.expected == matcher.explain(ord("x")).text.expected
+    grammar = NESTED.capturing("start")
+    there = pickle.loads(pickle.dumps(compile(grammar, WORLD).matcher()))
+    assert there.accept_tokens(list(b"(a)")) and there.captures() == grammar.captures("(a)")
     expanded = compile(NESTED, WORLD).expand().matcher()
     assert expanded.explain(ord("x")).text.rules == ("start",)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tokenfst import Vocabulary, compile, lark_grammar, load, regex
+from tokenfst import Constraint, Vocabulary, compile, lark_grammar, load, regex, special_token
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.errors import ConstraintError
 
@@ -73,3 +73,39 @@ def test_expanded_and_loaded(tmp_path: Path) -> None:
     with pytest.raises(ConstraintError, match="loaded from a file"):
         load(tmp_path / "a.safetensors", WORLD).matcher().captures()
     assert compile(regex("a"), WORLD).matcher().captures() == {}
+
+
+THINK, DONE = 256 + len(PAIRS) + 1, 256 + len(PAIRS) + 2
+SPECIAL = Vocabulary([*WORLD.tokens, b"", b""], EOS, {"<think>": THINK, "</think>": DONE})
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        lark_grammar(
+            "start: <think> thought </think> answer\nthought[capture]: /[a-z ]*/\nanswer[capture]: /.*/"
+        ),
+        special_token("<think>")
+        + regex("(?P<thought>[a-z ]*)")
+        + special_token("</think>")
+        + regex("(?P<answer>.*)"),
+    ],
+)
+def test_special_tokens_stand_between_the_bytes(constraint: Constraint) -> None:
+    matcher = compile(constraint, SPECIAL).matcher()
+    assert matcher.accept_tokens([THINK, 256, ord("c")])
+    [thought] = matcher.captures()["thought"]
+    assert thought.is_open and thought.text == "abc"
+    assert matcher.accept_tokens([DONE, ord("d"), ord("e")])
+    found = matcher.captures()
+    assert [(each.begin, each.end, each.text) for each in found["thought"]] == [(0, 3, "abc")]
+    assert [(each.begin, each.end, each.text) for each in found["answer"]] == [(3, 5, "de")]
+    matcher.rollback(3)
+    assert matcher.captures()["thought"] == [thought]
+
+
+def test_tokens_of_text_are_refused_beside_captures() -> None:
+    matcher = compile(regex("(?P<a>a)(?P<TEXT_TOKEN>)"), SPECIAL).matcher()
+    assert matcher.accept_token(ord("a"))
+    with pytest.raises(ConstraintError, match="captures beside tokens"):
+        matcher.captures()
