@@ -83,8 +83,11 @@ class ToolParser:
         """All that was fed, where an end may be missing."""
         self._tail = b""
         """The last bytes before the piece that is read."""
-        self._length = 0
+        self._length = self._taken = 0
+        """Bytes before the piece that is read, and before the last sign."""
         self._reply: ToolReply | None = None
+        self._failure: tuple[str, int, str] | None = None
+        """The first error."""
 
     def feed(self, piece: str | bytes) -> None:
         """Read on. ParseError where no text of the constraint goes on so; nothing more is read then."""
@@ -93,6 +96,7 @@ class ToolParser:
             raise ConstraintError("this text is finished: make a new parser for another one")
         if data is None:
             raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
+        self._refuse_again()
         if self._signed.row.stops:
             self._pieces.append(data)
         at = self._read(data)
@@ -104,13 +108,14 @@ class ToolParser:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls that are complete so far."""
-        while self._open and self._walk.next_bytes(b"") == (b"", False):
+        while self._open and self._failure is None and self._walk.next_bytes(b"") == (b"", False):
             self._take(self._walk.sign())
         return tuple(self._calls)
 
     def finish(self) -> ToolReply:
         """What the whole text says. ParseError if it stops too early."""
         if self._reply is None:
+            self._refuse_again()
             self._take_all()
             self._reply = self._said() if self._walk.accepting else self._completed()
         return self._reply
@@ -145,10 +150,12 @@ class ToolParser:
             code = self._walk.sign()
             if not code:
                 break
+            self._taken = self._length + at
             self._take(code)
         return at
 
     def _take_all(self) -> None:
+        self._taken = self._length
         while code := self._walk.sign():
             self._take(code)
 
@@ -228,6 +235,11 @@ class ToolParser:
 
     # --- errors ---------------------------------------------------------------------------------------
 
+    def _refuse_again(self) -> None:
+        """Raise the first error once more: nothing is read behind it."""
+        if self._failure is not None:
+            raise ParseError(*self._failure)
+
     def _refused(self, data: bytes, at: int) -> ParseError:
         """The error of a text that cannot go on with ``data`` at ``at``."""
         before, position = (self._tail + data[:at])[-_AROUND:], self._length + at
@@ -236,18 +248,22 @@ class ToolParser:
         found = Following(ends, (), live) if inside or not live else following(self._walk.next_bytes)
         what = "leaves it" if at < len(data) else "stops too early,"
         lead = _line(before)
-        return ParseError(
+        return self._failed(
             f"not in {self._signed.source}: the text {what} at byte {position:,}: expected {found}\n"
             f"  {lead}{_line(data[at : at + _AROUND])}\n  {' ' * len(lead)}^",
             position,
             str(found),
         )
 
+    def _failed(self, message: str, position: int, expected: str) -> ParseError:
+        self._failure = message, position, expected
+        return ParseError(message, position, expected)
+
     def _unreadable(self, text: str, error: Exception) -> ParseError:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        return ParseError(
+        return self._failed(
             f"the arguments {shown!r} are of the constraint, and Python does not read them: {error}",
-            self._length,
+            self._taken,
             "fewer digits or brackets",
         )
 
