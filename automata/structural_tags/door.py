@@ -35,8 +35,8 @@ def structural_tag(
     ``spec``: a dict, JSON text, or an object with ``model_dump`` such as ``xgrammar.StructuralTag``; the legacy form
     with ``structures`` too. A ``grammar`` in it may be any constraint instead of a text. ``vocabulary`` gives the
     special tokens that the strings of the tag name, and the ids of tokens; without, strings are text and token formats
-    name special tokens. ``special_tokens``: what stands for such a name: the ``"token"``, the ``"text"`` that spells it
-    in other tokens, or ``"both"``; with ``"token"`` free text does not hold the spelling of marks either.
+    name special tokens. ``special_tokens``: what stands for such a name: the ``"token"``, the ``"text"`` that spells
+    it in other tokens, or ``"both"``; with ``"token"`` free text does not hold the spelling of marks either.
     ``control_tokens``: whether free text without a bound holds special tokens, those that none of its marks and
     exclusions names; ``any_tokens`` and ``exclude_token`` always do. ``whitespace`` and ``additional_properties``
     as of ``json_schema``; the document's ``max_whitespace_cnt`` goes before.

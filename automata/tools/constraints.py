@@ -12,7 +12,6 @@ from typing import Any
 
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
-from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.assembling import PLAIN, Makers
 from tokenfst.automata.structural_tags.building import Builder
@@ -44,7 +43,6 @@ class About:
         self.row, self.tools, self.document, self.format, self.roles = row, tools, document, format, roles
         self.schemas, self.source = schemas, source
         self._signed: Signed | None = None
-        self._plain: Constraint | None = None
 
     @property
     def budget(self) -> Budget | None:
@@ -62,17 +60,11 @@ class About:
         if self._signed is None:
             signs = Signs()
             automaton = self.build(Marks(None, "text"), signs, PLAIN).automaton
-            self._signed = Signed(automaton, signs.meanings, self.roles, self.tools, self.row, self.plain)
+            self._signed = Signed(automaton, signs.meanings, self.roles, self.tools, self.row, self.source)
         return self._signed
 
-    def plain(self) -> Constraint:
-        """The texts, names of special tokens spelled; made once."""
-        if self._plain is None:
-            self._plain = self.build(Marks(None, "text"), None, PLAIN)
-        return self._plain
-
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_signed": None, "_plain": None}
+        return {**self.__dict__, "_signed": None}
 
 
 class Reads:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenfst._native import ByteAutomaton, SignedText
-from tokenfst.automata.languages.constraint import Constraint, encode
-from tokenfst.automata.languages.explanation import Explanation, leaving
+from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.languages.explanation import Following, following
 from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended, Opened, Sign
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.tools.definitions import Tool
@@ -28,6 +28,8 @@ from tokenfst.automata.tools.sketches import Role
 from tokenfst.errors import ConstraintError, ParseError
 
 _SHOWN = 40
+_AROUND = 80
+"""Bytes of a text that a message shows before a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,14 @@ class ToolReply:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A structural tag with signs. ``plain``: the same without, for what could stand at a place."""
+    """A structural tag with signs. ``source``: what it was made from, for messages."""
 
     automaton: ByteAutomaton
     meanings: Mapping[bytes, Sign]
     roles: Mapping[str, Role]
     tools: tuple[Tool, ...]
     row: CallFormat
-    plain: Callable[[], Constraint]
+    source: str
 
 
 class ToolParser:
@@ -78,8 +80,14 @@ class ToolParser:
         self._reasoning: list[bytes] = []
         self._calls: list[ToolCall] = []
         self._pieces: list[bytes] = []
-        self._length = 0
+        """All that was fed, where an end may be missing."""
+        self._tail = b""
+        """The last bytes before the piece that is read."""
+        self._length = self._taken = 0
+        """Bytes before the piece that is read, and before the last sign."""
         self._reply: ToolReply | None = None
+        self._failure: tuple[str, int, str] | None = None
+        """The first error."""
 
     def feed(self, piece: str | bytes) -> None:
         """Read on. ParseError where no text of the constraint goes on so; nothing more is read then."""
@@ -88,22 +96,26 @@ class ToolParser:
             raise ConstraintError("this text is finished: make a new parser for another one")
         if data is None:
             raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
-        self._pieces.append(data)
+        self._refuse_again()
+        if self._signed.row.stops:
+            self._pieces.append(data)
         at = self._read(data)
         if at < len(data):
-            raise self._refused(self._length + at)
+            raise self._refused(data, at)
         self._length += len(data)
+        self._tail = (self._tail + data[-_AROUND:])[-_AROUND:]
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls that are complete so far."""
-        while self._open and not self._walk.may_read():
+        while self._open and self._failure is None and self._walk.next_bytes(b"") == (b"", False):
             self._take(self._walk.sign())
         return tuple(self._calls)
 
     def finish(self) -> ToolReply:
         """What the whole text says. ParseError if it stops too early."""
         if self._reply is None:
+            self._refuse_again()
             self._take_all()
             self._reply = self._said() if self._walk.accepting else self._completed()
         return self._reply
@@ -121,7 +133,7 @@ class ToolParser:
                 other._take_all()
                 if other._walk.accepting:
                     return other._said()
-        raise self._refused(self._length)
+        raise self._refused(b"", 0)
 
     # --- the walk -------------------------------------------------------------------------------------
 
@@ -138,10 +150,12 @@ class ToolParser:
             code = self._walk.sign()
             if not code:
                 break
+            self._taken = self._length + at
             self._take(code)
         return at
 
     def _take_all(self) -> None:
+        self._taken = self._length
         while code := self._walk.sign():
             self._take(code)
 
@@ -221,17 +235,49 @@ class ToolParser:
 
     # --- errors ---------------------------------------------------------------------------------------
 
-    def _refused(self, position: int) -> ParseError:
-        constraint, text = self._signed.plain(), b"".join(self._pieces)
-        place, character = leaving(text, position)
-        expected = constraint.following(text[:place])
-        found = Explanation(text, False, place, character, expected)
-        return ParseError(f"not in {constraint.source}: {found}", place, str(expected))
+    def _refuse_again(self) -> None:
+        """Raise the first error once more: nothing is read behind it."""
+        if self._failure is not None:
+            raise ParseError(*self._failure)
+
+    def _refused(self, data: bytes, at: int) -> ParseError:
+        """The error of a text that cannot go on with ``data`` at ``at``."""
+        before, position = (self._tail + data[:at])[-_AROUND:], self._length + at
+        live, ends = self._walk.next_bytes(b"") if self._walk.alive else (b"", False)
+        inside = _is_inside(before)
+        found = Following(ends, (), live) if inside or not live else following(self._walk.next_bytes)
+        what = "leaves it" if at < len(data) else "stops too early,"
+        lead = _line(before)
+        return self._failed(
+            f"not in {self._signed.source}: the text {what} at byte {position:,}: expected {found}\n"
+            f"  {lead}{_line(data[at : at + _AROUND])}\n  {' ' * len(lead)}^",
+            position,
+            str(found),
+        )
+
+    def _failed(self, message: str, position: int, expected: str) -> ParseError:
+        self._failure = message, position, expected
+        return ParseError(message, position, expected)
 
     def _unreadable(self, text: str, error: Exception) -> ParseError:
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        return ParseError(
+        return self._failed(
             f"the arguments {shown!r} are of the constraint, and Python does not read them: {error}",
-            self._length,
+            self._taken,
             "fewer digits or brackets",
         )
+
+
+def _is_inside(before: bytes) -> bool:
+    """Whether a text ends inside of a character."""
+    for size, byte in enumerate(before[:-5:-1], 1):
+        if byte >= 0xC0:
+            return size < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
+        if byte < 0x80:
+            break
+    return False
+
+
+def _line(text: bytes) -> str:
+    """A piece of text in one line."""
+    return text.decode(errors="backslashreplace").replace("\n", "\\n").replace("\r", "\\r")

@@ -37,10 +37,15 @@ Not for use by several threads at once; the automaton below is.)")
         }
         return nb::bytes(found.data(), found.size());
       })
-      .def("may_read", [](SignedText& self) {
-        const QuickCall call;
-        return self.may_read();
-      });
+      .def("next_bytes", [](SignedText& self, nb::bytes way) {
+        const std::string_view text(way.c_str(), way.size());
+        std::pair<std::string, bool> found;
+        {
+          const QuickCall call;
+          found = self.next_bytes(text);
+        }
+        return nb::make_tuple(nb::bytes(found.first.data(), found.first.size()), found.second);
+      }, "way"_a);
 }
 
 }  // namespace tokenfst

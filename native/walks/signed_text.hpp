@@ -42,13 +42,8 @@ class SignedText {
     return found;
   }
 
-  // Whether text can go on here, or end.
-  bool may_read() {
-    for (int byte = 0; byte < kSigns; ++byte) {
-      if (walk_.can_step(static_cast<uint8_t>(byte))) return true;
-    }
-    return accepting();
-  }
+  // The bytes of text that can follow here behind `way`, and whether the text can end there.
+  std::pair<std::string, bool> next_bytes(std::string_view way) { return walk_.next_bytes(way, kSigns); }
 
  private:
   static constexpr uint8_t kSigns = 0xF8, kLast = 0xFC;

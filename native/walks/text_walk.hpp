@@ -1,7 +1,9 @@
 // One text of a byte automaton, what it excludes and all, byte by byte.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "walks/exclusion.hpp"
 
@@ -34,6 +36,21 @@ class TextWalk {
     exclusion_.restore(reading);
     at_ = before;
     return false;
+  }
+  // The bytes below `limit` that some word goes on with behind `way`, and whether that is a word. The walk stays where it is.
+  std::pair<std::string, bool> next_bytes(std::string_view way, int limit) {
+    const StacksTrial trial(stacks_);
+    const ExclusionTrial reading(exclusion_);
+    const Config before = at_;
+    std::pair<std::string, bool> found{{}, false};
+    if (run(way) == way.size()) {
+      for (int byte = 0; byte < limit; ++byte) {
+        if (can_step(static_cast<uint8_t>(byte))) found.first += static_cast<char>(byte);
+      }
+      found.second = accepting();
+    }
+    at_ = before;
+    return found;
   }
   // How much of a text some word begins with.
   size_t run(std::string_view text) {
