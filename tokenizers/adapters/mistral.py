@@ -96,12 +96,21 @@ def _tekken(document: dict[str, Any]) -> tuple[list[bytes], dict[str, int], str 
     return tokens, special, config.get("pattern")
 
 
+def carried() -> list[Path]:
+    """The files of vocabularies that mistral-common carries; none where it is not installed."""
+    return [file for folder in _folders() for file in folder.iterdir()]
+
+
+def _folders() -> list[Path]:
+    spec = importlib.util.find_spec("mistral_common")
+    return [Path(place) / "data" for place in spec.submodule_search_locations or ()] if spec else []
+
+
 def _locate(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    spec = importlib.util.find_spec("mistral_common")
-    folders = [Path(place) / "data" for place in spec.submodule_search_locations or ()] if spec else []
+    folders = _folders()
     for folder in folders:
         for candidate in (folder / name, folder / f"{name}.json"):
             if candidate.parent == folder and candidate.is_file():
@@ -110,7 +119,7 @@ def _locate(name: str) -> Path:
         raise MissingDependencyError(
             f'there is no file {name}; names need mistral-common: pip install "tokenfst[tokenizers]"'
         )
-    known = sorted(file.name.removesuffix(".json") for folder in folders for file in folder.iterdir())
+    known = sorted(file.name.removesuffix(".json") for file in carried())
     raise VocabularyError(f"there is no file {name}, and mistral-common carries only {', '.join(known)}")
 
 

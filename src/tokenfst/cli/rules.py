@@ -9,6 +9,7 @@ import typer
 
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.budget import Budget
+from tokenfst.cli import completion
 from tokenfst.cli.grammars import Syntax, read_grammar
 from tokenfst.cli.schemas import SchemaOptions
 from tokenfst.cli.terminal import UsageError
@@ -26,6 +27,7 @@ class GrammarOptions(SchemaOptions):
             "--grammar",
             "-g",
             metavar="FILE|NAME",
+            autocompletion=completion.grammars,
             help="A grammar: a file, or the name of one that comes with tokenfst, such as json.",
             rich_help_panel=_PANEL,
         ),

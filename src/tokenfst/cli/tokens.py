@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tokenfst.cli import completion
 from tokenfst.cli.terminal import UsageError
 from tokenfst.tokenizers.adapters.sources import load_vocabulary
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -56,6 +57,7 @@ class _Spec:
             "--vocabulary",
             "-v",
             metavar="SPEC",
+            autocompletion=completion.vocabularies,
             help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json or symbols:A,B,C.",
         ),
     ] = None

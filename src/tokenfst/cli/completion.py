@@ -1,0 +1,44 @@
+"""What the shell completes after ``--grammar`` and ``--vocabulary``: names that are known, and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_KINDS = ("mistral:", "hf:", "tiktoken:", "spm:", "tokens:", "symbols:")
+
+
+def grammars(incomplete: str) -> list[str]:
+    """Grammars that come with tokenfst, and files."""
+    from tokenfst.automata.notations.bundled import bundled_grammars
+
+    return [name for name in bundled_grammars() if name.startswith(incomplete)] + _files(incomplete)
+
+
+def vocabularies(incomplete: str) -> list[str]:
+    """Kinds of vocabularies; after one, the names that mistral-common carries, or files."""
+    kind, colon, rest = incomplete.partition(":")
+    if not colon:
+        return [each for each in _KINDS if each.startswith(incomplete)]
+    if f"{kind}:" not in _KINDS or kind == "symbols":
+        return []
+    names = _carried(rest) if kind == "mistral" else []
+    return [f"{kind}:{name}" for name in [*names, *_files(rest)]]
+
+
+def _carried(incomplete: str) -> list[str]:
+    from tokenfst.tokenizers.adapters.mistral import carried
+
+    names = sorted({file.name.removesuffix(".json") for file in carried()})
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _files(incomplete: str) -> list[str]:
+    """Paths that begin like this, hidden ones left out; folders end in a slash."""
+    head, slash, tail = incomplete.rpartition("/")
+    folder = Path(head + slash if slash else ".")
+    try:
+        found = sorted(folder.iterdir())
+    except OSError:
+        return []
+    shown = [each for each in found if each.name.startswith(tail) and not each.name.startswith(".")]
+    return [f"{head}{slash}{each.name}{'/' if each.is_dir() else ''}" for each in shown]
