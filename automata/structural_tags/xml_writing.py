@@ -149,8 +149,16 @@ class Elements(Writer):
         return found
 
     def bracketed(
-        self, left: bytes, filled: Expr, right: bytes, *, empty: bool, distinct: bool = False
+        self,
+        left: bytes,
+        filled: Expr,
+        right: bytes,
+        *,
+        empty: bool,
+        distinct: bool = False,
+        differs: bool = False,
     ) -> Expr:
+        assert not distinct and not differs  # a writer without ``distinct`` has refused them
         return union(self.gap if empty else EMPTY, concat(self.gap, filled, self.gap))
 
     # --- elements -------------------------------------------------------------------------------------
