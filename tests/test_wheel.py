@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -91,6 +92,34 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel: Path) -> No
     beside = {name for name in names - expected if ".dist-info/" not in name}
     assert expected <= names
     assert len(beside) == 1 and re.match(r"tokenfst/_native\..*so$", beside.pop())
+
+
+def stable_headers() -> str | None:
+    """The headers of a Python that the stable ABI's wheel is for; None: there is none on this machine."""
+    for minor in range(12, 20):
+        program = shutil.which(f"python3.{minor}")
+        known = [program] if program else []
+        known += [str(path) for path in Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3.{minor}")]
+        for each in known:
+            asked = [each, "-c", "import sysconfig; print(sysconfig.get_path('include'))"]
+            done = subprocess.run(asked, capture_output=True, text=True, check=False)
+            if done.returncode == 0 and (Path(done.stdout.strip()) / "Python.h").is_file():
+                return done.stdout.strip()
+    return None
+
+
+@pytest.mark.parametrize("name", ["matchers", "module"])
+def test_the_core_asks_of_python_what_the_stable_interface_has(name: str) -> None:
+    """The wheel for 3.12 and later could not be built for a while, and no test on 3.11 noticed."""
+    nanobind = pytest.importorskip("nanobind")
+    compiler, headers = shutil.which("g++"), stable_headers()
+    if compiler is None or headers is None:
+        pytest.skip("no g++, or no headers of Python 3.12 or later")
+    include = [str(ROOT / "native"), headers, nanobind.include_dir()]
+    flags = ["-std=c++20", "-fsyntax-only", "-DPy_LIMITED_API=0x030C0000", *(f"-I{each}" for each in include)]
+    source = str(ROOT / "native" / "bindings" / f"{name}.cpp")
+    done = subprocess.run([compiler, *flags, source], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:3000]
 
 
 def test_the_installed_package_works(installed: str, tmp_path: Path) -> None:
