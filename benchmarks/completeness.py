@@ -2,7 +2,7 @@
 
 A stand-in for a model draws the logits of each step at random; the largest that the mask allows is taken, for at most
 ``TOKENS`` tokens. A text counts as complete if the pattern matches it, all of it, then. Ours is told the bound
-(``matcher(max_tokens=...)``); the others have no call that takes one.
+(``matcher(max_new_tokens=...)``); the others have no call that takes one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOKENS, TEXTS, SEED = 32, 50, 7
 def completeness(world: World) -> Iterator[Figure]:
     """Complete texts of ``TEXTS``, for each library."""
     what = f"texts of an object with a string, complete within {TOKENS} tokens, of {TEXTS}"
-    matcher = world.ours.compile(PATTERN).matcher(max_tokens=TOKENS)
+    matcher = world.ours.compile(PATTERN).matcher(max_new_tokens=TOKENS)
     bitmask = tokenfst.allocate_token_bitmask(1, len(world.vocabulary))
 
     def fill() -> object:

@@ -15,7 +15,7 @@ def main() -> None:
     """Raise unless all of it works."""
     vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
     automaton = tokenfst.compile(tokenfst.regex("(ab)+"), vocabulary)
-    matcher = automaton.matcher(max_tokens=4)
+    matcher = automaton.matcher(max_new_tokens=4)
     bitmask = tokenfst.allocate_token_bitmask(1, len(vocabulary))
     matcher.fill_next_token_bitmask(bitmask, 0)
     if not (matcher.accept_token(256) and not matcher.accept_token(98) and matcher.is_accepting()):

@@ -285,7 +285,7 @@ def test_a_budget_of_tokens_is_kept() -> None:
     end = len(vocabulary) - 1
     for seed in range(12):
         rng = random.Random(seed)
-        matcher = automaton.matcher(max_tokens=34)
+        matcher = automaton.matcher(max_new_tokens=34)
         while not matcher.is_terminated() and matcher.max_tokens_left:
             found = [token for token in bits_of(matcher, vocabulary) if token < 128 or token > 255]
             token = end if end in found and rng.random() < 0.3 else rng.choice(found)
