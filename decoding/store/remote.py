@@ -45,7 +45,7 @@ class Remote:
         self.url = url
         self._told: dict[str, float] = {}
         try:
-            self._files, self._root = fsspec.core.url_to_fs(url, **options)
+            self._files, self._root = fsspec.core.url_to_fs(url, **(_own_options(url) | dict(options)))
         except ImportError as error:
             raise MissingDependencyError(f"the store {url} needs a package: {error}") from error
         except Exception as error:  # each file system has its own
@@ -147,6 +147,12 @@ class Remote:
                 f"cannot {what} the store {self.url}{f', at {name}' if name else ''}: {_reason(error)}. Check the URL, "
                 "the credentials of this process and its rights there, and whether the storage can be reached"
             ) from error
+
+
+def _own_options(url: str) -> dict[str, Any]:
+    """What a client is told, unless somebody says otherwise. That of S3 asks for an object's size before it reads it,
+    to read parts of large ones at once; what is read here is small."""
+    return {"max_concurrency": 1} if url.startswith(("s3://", "s3a://")) else {}
 
 
 def _protocols(files: Any) -> tuple[str, ...]:
