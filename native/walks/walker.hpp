@@ -4,6 +4,11 @@
 // stacks until it may rest. Amortized O(1) where the grammar is deterministic; else proportional to the stacks at once.
 #pragma once
 
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "byte_automata/byte_automaton.hpp"
 
 namespace tokenfst {
@@ -280,7 +285,9 @@ class Walker {
 // The rules whose labels stand in a list, in order: for each way through its unions one, at most `limit`.
 inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId list, size_t limit) {
   std::vector<std::vector<uint32_t>> found;
-  std::vector<std::pair<std::vector<NodeId>, std::vector<uint32_t>>> ways{{{list}, {}}};
+  using Way = std::pair<std::vector<NodeId>, std::vector<uint32_t>>;
+  std::vector<Way> ways{{{list}, {}}};
+  std::set<std::pair<NodeId, Way>> branches;  // where ways with the same labels go on alike, one goes on
   while (!ways.empty() && found.size() < limit) {
     auto [pending, labels] = std::move(ways.back());
     ways.pop_back();
@@ -292,11 +299,12 @@ inline std::vector<std::vector<uint32_t>> labels_in(const Arena& arena, NodeId l
       if (node.kind == Kind::Label && (labels.empty() || labels.back() != node.a)) labels.push_back(node.a);
       if (node.kind == Kind::Concat) pending.insert(pending.end(), {node.b, node.a});
       if (node.kind != Kind::Or) continue;
+      branched = true;
+      if (!branches.insert({id, {pending, labels}}).second) continue;
       for (NodeId branch : arena.list(id)) {
         ways.emplace_back(pending, labels);
         ways.back().first.push_back(branch);
       }
-      branched = true;
     }
     if (!branched && std::ranges::find(found, labels) == found.end()) found.push_back(std::move(labels));
   }

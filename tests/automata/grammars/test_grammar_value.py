@@ -184,3 +184,10 @@ def test_same_grammar_same_expression() -> None:
     first_program, second_program = linearize(first.expr), linearize(second.expr)
     assert (first_program.code == second_program.code).all() and first_program.blob == second_program.blob
     assert [first.accepts(word) for word in words] == [second.accepts(word) for word in words]
+
+
+def test_the_rules_around_a_place_before_many_choices() -> None:
+    """Forty choices on the way to the end of a rule are 3 ** 40 ways, all inside of the same rules."""
+    choices = " ".join(['("ab" | "cd" | y)'] * 40)
+    grammar = gbnf(f'root ::= "(" root ")" | "[" x "]"\nx ::= {choices}\ny ::= "(" y ")" | "z"')
+    assert grammar.rule_stack(b"(([a") == ("root", "x")
