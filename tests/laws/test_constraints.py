@@ -17,7 +17,7 @@ from tokenfst.automata.languages.language import Language
 
 WORDS = all_words(5)
 LETTERS = Language(repeat(byte_set(1 << 97 | 1 << 98)))
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25, deadline=None, derandomize=True)  # a rare product takes minutes to read
 
 seeds = st.integers(0, 10**6)
 languages = seeds.map(lambda seed: Language(random_expression(random.Random(seed), 1)) & LETTERS)
