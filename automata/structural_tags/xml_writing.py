@@ -143,7 +143,14 @@ class Elements(Writer):
         return found
 
     def bracketed(
-        self, left: bytes, filled: Expr, right: bytes, *, empty: bool, distinct: bool = False
+        self,
+        left: bytes,
+        filled: Expr,
+        right: bytes,
+        *,
+        empty: bool,
+        distinct: bool = False,
+        differs: bool = False,
     ) -> Expr:
         return union(self.gap if empty else EMPTY, concat(self.gap, filled, self.gap))
 

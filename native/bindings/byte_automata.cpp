@@ -6,6 +6,7 @@
 #include "python/calls.hpp"
 #include "walks/levels.hpp"
 #include "walks/shortest_distinct.hpp"
+#include "walks/text_walk.hpp"
 
 using namespace nanobind::literals;
 

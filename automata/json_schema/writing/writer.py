@@ -314,15 +314,19 @@ class Writer:
 
     def _cell(self, cell: Array | Object, differs: bool) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
-        kind = Items if isinstance(cell, Array) else Members
         try:
-            return kind(self, cell, differs=differs).texts()
+            return self._written(cell, differs)
         except UnsupportedSchemaError as error:
             every = Array() if isinstance(cell, Array) else Object()
             if not self.meaning.relaxes or cell == every:
                 raise
             self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
-            return kind(self, every, differs=differs).texts()
+            return self._written(every, differs)
+
+    def _written(self, cell: Array | Object, differs: bool) -> Expr:
+        if isinstance(cell, Array):
+            return Items(self, cell, differs=differs).texts()
+        return Members(self, cell, differs=differs).texts()
 
 
 @lru_cache(maxsize=4096)
