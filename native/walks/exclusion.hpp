@@ -18,8 +18,10 @@
 // Items that are no strings (`Room::values`) are kept as trees, with a watch of those that the item being read may still
 // become (known_values.hpp). A mark Fresh stands behind their last byte; behind a number, at each byte where it may end. A
 // number is known by the byte behind it, so it is recorded there (`due`). What is open in an item says less than its text
-// does, so a search goes through texts, as the reader reads them.  Rejected: the set in the state (states without end); comparing finished strings one by one
-// (quadratic); hashes of values, which do not tell whether a prefix can still become one.
+// does, so a search goes through texts, as the reader reads them.
+//
+// Rejected: the set in the state (states without end); comparing finished strings one by one (quadratic); hashes of values,
+// which do not tell whether a prefix can still become one.
 #pragma once
 
 #include <algorithm>
@@ -29,28 +31,10 @@
 #include <string_view>
 #include <vector>
 
-#include "walks/known_values.hpp"
+#include "walks/reading.hpp"
 #include "walks/walker.hpp"
 
 namespace tokenfst {
-
-// Where a text is, for its reader.
-struct Reading {
-  uint32_t scope = 0;  // the innermost open container; 0: none that matters
-  uint32_t match = 0;  // in a string: the node of what is read of its value; 0: none begins so
-  uint32_t begin = 0;  // in or behind a name or an item: where it began
-  uint32_t finished = 0;  // strings and items of open containers
-  uint32_t item = 0;      // where items of any kind must differ: in one, where it began
-  KnownValues::Watch watch = 0;  // of the known items that the open ones may still become
-  Unescaper letters;
-  uint8_t scalar = 0;    // letters of a word that are missing, or kNumber
-  bool due = false;      // behind a number that is recorded if it ends there
-  bool inside = false;   // of a string
-  bool sibling = false;  // in a string: a name or an item; outside: whether one may begin here
-  auto operator<=>(const Reading&) const = default;
-};
-
-enum class Ending : uint8_t { None, New, Known };  // of a string, or not
 
 class Exclusion {
  public:
@@ -263,15 +247,24 @@ class Exclusion {
     return !may_fail(at, room);
   }
 
-  // The same where items of any kind must differ, of a text that begins where none has a say: no item begins in it behind another.
+  // The same where items of any kind must differ, of a text that begins where none has a say: no item begins in it behind another,
+  // and no name behind one that is remembered.
   bool begins_no_second_item(std::string_view text) const {
     if (now_.scope == 0) return text.find_first_of("[{") == text.npos;
-    bool inside = now_.inside, escaped = now_.letters.phase == Unescaper::kBackslash;
-    for (const char byte : text) {
+    bool inside = now_.inside, escaped = now_.letters.phase == Unescaper::kBackslash, named = inside && now_.sibling;
+    uint32_t scope = now_.scope;
+    for (size_t k = 0; k < text.size(); ++k) {
+      const char byte = text[k];
       if (escaped) escaped = false;
       else if (byte == '\\') escaped = inside;
-      else if (byte == '"') inside = !inside;
-      else if (byte == ',' && !inside) return false;
+      else if (byte == '"') inside = !inside, named |= inside;
+      if (inside) continue;
+      if (byte == '[' || byte == '{') return text.find(',') == text.npos;
+      if (byte == ']' || byte == '}') {
+        if ((scope = scopes_[scope].below) == 0) return text.find_first_of("[{", k) == text.npos;
+        named = false;
+      }
+      if (byte == ',' && (!scopes_[scope].object || named || nodes_[scopes_[scope].root].child || nodes_[scopes_[scope].root].ends)) return false;
     }
     return true;
   }

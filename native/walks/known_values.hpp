@@ -135,7 +135,7 @@ class KnownValues {
     if (held_) return;
     values_.resize(before.values);
     for (; watches_.size() + 1 > before.watches; watches_.pop_back()) {
-      auto [at, end] = numbers_.equal_range(hash(watches_.back()));
+      auto [at, end] = numbers_.equal_range(watches_.back().hash);
       while (at != end && at->second != watches_.size()) ++at;
       numbers_.erase(at);
     }
@@ -143,16 +143,13 @@ class KnownValues {
   // While they are held, no values and watches are taken back.
   void hold(bool begins) { held_ += begins ? 1 : -1; }
   // The same for equal items, in whatever order, of which `last` is the last.
-  uint64_t hash_of_known(uint32_t last) const {
-    uint64_t sum = 0;
-    for (uint32_t k = last; k; k = known_[k - 1].before) sum += hash(known_[k - 1].value);
-    return sum;
-  }
+  uint64_t hash_of_known(uint32_t last) const { return last ? known_[last - 1].sum : 0; }
   size_t memory() const { return values_.capacity() * sizeof(KnownValue) + known_.capacity() * sizeof(Known) + watches_.size() * sizeof(Group) * 4; }
 
   // Adds an item, given its text, to those of a container, of which `last` is the last. Its number.
   uint32_t add(uint32_t container, uint32_t last, std::string_view text) {
-    known_.push_back({container, last, parse(text)});
+    const uint32_t value = parse(text);
+    known_.push_back({container, last, value, hash_of_known(last) + hash(value)});
     return static_cast<uint32_t>(known_.size());
   }
 
@@ -169,32 +166,35 @@ class KnownValues {
   // A value begins, with this byte.
   Watch begin(Watch watch, uint8_t byte) {
     using enum Leaf::Kind;
-    return each(watch, [&](Place& place, uint32_t& id) {
-      if (place.frames.empty() ? place.leaf.kind != kDue : !to_part(place.frames.back(), id)) return false;
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
+      if (place.frames.empty() ? leaf.kind != kDue : !to_part(place.frames.back(), id)) return false;
       const KnownValue& value = values_[id];
-      place.leaf = {};
+      leaf = {};
       switch (byte) {
-        case 'n': return place.leaf.kind = kWord, value.kind == KnownValue::kNull;
-        case 't': return place.leaf.kind = kWord, value.kind == KnownValue::kTrue;
-        case 'f': return place.leaf.kind = kWord, value.kind == KnownValue::kFalse;
-        case '"': return place.leaf.kind = kString, value.kind == KnownValue::kString;
-        case '{': return place.frames.push_back({true, 0, {}}), value.kind == KnownValue::kObject;
-        case '[': return place.frames.push_back({false, 0, {}}), value.kind == KnownValue::kArray;
-        default: return place.leaf.kind = kNumber, value.kind == KnownValue::kNumber && place.leaf.number.feed(value.number, byte);
+        case 'n': return leaf.kind = kWord, value.kind == KnownValue::kNull;
+        case 't': return leaf.kind = kWord, value.kind == KnownValue::kTrue;
+        case 'f': return leaf.kind = kWord, value.kind == KnownValue::kFalse;
+        case '"': return leaf.kind = kString, value.kind == KnownValue::kString;
+        case '{': return value.kind == KnownValue::kObject;
+        case '[': return value.kind == KnownValue::kArray;
+        default: return leaf.kind = kNumber, value.kind == KnownValue::kNumber && leaf.number.feed(value.number, byte);
       }
+    };
+    return each(watch, agrees, [&](Place& place) {
+      if (byte == '{' || byte == '[') place.frames.push_back({byte == '{', 0, {}});
     });
   }
   Watch begin_name(Watch watch) {
-    return each(watch, [](Place& place, uint32_t&) {
-      place.leaf = {};
-      place.leaf.kind = Leaf::Kind::kName;
+    auto agrees = [](const Place&, Leaf& leaf, uint32_t&) {
+      leaf = {};
+      leaf.kind = Leaf::Kind::kName;
       return true;
-    });
+    };
+    return each(watch, agrees, [](Place&) {});
   }
   // A letter of a name or a string.
   Watch letter(Watch watch, uint8_t byte) {
-    return each(watch, [&](Place& place, uint32_t& id) {
-      Leaf& leaf = place.leaf;
+    auto agrees = [&](const Place&, Leaf& leaf, uint32_t& id) {
       const KnownValue& value = values_[id];
       if (leaf.kind == Leaf::Kind::kString) return leaf.read < value.text.size() && value.text[leaf.read++] == static_cast<char>(byte);
       // Names are sorted: those that begin with what is read are neighbours, and `member` is the first of them.
@@ -205,48 +205,53 @@ class KnownValues {
         if (other.size() > leaf.read && static_cast<uint8_t>(other[leaf.read]) >= byte) break;
       }
       return leaf.member < value.parts.size() && name(value, leaf.member)[leaf.read++] == static_cast<char>(byte);
-    });
+    };
+    return each(watch, agrees, [](Place&) {});
   }
   Watch end_name(Watch watch) {
-    return each(watch, [&](Place& place, uint32_t& id) {
-      Frame& frame = place.frames.back();
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
       const KnownValue& value = values_[id];
-      const uint32_t member = place.leaf.member;
-      if (member >= value.parts.size() || name(value, member).size() != place.leaf.read || std::ranges::binary_search(frame.seen, member)) return false;
-      frame.next = member;
+      return leaf.member < value.parts.size() && name(value, leaf.member).size() == leaf.read && !std::ranges::binary_search(place.frames.back().seen, leaf.member);
+    };
+    return each(watch, agrees, [](Place& place) {
+      place.frames.back().next = place.leaf.member;
       place.leaf = {};
-      return true;
     });
   }
   Watch end_string(Watch watch) {
-    return each(watch, [&](Place& place, uint32_t& id) { return values_[id].text.size() == place.leaf.read && end(place, id); });
+    return end(watch, [&](const Place& place, uint32_t id) { return values_[id].text.size() == place.leaf.read; });
   }
   // A byte of a number that goes on.
   Watch digit(Watch watch, uint8_t byte) {
-    return each(watch, [&](Place& place, uint32_t& id) { return place.leaf.number.feed(values_[id].number, byte); });
+    return each(watch, [&](const Place&, Leaf& leaf, uint32_t& id) { return leaf.number.feed(values_[id].number, byte); }, [](Place&) {});
   }
   Watch end_number(Watch watch) {
-    return each(watch, [&](Place& place, uint32_t& id) { return place.leaf.number.equals(values_[id].number) && end(place, id); });
+    return end(watch, [&](const Place& place, uint32_t id) { return place.leaf.number.equals(values_[id].number); });
   }
   Watch end_word(Watch watch) {
-    return each(watch, [&](Place& place, uint32_t& id) { return end(place, id); });
+    return end(watch, [](const Place&, uint32_t) { return true; });
   }
   Watch end_container(Watch watch) {
-    return each(watch, [&](Place& place, uint32_t& id) {
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
       if (place.frames.empty()) return false;  // an item was due
       const Frame& frame = place.frames.back();
       if ((frame.object ? frame.seen.size() : frame.next) != values_[id].parts.size()) return false;
+      leaf = {};
+      if (place.frames.size() > 1) id = values_[id].parent;
+      return true;
+    };
+    return each(watch, agrees, [](Place& place) {
       place.frames.pop_back();
-      return end(place, id);
+      end(place);
     });
   }
   // The same for watches from which there are equal ways on, while they are held. Zeros behind a point make no end of them: more than
   // so many are as good as fewer.
-  uint64_t hash_of(Watch watch) const { return watch ? hash(watches_[watch - 1], -24) : 0; }
+  uint64_t hash_of(Watch watch) const { return watch ? hash(watches_[watch - 1].groups, -24) : 0; }
   // Whether the item that ends here, or the number that may, is a known one of its container.
   bool is_known(Watch watch, uint32_t container) const {
     if (watch == 0) return false;
-    return std::ranges::any_of(watches_[watch - 1], [&](const Group& group) {
+    return std::ranges::any_of(watches_[watch - 1].groups, [&](const Group& group) {
       if (group.place.container != container || !group.place.frames.empty()) return false;
       if (group.place.leaf.kind == Leaf::Kind::kEnded) return true;
       if (group.place.leaf.kind != Leaf::Kind::kNumber) return false;
@@ -255,7 +260,7 @@ class KnownValues {
   }
   // Without the items that have ended.
   Watch without_ended(Watch watch) {
-    return each(watch, [](Place& place, uint32_t&) { return place.leaf.kind != Leaf::Kind::kEnded; });
+    return each(watch, [](const Place&, Leaf& leaf, uint32_t&) { return leaf.kind != Leaf::Kind::kEnded; }, [](Place&) {});
   }
 
  private:
@@ -285,12 +290,17 @@ class KnownValues {
     bool operator==(const Group& other) const { return place == other.place && (ids == other.ids || *ids == *other.ids); }
   };
   using Groups = std::vector<Group>;
+  struct Watched {
+    uint64_t hash;
+    Groups groups;
+  };
   struct Known {
     uint32_t container, before, value;
+    uint64_t sum;  // of the hashes of the values up to here
   };
 
   const std::string& name(const KnownValue& object, uint32_t member) const { return values_[object.parts[member]].name; }
-  Groups get(Watch watch) const { return watch ? watches_[watch - 1] : Groups(); }
+  Groups get(Watch watch) const { return watch ? watches_[watch - 1].groups : Groups(); }
 
   // From a container to the part of it that begins.
   bool to_part(const Frame& frame, uint32_t& id) const {
@@ -299,41 +309,51 @@ class KnownValues {
     id = value.parts[frame.next];
     return true;
   }
-  // A value is over: on to its parent.
-  bool end(Place& place, uint32_t& id) const {
+  // A value is over.
+  static void end(Place& place) {
     place.leaf = {};
     if (place.frames.empty()) {
       place.leaf.kind = Leaf::Kind::kEnded;
-      return true;
+      return;
     }
-    id = values_[id].parent;
     Frame& frame = place.frames.back();
     if (frame.object) frame.seen.insert(std::ranges::upper_bound(frame.seen, frame.next), frame.next);
     else ++frame.next;
-    return true;
+  }
+  // The same of scalars that are `complete`: on to their parents.
+  template <class F>
+  Watch end(Watch watch, F&& complete) {
+    auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
+      if (!complete(place, id)) return false;
+      leaf = {};
+      if (!place.frames.empty()) id = values_[id].parent;
+      return true;
+    };
+    return each(watch, agrees, [](Place& place) { end(place); });
   }
 
-  // The watch of those known values for which `agrees`, which also takes their places on.
-  template <class F>
-  Watch each(Watch watch, F&& agrees) {
+  // The watch of those known values for which `agrees`, which takes what is read of them on; `shift` takes the places on.
+  template <class F, class G>
+  Watch each(Watch watch, F&& agrees, G&& shift) {
     if (watch == 0) return 0;
     Groups after;
-    for (size_t k = 0; k < watches_[watch - 1].size(); ++k) {
-      const Group& group = watches_[watch - 1][k];
-      const size_t first = after.size();  // of the groups that come of this one: mostly one
-      std::vector<Ids> lists;
-      Place to;
+    for (size_t k = 0; k < watches_[watch - 1].groups.size(); ++k) {
+      const Group& group = watches_[watch - 1].groups[k];
+      std::vector<std::pair<Leaf, Ids>> found;  // mostly one
       for (const uint32_t before : *group.ids) {
-        to = group.place;
+        Leaf leaf = group.place.leaf;
         uint32_t id = before;
-        if (!agrees(to, id)) continue;
-        size_t at = first;
-        while (at < after.size() && after[at].place != to) ++at;
-        if (at == after.size()) after.push_back({to, nullptr}), lists.emplace_back();
-        lists[at - first].push_back(id);
+        if (!agrees(group.place, leaf, id)) continue;
+        size_t at = 0;
+        while (at < found.size() && found[at].first != leaf) ++at;
+        if (at == found.size()) found.push_back({leaf, {}}), found[at].second.reserve(group.ids->size());
+        found[at].second.push_back(id);
       }
-      for (size_t j = 0; j < lists.size(); ++j) {
-        after[first + j].ids = lists[j] == *group.ids ? group.ids : std::make_shared<const Ids>(std::move(lists[j]));
+      for (auto& [leaf, ids] : found) {
+        Group to{group.place, ids == *group.ids ? group.ids : std::make_shared<const Ids>(std::move(ids))};
+        to.place.leaf = leaf;
+        shift(to.place);
+        after.push_back(std::move(to));
       }
     }
     return number(std::move(after));
@@ -344,9 +364,9 @@ class KnownValues {
     std::ranges::stable_sort(groups, {}, &Group::place);
     const uint64_t key = hash(groups);
     for (auto [at, end] = numbers_.equal_range(key); at != end; ++at) {
-      if (watches_[at->second - 1] == groups) return at->second;
+      if (watches_[at->second - 1].groups == groups) return at->second;
     }
-    watches_.push_back(std::move(groups));
+    watches_.push_back({key, std::move(groups)});
     numbers_.emplace(key, static_cast<uint32_t>(watches_.size()));
     return static_cast<uint32_t>(watches_.size());
   }
@@ -388,7 +408,7 @@ class KnownValues {
   std::vector<KnownValue> values_;
   std::vector<Known> known_;
   int held_ = 0;
-  std::vector<Groups> watches_;
+  std::vector<Watched> watches_;
   std::unordered_multimap<uint64_t, uint32_t> numbers_;  // of watches, by hash
 };
 

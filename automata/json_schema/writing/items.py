@@ -98,8 +98,8 @@ class Items:
         if not self.writer.distinct:
             raise UnsupportedSchemaError(
                 cell.unique,
-                "items that are objects or arrays are told apart where no object has a name twice: leave out "
-                'repeated_names="allow"',
+                "items that are not listed are told apart in JSON where no object has a name twice "
+                '(repeated_names="forbid")',
             )
         supply = Supply(self.writer)
         for place in range(min(cell.low, len(cell.prefix) + 1)):

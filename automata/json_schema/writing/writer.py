@@ -316,15 +316,15 @@ class Writer:
     def _cell(self, cell: Array | Object, differs: bool) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
         try:
-            return self._of_cell(cell, differs)
+            return self._written(cell, differs)
         except UnsupportedSchemaError as error:
             every = Array() if isinstance(cell, Array) else Object()
             if not self.meaning.relaxes or cell == every:
                 raise
             self.meaning.relaxed[Relaxed(error.pointer, error.reason)] = None
-            return self._of_cell(every, differs)
+            return self._written(every, differs)
 
-    def _of_cell(self, cell: Array | Object, differs: bool) -> Expr:
+    def _written(self, cell: Array | Object, differs: bool) -> Expr:
         if isinstance(cell, Array):
             return Items(self, cell, differs=differs).texts()
         return Members(self, cell, differs=differs).texts()
