@@ -310,8 +310,8 @@ class Writer:
 
     def _parts(self, shape: Shape, *, differs: bool = False) -> Expr:
         """The texts of arrays and objects; ``differs``: as of ``bracketed``."""
-        cells: list[Array | Object] = [*shape.arrays, *shape.objects]
-        return union(*(self._cell(cell, differs) for cell in cells))
+        arrays = [self._cell(cell, differs) for cell in shape.arrays]
+        return union(*arrays, *(self._cell(cell, differs) for cell in shape.objects))
 
     def _cell(self, cell: Array | Object, differs: bool) -> Expr:
         """The texts of a cell; of all arrays or objects, where it is out of reach and may be relaxed."""
