@@ -26,6 +26,11 @@ GIVES = {
     "fst": "OpenFst: minimize, to_fst, from_fst; pictures as svg and png",
     "concepts": "English inflections",
     "gpu": "Triton kernels of the masking loop",
+    "store": "stores of artifacts at any address that fsspec reads, signed artifacts",
+    "vllm": "the plugin for vLLM",
+    "sglang": "the plugin for SGLang",
+    "llama": "llama.cpp by llama-cpp-python",
+    "openai": "Generator over a server that speaks OpenAI's protocol",
 }
 """The extras, and what each gives."""
 

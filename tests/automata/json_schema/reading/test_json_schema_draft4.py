@@ -128,24 +128,20 @@ def test_fractions_of_zeros(draft: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "refused"),
+    "items",
     [
-        ({"type": "integer", "enum": [1, 2, 3]}, False),
-        ({"enum": [1, 2.5]}, False),
-        ({"anyOf": [{"type": "integer", "enum": [1, 2]}, {"enum": [2.5, 3]}]}, False),
-        ({"allOf": [{"enum": [1, 2]}, {"not": {"type": "integer"}}]}, True),
+        {"type": "integer", "enum": [1, 2, 3]},
+        {"enum": [1, 2.5]},
+        {"anyOf": [{"type": "integer", "enum": [1, 2]}, {"enum": [2.5, 3]}]},
+        {"allOf": [{"enum": [1, 2]}, {"not": {"type": "integer"}}]},
     ],
     ids=str,
 )
-def test_items_that_differ(items: dict[str, Any], refused: bool) -> None:
+def test_items_that_differ(items: dict[str, Any]) -> None:
     texts = [f"[{one}, {other}]" for one in TEXTS for other in TEXTS]
     schema = {"type": "array", "items": items, "uniqueItems": True, "maxItems": 2}
     assert differences(schema, texts) == []
-    if refused:
-        with pytest.raises(errors.UnsupportedSchemaError):
-            tokenfst.json_schema({"$schema": _URI, **schema})
-    else:
-        tokenfst.json_schema({"$schema": _URI, **schema})
+    tokenfst.json_schema({"$schema": _URI, **schema})
 
 
 def test_one_value_in_two_forms_is_refused() -> None:
