@@ -123,11 +123,12 @@ def _edges(
     edges: _Numbers,
 ) -> SparseDfa:
     steps = np.diff(offsets.astype(np.int64))
-    states = np.repeat(np.arange(len(accepting)), np.maximum(steps, 0))
-    order = states[: len(edges)] * 256 + edges[: len(states), 0]
     if start != 1 or len(accepting) < 2 or (steps < 0).any() or offsets[0] or offsets[1] or accepting[0]:
         raise corrupt(path, "a machine of edges does not begin in state 1, or its edges do not ascend")
-    if len(states) != len(edges) or (np.diff(order) <= 0).any() or (edges >= [256, len(accepting)]).any():
+    if int(offsets[-1]) != len(edges):  # before anything is made of that many
+        raise corrupt(path, f"a machine of {len(edges)} edges says that it has {int(offsets[-1])}")
+    order = np.repeat(np.arange(len(accepting)), steps) * 256 + edges[:, 0]
+    if (np.diff(order) <= 0).any() or (edges >= [256, len(accepting)]).any():
         raise corrupt(path, "the edges of a machine do not ascend, or lead nowhere")
     return SparseDfa(classes, edges, accepting, offsets)
 

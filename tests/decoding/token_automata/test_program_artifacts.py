@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,23 @@ def test_broken_names_of_tokens(text: str, says: str, tmp_path: Path) -> None:
         TokenAutomaton.load(tmp_path / "it", SMALL)
 
 
+def test_a_number_that_is_too_large_takes_no_memory() -> None:
+    """A machine's number of edges is compared with its edges before anything is made of that many."""
+
+    def edit(arrays: dict[str, Any]) -> None:
+        arrays["machine_numbers"].reshape(-1)[15:30] = 1 << 31
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(ArtifactCorruptError, match="edges"):
+            TokenAutomaton.of_artifact(
+                artifact.parse("it", changed("substrings", edit)), "it", SMALL, Budget()
+            )
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
 FUZZED = [
     "look-around",
     "two stacks",
@@ -289,7 +307,9 @@ def test_any_numbers_under_a_right_digest(name: str) -> None:
 
         try:
             found = artifact.parse("it", changed(name, edit))
-            automaton = TokenAutomaton.of_artifact(found, "it", SMALL, Budget(states=2000, seconds=5))
+            automaton = TokenAutomaton.of_artifact(
+                found, "it", SMALL, Budget(states=2000, bytes=64 << 20, seconds=5)
+            )
         except ArtifactError:
             ends["refused"] += 1
             continue
