@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tokenfst.decoding.store.keys import NAME
 from tokenfst.errors import MissingDependencyError, StoreError, StoreWarning
 
 try:
@@ -118,12 +119,13 @@ class Cache:
                 left -= size
 
     def _files(self) -> list[tuple[Path, int, float]]:
-        """Each file, its size, and when it was last used; those of writers that died are unused."""
+        """Each file of the cache, its size, and when it was last used; those of writers that died are unused."""
         found = []
         for path in self._folder.iterdir():
             with suppress(FileNotFoundError):
                 about = path.lstat()
-                if path.name != _LOCK and stat.S_ISREG(about.st_mode):
+                own = path.name.startswith(_NEW) or NAME.fullmatch(path.name)
+                if own and stat.S_ISREG(about.st_mode):
                     used = 0.0 if path.name.startswith(_NEW) else about.st_mtime
                     found.append((path, about.st_size, used))
         return found

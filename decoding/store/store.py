@@ -169,7 +169,7 @@ class Store:
         try:
             if damaged:
                 self._replace(_path(key.name), data)
-            elif not self._place.create(_path(key.name), data):
+            elif not self._create(_path(key.name), data):
                 return self._find(key.name, vocabulary, budget) or automaton
         except StoreError as error:
             warnings.warn(f"{error}. The automaton is not put", StoreWarning, stacklevel=3)
@@ -191,7 +191,7 @@ class Store:
         When this returns, the entry is there to stay. False: there was one already, which stays."""
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
-        return self._place.create(_path(key.name), self._packed(key, automaton))
+        return self._create(_path(key.name), self._packed(key, automaton))
 
     @checked
     def contains(self, key: Key | str) -> bool:
@@ -310,7 +310,7 @@ class Store:
     @checked
     def verify(self, remove: bool = False) -> Sequence[Damage]:
         """Read every entry of the store itself, and check it in full; those that are damaged, which are removed if so
-        asked. O(the size of the store)."""
+        asked. A file that is no entry by its name is told, and stays. O(the size of the store)."""
         found = []
         for name, _, _ in self._place.list(_FOLDER):
             key = _key_in(name)
@@ -320,23 +320,24 @@ class Store:
                 self._read(key)
             except ArtifactError as error:
                 found.append(Damage(key or name, error))
-                if remove:
+                if remove and key is not None:
                     self._place.remove(name)
-                    if key is not None and self._cache is not None:
+                    if self._cache is not None:
                         self._cache.remove(key)
         return found
 
     @checked
     def prune(self, *, max_bytes: int | None = None, unused_days: float | None = None) -> Pruned:
         """Remove what was used longest ago, until the rest has at most ``max_bytes``; and what was not used for so many
-        days. Ages go by the storage's own clock. What a machine's cache holds counts as used when it was last read from
-        the store itself."""
+        days. Files that are no entries by their names are neither counted nor removed. Ages go by the storage's own
+        clock. What a machine's cache holds counts as used when it was last read from the store itself."""
         if max_bytes is not None:
             whole("prune", "max_bytes", max_bytes, 0)
         if unused_days is not None and not unused_days >= 0:
             raise ValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
         now = self._place.now()
-        files = sorted(self._place.list(_FOLDER), key=lambda each: each.used)
+        entries = (each for each in self._place.list(_FOLDER) if _key_in(each.name) is not None)
+        files = sorted(entries, key=lambda each: each.used)
         left = sum(each.size for each in files)
         gone: list[Listed] = []
         for each in files:
@@ -347,7 +348,7 @@ class Store:
                 left -= each.size
         if unused_days is not None:
             for each in [*self._place.list(_DOCUMENTS)]:
-                if now - each.used > unused_days * _DAY:
+                if now - each.used > unused_days * _DAY and _is_document(each.name):
                     self._place.remove(each.name)
         self._place.clean(now - _DAY)
         return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
@@ -399,11 +400,23 @@ class Store:
         sign = self._signatures.sign if self._signatures.can_sign else None
         return entries.pack(key, automaton.serialize(expand=False), sign)
 
+    def _create(self, name: str, data: bytes) -> bool:
+        """Put where there is nothing yet; False: there is."""
+        self._refuse_unsigned(name)
+        return self._place.create(name, data)
+
     def _replace(self, name: str, data: bytes) -> None:
-        """Put in place of what was refused. Who cannot sign what he wants signed leaves it to those who can."""
-        if self._signatures.are_wanted and not self._signatures.can_sign:
-            raise StoreError(f"{self.url}/{name} was refused, and this store has no key to sign another with")
+        """Put in place of what was refused."""
+        self._refuse_unsigned(name)
         self._place.replace(name, data)
+
+    def _refuse_unsigned(self, name: str) -> None:
+        """Who cannot sign what he wants signed leaves it to those who can."""
+        if self._signatures.are_wanted and not self._signatures.can_sign:
+            raise StoreError(
+                f"{self.url}/{name} is not put: this store takes signed entries alone, and has no key to sign with. "
+                "Give sign_with"
+            )
 
 
 def _again(
@@ -436,5 +449,11 @@ def _of_document(name: str) -> str:
 
 
 def _key_in(path: str) -> str | None:
+    """The key of an entry's path; None: it is no entry's."""
     name = path.rpartition("/")[2]
     return name if NAME.fullmatch(name) and path == _path(name) else None
+
+
+def _is_document(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return NAME.fullmatch(name) is not None and path == _of_document(name)

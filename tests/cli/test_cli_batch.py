@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,20 @@ def test_wrong_options(
     (tmp_path / "b").write_text("")
     done = tokenfst("compile", *words, "-v", spec)
     assert done.code == 2 and says in done.err
+
+
+def test_a_batch_from_a_pipe(tmp_path: Path, spec: str) -> None:
+    """What can be read once only is not counted before."""
+    os.mkfifo(tmp_path / "pipe")
+    feeding = threading.Thread(target=(tmp_path / "pipe").write_text, args=['{"regex": "(ab)+"}\n'])
+    feeding.start()
+    done = tokenfst("compile", "--batch", tmp_path / "pipe", "-v", spec, "--store", tmp_path / "s", "--json")
+    feeding.join()
+    assert done.code == 0 and done.json["put"] == 1
+
+
+def test_keys_do_not_replace_the_batch(tmp_path: Path, spec: str) -> None:
+    source = tmp_path / "b.jsonl"
+    source.write_text('{"regex": "(ab)+"}\n')
+    done = tokenfst("compile", "--batch", source, "-v", spec, "--store", tmp_path / "s", "--keys", source)
+    assert done.code == 2 and "its lines would be lost" in done.err and source.read_text()

@@ -113,6 +113,9 @@ class BatchOptions:
             )
         if tokenizing.tokenization is not Tokenization.ALL or tokenizing.token_class:
             raise UsageError("--tokenization and --token-class are not for --batch")
+        source = Path(self.batch or "")
+        if self.keys is not None and self.keys.exists() and source.exists() and self.keys.samefile(source):
+            raise UsageError("--keys is the file of the batch itself: its lines would be lost. Name another")
         vocabulary = tokenizing.need("a batch")
         store = Store(self.store)
         began = time.perf_counter()
@@ -153,9 +156,10 @@ class BatchOptions:
         """The lines of the batch, and how many there are, if that can be told."""
         if self.batch == "-":
             return (line.decode("utf-8", "backslashreplace") for line in sys.stdin.buffer), None
-        path = Path(self.batch or "")
-        with path.open("rb") as file:
-            total = sum(1 for line in file if line.strip())
+        path, total = Path(self.batch or ""), None
+        if path.is_file():  # what is read once only, such as a pipe, is not counted before
+            with path.open("rb") as file:
+                total = sum(1 for line in file if line.strip())
         return iter(stack.enter_context(path.open(encoding="utf-8", errors="backslashreplace"))), total
 
 

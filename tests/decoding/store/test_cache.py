@@ -14,6 +14,9 @@ from tokenfst.errors import StoreError, StoreWarning
 
 SMALL = Vocabulary([*(bytes([byte]) for byte in range(256)), b"ab", b""], 257)
 
+F = [f"{number:064x}" for number in range(100)]
+"""Names of entries."""
+
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {".lock"}
@@ -21,39 +24,39 @@ def names(folder: Path) -> set[str]:
 
 def fill(cache: Cache, folder: Path, count: int, size: int = 1000) -> None:
     for number in range(count):
-        cache.put(f"f{number}", bytes([number]) * size)
-        os.utime(folder / f"f{number}", (number + 1, number + 1))
+        cache.put(F[number], bytes([number]) * size)
+        os.utime(folder / F[number], (number + 1, number + 1))
 
 
 def test_least_recently_used_goes_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path, 3000)
     fill(cache, tmp_path, 3)
-    assert bytes(cache.get("f0") or b"") == bytes(1000)
-    cache.put("f3", b"x" * 1000)
-    assert names(tmp_path) == {"f0", "f2", "f3"} and cache.size() == 3000
-    assert cache.get("f1") is None
-    assert cache.put("large", bytes(3001)) is None and names(tmp_path) == {"f0", "f2", "f3"}
-    cache.remove("f0")
-    cache.remove("f0")
-    assert names(tmp_path) == {"f2", "f3"}
+    assert bytes(cache.get(F[0]) or b"") == bytes(1000)
+    cache.put(F[3], b"x" * 1000)
+    assert names(tmp_path) == {F[0], F[2], F[3]} and cache.size() == 3000
+    assert cache.get(F[1]) is None
+    assert cache.put("e" * 64, bytes(3001)) is None and names(tmp_path) == {F[0], F[2], F[3]}
+    cache.remove(F[0])
+    cache.remove(F[0])
+    assert names(tmp_path) == {F[2], F[3]}
 
 
 def test_what_is_mapped_stays(tmp_path: Path) -> None:
     cache = Cache(tmp_path, 2000)
     fill(cache, tmp_path, 2)
-    view = cache.get("f0")
+    view = cache.get(F[0])
     assert view is not None
-    os.utime(tmp_path / "f0", (1, 1))
+    os.utime(tmp_path / F[0], (1, 1))
     part = np.frombuffer(view[10:20], np.uint8)  # as the arrays of an artifact
     del view
-    cache.put("f2", bytes(1000))
-    cache.put("f3", bytes(1000))
-    assert names(tmp_path) == {"f0", "f3"} and part.tolist() == [0] * 10
-    cache.put("f4", bytes(2000))
-    assert names(tmp_path) == {"f0", "f4"}  # more than the limit, by what is mapped
+    cache.put(F[2], bytes(1000))
+    cache.put(F[3], bytes(1000))
+    assert names(tmp_path) == {F[0], F[3]} and part.tolist() == [0] * 10
+    cache.put(F[4], bytes(2000))
+    assert names(tmp_path) == {F[0], F[4]}  # more than the limit, by what is mapped
     del part
-    cache.put("f5", bytes(1000))
-    assert names(tmp_path) == {"f5"}
+    cache.put(F[5], bytes(1000))
+    assert names(tmp_path) == {F[5]}
 
 
 def test_what_another_process_maps_stays(tmp_path: Path) -> None:
@@ -149,3 +152,13 @@ def test_readers_and_evicters_at_once(tmp_path: Path) -> None:
                 os._exit(code)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     assert cache.size() <= 5000
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    """What is no entry by its name is neither counted nor removed."""
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    (folder / "thesis.txt").write_bytes(bytes(5000))
+    cache = Cache(folder, 2000)
+    fill(cache, folder, 3)
+    assert names(folder) == {"thesis.txt", F[1], F[2]} and cache.size() == 2000

@@ -11,7 +11,7 @@ from tests.decoding.store.test_store import SMALL, files_of
 from tokenfst import Store, compile, regex
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.documents import Document
-from tokenfst.errors import SignatureError, StoreWarning
+from tokenfst.errors import SignatureError, StoreError, StoreWarning
 
 ed25519 = pytest.importorskip(
     "cryptography.hazmat.primitives.asymmetric.ed25519", reason="signatures need the package cryptography"
@@ -106,3 +106,14 @@ def test_what_is_no_key(key: str | bytes, tmp_path: Path) -> None:
     assert len(key) < 5 or str(key) not in str(raised.value)
     with pytest.raises(ValueError, match="trusted_keys"):
         Store(tmp_path, trusted_keys=[key])
+
+
+def test_who_wants_signatures_puts_nothing_unsigned(tmp_path: Path) -> None:
+    """An entry without a signature would be in the way of those who can sign."""
+    reader, writer = Store(tmp_path, trusted_keys=[public(PRIVATE)]), Store(tmp_path, sign_with=PRIVATE)
+    with pytest.warns(StoreWarning, match="no key to sign"):
+        made = reader.compile(regex("abc"), SMALL)
+    key = reader.key(regex("abc"), SMALL)
+    with pytest.raises(StoreError, match="no key to sign"):
+        reader.put(key, made)
+    assert key not in reader and writer.put(key, made) and reader.get(key, SMALL).is_expanded

@@ -463,3 +463,16 @@ def test_leftovers_of_dead_writers_are_cleaned(tmp_path: Path) -> None:
     os.utime(left, (0, 0))
     store.prune()
     assert not left.exists() and len(list(store.list())) == 1
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    """A store in a folder that holds more than it: prune and verify remove nothing but entries."""
+    store = Store(str(tmp_path))
+    store.compile_document({"regex": "a{3}b"}, SMALL)
+    others = [tmp_path / "documents" / "tax.pdf", tmp_path / "artifacts" / "mine.bin", tmp_path / "notes.txt"]
+    for path in others:
+        path.write_bytes(b"mine")
+        os.utime(path, (1, 1))
+    assert [damage.key for damage in store.verify(remove=True)] == ["artifacts/mine.bin"]
+    pruned = store.prune(max_bytes=0, unused_days=30)
+    assert pruned.removed == 1 and all(path.read_bytes() == b"mine" for path in others)
