@@ -62,8 +62,8 @@ def test_what_is_mapped_stays(tmp_path: Path) -> None:
 def test_what_another_process_maps_stays(tmp_path: Path) -> None:
     """Also where it was mapped before a fork, and the parent looks no more."""
     cache = Cache(tmp_path, 1000)
-    cache.put("mapped", bytes(1000))
-    view = cache.get("mapped")
+    cache.put(F[1], bytes(1000))
+    view = cache.get(F[1])
     go, ready = os.pipe()
     child = os.fork()
     if not child:
@@ -72,12 +72,12 @@ def test_what_another_process_maps_stays(tmp_path: Path) -> None:
         os._exit(0 if view is not None and bytes(view) == bytes(1000) else 1)
     os.close(go)
     del view
-    cache.put("other", bytes(900))
-    assert "mapped" in names(tmp_path)
+    cache.put(F[2], bytes(900))
+    assert F[1] in names(tmp_path)
     os.close(ready)
     assert os.waitpid(child, 0)[1] == 0
-    cache.put("third", bytes(900))
-    assert names(tmp_path) == {"third"}
+    cache.put(F[3], bytes(900))
+    assert names(tmp_path) == {F[3]}
 
 
 def test_a_store_above_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
