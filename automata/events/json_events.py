@@ -54,6 +54,8 @@ class JsonEvents:
 
     def feed(self, data: str | bytes) -> list[Event]:
         """What the next part of the text decides."""
+        if isinstance(data, str) and self._begun_byte:
+            self.fail("a character is not whole", 0)
         text = data if isinstance(data, str) else self._decoded(data)
         found: list[Event] = []
         at, end = 0, len(text)

@@ -16,7 +16,7 @@ from typing import Any
 from tokenfst.arguments import refuse
 from tokenfst.automata.events.event import Event
 from tokenfst.automata.events.json_events import JsonEvents
-from tokenfst.automata.events.stream import Streamed
+from tokenfst.automata.events.stream import Streamed, utf8
 from tokenfst.errors import ConstraintError
 
 _NOTHING = object()
@@ -102,7 +102,7 @@ def _stream(parts: Iterable[str | bytes], constraint: Streamed | None) -> Iterat
         if not isinstance(part, str | bytes):
             refuse("stream_json", "parts", part, "str or bytes")
         if constraint is not None:
-            kept.append(part.encode() if isinstance(part, str) else part)
+            kept.append(utf8(part) if isinstance(part, str) else part)
         if partial.apply(document.feed(part)):
             yield partial.value
     if partial.apply(document.close()):

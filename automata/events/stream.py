@@ -35,7 +35,7 @@ class Stream:
         """What the next part of the text decides. Raises ConstraintError where it is no beginning of a text: at once
         where it is no JSON, or where captures are followed, else at ``close``."""
         if isinstance(data, str):
-            data = data.encode()
+            data = utf8(data)
         elif not isinstance(data, bytes):
             refuse("feed", "data", data, "str or bytes")
         self._parts.append(data)
@@ -49,6 +49,14 @@ class Stream:
             raise ConstraintError(f"stream: {explained}")
         found = self._json.close() if self._json is not None else []
         return found if self._captures is None else found + self._captures.close()
+
+
+def utf8(part: str) -> bytes:
+    """A part of a text as bytes. ConstraintError for half of a surrogate pair, which no text has."""
+    try:
+        return part.encode()
+    except UnicodeEncodeError as error:
+        raise ConstraintError(f"character {error.start} of the part is half of a surrogate pair") from None
 
 
 class Streamed(Captured):

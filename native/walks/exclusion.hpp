@@ -68,10 +68,7 @@ class Exclusion {
   // What is read of the name or item that is being read.
   std::string value_so_far() const {
     std::string value;
-    Unescaper letters;
-    for (size_t k = now_.begin; k < text_.size(); ++k) {
-      letters.feed(static_cast<uint8_t>(text_[k]), [&](uint8_t letter) { value += static_cast<char>(letter); });
-    }
+    each_letter([&](uint8_t letter) { value += static_cast<char>(letter); });
     return value;
   }
   // Whether the string that is being read could still become one that is known.
@@ -93,7 +90,7 @@ class Exclusion {
     Reading at = now_;
     at.begin = 0;
     if (!kept_ || now_.scope == 0) return at;
-    const uint64_t hash = mix(mix(values_.hash_of(now_.watch), now_.inside && now_.match ? hash_of_text(1, now_.begin) : 0), hash_of_known());
+    const uint64_t hash = mix(mix(values_.hash_of(now_.watch), now_.inside && now_.match ? hash_of_value() : 0), hash_of_known());
     at.begin = static_cast<uint32_t>(hash), at.item = static_cast<uint32_t>(hash >> 32);
     at.scope = at.finished = 0;
     at.match = now_.match != 0, at.watch = now_.watch != 0;
@@ -300,6 +297,17 @@ class Exclusion {
 
   uint64_t hash_of_text(uint64_t hash, size_t from) const {
     for (size_t k = from; k < text_.size(); ++k) hash = mix(hash, static_cast<uint8_t>(text_[k]));
+    return hash;
+  }
+  // Calls f(letter) for what is read of the name or item that is being read, however it is spelled.
+  template <class F>
+  void each_letter(F&& f) const {
+    Unescaper letters;
+    for (size_t k = now_.begin; k < text_.size(); ++k) letters.feed(static_cast<uint8_t>(text_[k]), f);
+  }
+  uint64_t hash_of_value() const {
+    uint64_t hash = 1;
+    each_letter([&](uint8_t letter) { hash = mix(hash, letter); });
     return hash;
   }
   // What is known in open containers.

@@ -193,3 +193,16 @@ def test_a_token_takes_microseconds() -> None:
             document.feed(part)
         best = min(best, time.process_time() - begun)
     assert best / len(parts) < 20e-6  # 1.1 µs where nothing else runs
+
+
+def test_texts_and_bytes_do_not_share_a_character() -> None:
+    with pytest.raises(ConstraintError, match="a character is not whole"):
+        list(stream_json([b'"\xc3', "x", b'\xa9"']))
+
+
+def test_half_of_a_surrogate_pair_is_no_text() -> None:
+    constraint = json_schema({})
+    with pytest.raises(ConstraintError, match="half of a surrogate pair"):
+        constraint.stream().feed('"\ud800"')
+    with pytest.raises(ConstraintError, match="half of a surrogate pair"):
+        list(stream_json(['"\ud800"'], constraint))

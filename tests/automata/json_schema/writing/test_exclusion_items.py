@@ -332,3 +332,17 @@ def test_what_may_run_out_is_refused_with_its_place(schema: Any) -> None:
 def test_repeated_names_leave_nothing_to_compare() -> None:
     with pytest.raises(UnsupportedSchemaError, match="repeated_names"):
         json_schema(different({"type": "object"}), repeated_names="allow")
+
+
+def test_spellings_of_a_string_are_one_place_of_a_search() -> None:
+    """Whether another item is left is asked of the value of a string, not of each of its 2 ** 40 spellings."""
+    one = {
+        "type": "object",
+        "properties": {"a": {"const": 1}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    schema = {"type": "array", "uniqueItems": True, "items": {"anyOf": [one, {"const": "a" * 40}]}}
+    constraint = json_schema(schema, spelling="any", whitespace="compact")
+    text = b'[{"a":1},"' + b"a" * 40 + b'"'
+    assert constraint.next_bytes(text) == (b"]", False)
