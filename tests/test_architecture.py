@@ -81,6 +81,16 @@ def test_private_names_stay_in_their_room() -> None:
                     assert name in own[path.parent] or name not in ours, f"{path}: {name}"
 
 
+def test_nothing_below_the_facade_imports_it() -> None:
+    """``from tokenfst import x`` would make one circle of the whole house: it is ``import tokenfst.x``."""
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.module != "tokenfst", f"{path}: {ast.unparse(node)}"
+            elif isinstance(node, ast.Import):
+                assert all(alias.name != "tokenfst" for alias in node.names), f"{path}: {ast.unparse(node)}"
+
+
 def test_native_includes_point_one_way_only() -> None:
     for one, other in sorted(native_edges()):
         assert NATIVE_ROOMS.index(other) < NATIVE_ROOMS.index(one), f"{one} includes {other}"

@@ -19,7 +19,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tokenfst import notebook
+import tokenfst.notebook as notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures.trees import Reading, within
 from tokenfst.automata.expressions.expression import EMPTY, Expr, Op, below, call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from tokenfst import notebook
+import tokenfst.notebook as notebook
 
 
 class Side(enum.Enum):

@@ -20,7 +20,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import tokenfst._native as _native
-from tokenfst import notebook
+import tokenfst.notebook as notebook
 from tokenfst.arguments import checked, checked_but, refuse, whole
 from tokenfst.automata.captures.trees import Reading
 from tokenfst.automata.events.stream import Streamed

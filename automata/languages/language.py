@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
-from tokenfst import notebook
+import tokenfst.notebook as notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.captures import trees
 from tokenfst.automata.captures.trees import Reading

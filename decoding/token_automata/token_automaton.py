@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tokenfst._native as _native
-from tokenfst import notebook
+import tokenfst.notebook as notebook
 from tokenfst._native import Matcher
 from tokenfst.arguments import checked, checked_but
 from tokenfst.automata.expressions.program import Program

@@ -31,7 +31,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst import notebook
+import tokenfst.notebook as notebook
 from tokenfst.arguments import checked, checked_but
 from tokenfst.errors import TokenIdError, UnknownSymbolError, VocabularyError
 from tokenfst.tokenizers.vocabulary.doors import DOORS

@@ -81,6 +81,8 @@ def doctor_command(*, json: options.Json = False) -> int:
     say("needed")
     say_pairs([(package.name, _state(package)) for package in needed], "  ")
     for name, some in extras.items():
+        if not some:  # the installed metadata are those of a version without this extra
+            continue
         missing = [package for package in some if not package.fits]
         say()
         say(f"[{name}] {GIVES[name]}", "yellow" if missing else "green")

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tokenfst import _native
+import tokenfst._native as _native
 from tokenfst.cli.exits import Exit, UsageError, prepare_streams
 from tokenfst.errors import BudgetExceeded, TokenfstError
 
