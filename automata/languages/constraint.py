@@ -184,10 +184,12 @@ class Constraint(Streamed):
         """How many bytes of ``data`` some text begins with; -1 if there is no text."""
         return self._ask(lambda automaton: automaton.viable_prefix(data))
 
-    def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]:
-        """The bytes that can follow ``prefix`` on the way to a text, ascending, and whether it is itself a
-        text."""
-        return self._ask(lambda automaton: automaton.next_bytes(prefix))
+    @checked
+    def next_bytes(self, prefix: str | bytes) -> tuple[bytes, bool]:
+        """The bytes that can follow ``prefix`` (text in UTF-8) on the way to a text, ascending, and whether it is
+        itself a text."""
+        data = encode(prefix)
+        return (b"", False) if data is None else self._ask(lambda automaton: automaton.next_bytes(data))
 
     @abstractmethod
     def is_empty(self) -> bool:

@@ -86,7 +86,7 @@ def unpack(where: object, name: str, data: bytes | memoryview) -> Entry:
     ):
         raise corrupt(where, f"its signature is {shown(signature)}, not a public key and a signature")
     rest = view[8 + length :]
-    if len(rest) != header["size"] or bytes(rest[DIGEST]) != header["artifact"].encode():
+    if len(rest) != header["size"] or bytes(rest[DIGEST]).decode("latin-1") != header["artifact"]:
         raise corrupt(
             where, f"it holds another artifact than its header says, or a part of it: {len(rest):,} bytes"
         )

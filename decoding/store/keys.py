@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -65,7 +66,9 @@ def make_key(
         options["split_pattern"] = vocabulary.split_pattern
     if named := {name.name for name in program.token_names if not name.special}:
         given = token_classes or {}
-        options["token_classes"] = {name: sorted(set(given.get(name, ()))) for name in sorted(named)}
+        options["token_classes"] = {
+            name: sorted(set(map(operator.index, given.get(name, ())))) for name in sorted(named)
+        }
     return Key(digest(program), vocabulary.fingerprint, json.dumps(options, sort_keys=True), compiler())
 
 

@@ -151,6 +151,8 @@ class Store:
         """
         if isinstance(constraint, SymbolAutomaton):
             constraint = over_symbols(constraint, vocabulary, budget)
+        if token_classes is not None:  # read twice: for the key, and by what compiles
+            token_classes = {name: tuple(ids) for name, ids in token_classes.items()}
         key = self.key(
             constraint, vocabulary, expand=expand, tokenization=tokenization, token_classes=token_classes
         )

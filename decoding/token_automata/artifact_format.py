@@ -118,7 +118,9 @@ def parse_header(path: object, data: bytes) -> dict[str, Any]:
         raise corrupt(path, f"its header has the key {shown(error.key)} twice in one object") from None
     except ValueError as error:
         raise corrupt(path, f"its header is not JSON ({error})") from None
-    return dict(header)
+    if not isinstance(header, dict):
+        raise corrupt(path, f"its header is {shown(header)}, not a JSON object")
+    return header
 
 
 def check_format(path: object, header: dict[str, Any]) -> None:

@@ -90,8 +90,9 @@ class Matcher {
     std::optional<std::string> text;
     if (excluding_ && !plenty && !terminated_) text = completion().within(config(), most);
     if (const uint32_t least = plenty || text ? 0 : distance(); least > most && !terminated_) {
-      const std::string needed = least == kUnreachable ? "more are needed than are searched for" : "the least number from here is " + std::to_string(least);
-      throw Error(Fault::TokenBudget, "no accepted text fits into " + std::to_string(*left) + " tokens: " + needed);
+      const bool bound = automaton_->bounds_distances();  // Then a text may fit, and none is known that does.
+      const std::string needed = least == kUnreachable ? "more are needed than are searched for" : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
+      throw Error(Fault::TokenBudget, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " + std::to_string(*left) + " tokens: " + needed);
     }
     if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
     limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());

@@ -80,6 +80,7 @@ class TokenAutomaton : protected TokenDistances {
   uint32_t most_bytes_left(Config config, Stacks& stacks);
   // The most of that after any allowed token.
   uint32_t worst_bytes(Config config, Stacks& stacks);
+  using TokenDistances::bounds_distances;
   // Whether distances are known to be the least, and no bounds. Of finished artifacts it is not known.
   bool distances_are_least() const { return bytes_->is_lazy() && !bounds_distances(); }
   // An upper bound for the distance after any allowed token.

@@ -171,6 +171,8 @@ def test_a_billion_characters_are_lazy(tekken: Vocabulary) -> None:
     for token in tekken.encode_greedy(b'"hello \\ud83d\\ude00 \\u0041')[:6]:
         assert matcher.accept_token(token)
     assert language.next_bytes(b'"abc')[0].count(b'"') == 0
+    assert language.next_bytes('"abc') == language.next_bytes(b'"abc')
+    assert language.next_bytes('"\ud800') == (b"", False)
     assert b'"' in language.next_bytes(b'"abc\\ud83d\\ude00d')[0]
     assert time.perf_counter() - began < 5
 

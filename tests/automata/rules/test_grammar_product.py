@@ -457,7 +457,7 @@ def test_budgets() -> None:
     with pytest.raises(BudgetExceeded, match=r"positions.*the rule '[A-Za-z%]+'"):
         json.with_budget(Budget(positions=100_000)) & at_most(40)
     with pytest.raises(BudgetExceeded, match=r"seconds.*the rule '[A-Za-z%]+'"):
-        json.with_budget(Budget(seconds=0.05)) & at_most(60)
+        json.with_budget(Budget(seconds=0.05, positions=10**9)) & at_most(60)
     with pytest.raises(BudgetExceeded, match="states"):
         json & at_most(1000).with_budget(Budget(states=500))
     with pytest.raises(BudgetExceeded, match=r"states.*the rule 's'"):

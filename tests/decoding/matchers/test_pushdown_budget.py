@@ -41,7 +41,10 @@ def check(rng: random.Random, walks: int) -> None:
             Matcher(automaton, 1000)
         return
     if bound:
-        with pytest.raises(TokenBudgetError, match=f"the least number from here is {bound}"):
+        with pytest.raises(
+            TokenBudgetError,
+            match=f"(enough|the least number) from here is {bound}",
+        ):
             Matcher(automaton, bound - 1)
     for _ in range(walks):
         follow(rng, Matcher(automaton, bound + rng.choice([0, 0, 1, 2, 5])), size, model)
@@ -137,7 +140,7 @@ def test_open_brackets_are_paid_for() -> None:
     assert {5} <= allowed(matcher, 7) <= {0, 2, 3, 5}
     assert matcher.accept_token(5) and 2 <= matcher.distance() <= 3 and allowed(matcher, 7) == {1, 4}
     assert matcher.accept_token(1) and matcher.max_tokens_left == 3
-    with pytest.raises(TokenBudgetError, match="the least number from here is"):
+    with pytest.raises(TokenBudgetError, match=r"enough from here is [23]"):
         matcher.max_tokens_left = 0
     matcher.max_tokens_left = 2
     assert matcher.accept_token(4) and matcher.is_accepting() and allowed(matcher, 7) == {6}

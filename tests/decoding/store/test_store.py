@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import pickle
 import secrets
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tokenfst import (
@@ -161,6 +163,7 @@ def test_keys_tell_apart_what_differs() -> None:
     ]
     assert len({str(key) for key in keys}) == len(keys)
     assert store.key(named, SMALL, token_classes={"X": [3, 3], "Y": [1]}) == keys[5]
+    assert store.key(named, SMALL, token_classes={"X": np.array([3, 3])}) == keys[5]
     assert all(len(str(key)) == 64 for key in keys)
     other = keys[0].__class__(
         keys[0].constraint, keys[0].vocabulary, keys[0].options, "tokenfst 0.0, artifact format 1"
@@ -177,7 +180,9 @@ def test_canonical_symbols_and_classes(where: dict[str, Any]) -> None:
         assert named.matcher().accept_tokens([256, 97])
         rule = ltlf("response(order, delivery)", symbols=["order", "delivery"])
         store.compile(rule, Vocabulary.of_symbols(["order", "delivery"]))
-    assert len(list(store.list())) == 3
+    once = store.compile(token_class("X") + regex("b"), SMALL, token_classes={"X": iter([256])}, expand=False)
+    assert once.matcher().accept_tokens([256, 98])
+    assert len(list(store.list())) == 4
 
 
 def test_errors_of_compile_come_through(where: dict[str, Any]) -> None:
@@ -294,6 +299,21 @@ def test_any_byte_changed(seed: int) -> None:
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("header", [b"5", b"null", b"[[1, 2]]", b'"ab"', b"{}"])
+def test_headers_of_another_form(header: bytes) -> None:
+    with pytest.raises(ArtifactCorruptError):
+        entries.unpack("it", 64 * "0", len(header).to_bytes(8, "little") + header)
+
+
+def test_a_digest_that_is_no_text() -> None:
+    key = Store("memory://digest").key(regex("ab|c"), SMALL)
+    packed = entries.pack(key, compile(regex("ab|c"), SMALL).serialize())
+    header = json.loads(packed[8 : 8 + int.from_bytes(packed[:8], "little")])
+    text = json.dumps({**header, "artifact": "\ud800", "size": 0}).encode()
+    with pytest.raises(ArtifactCorruptError, match="another artifact"):
+        entries.unpack("it", key.name, len(text).to_bytes(8, "little") + text)
 
 
 @pytest.mark.parametrize(
