@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import pytest
 
-from tokenfst import Generator, ebnf, json_schema
+from tokenfst import Endpoint, Generator, ebnf, json_schema
 from tokenfst.errors import ModelError
 
 PERSON = {
@@ -76,3 +78,52 @@ def with_types(endpoint: Any) -> None:
     assert json.loads("".join(stream)) == stream.result()
     with pytest.raises(ModelError, match="least number"):
         generator("Say:", re.compile("[0-9]{90}"), max_new_tokens=10)
+
+
+class ServedRequests:
+    """Requests over HTTP, as every engine's server must answer them; ``client`` is an OpenAI client of one.
+
+    ``server``: which. ``asked``: the fields that ask for each kind. ``whole``: a kind whose texts need nearly all
+    of the tokens. ``seeded``: whether requests have a seed.
+    """
+
+    server: Literal["vllm", "sglang"]
+    asked: dict[str, dict[str, Any]]
+    whole: str
+    seeded: bool
+
+    def ask(self, client: Any, kind: str, seed: int, max_tokens: int = 40, **more: Any) -> Any:
+        return client.chat.completions.create(
+            model="tiny",
+            messages=[{"role": "user", "content": f"Say something. {seed}"}],
+            max_tokens=max_tokens,
+            temperature=1.0,
+            extra_body={**self.asked[kind], **more},
+            **({"seed": seed} if self.seeded else {}),
+        ).choices[0]
+
+    def test_each_kind(self, client: Any) -> None:
+        for kind in self.asked:
+            for seed, room in enumerate((40, 24, 60)):
+                check(kind, self.ask(client, kind, seed, room).message.content)
+
+    def test_two_hundred_mixed_requests_sixteen_at_a_time(self, client: Any) -> None:
+        draw = random.Random(0)
+        jobs = [(draw.choice([*self.asked]), seed, draw.randint(24, 60)) for seed in range(200)]
+        with ThreadPoolExecutor(16) as pool:
+            found = list(pool.map(lambda job: self.ask(client, *job), jobs))
+        for (kind, _, _), choice in zip(jobs, found, strict=True):
+            assert choice.finish_reason in ("stop", "length")
+            check(kind, choice.message.content)
+
+    def test_a_generator_over_the_server(self, client: Any) -> None:
+        with_types(Endpoint(client, server=self.server))
+
+    def test_stop_tokens_of_the_request_end_whole_texts_only(self, client: Any) -> None:
+        for seed in range(5):
+            choice = self.ask(client, "regex", seed, stop_token_ids=list(range(66, 90)))
+            check("regex", choice.message.content)
+
+    def test_whatever_the_number_of_tokens_the_text_is_whole(self, client: Any) -> None:
+        for room in (20, 21, 22, 23):
+            check(self.whole, self.ask(client, self.whole, room, room).message.content)

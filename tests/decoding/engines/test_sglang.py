@@ -8,12 +8,10 @@ from __future__ import annotations
 import gc
 import json
 import os
-import random
 import re
 import sys
 import time
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,10 +26,10 @@ from sglang.srt.constrained.base_grammar_backend import GrammarRow, InvalidGramm
 from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.plugins import load_plugins
 from sglang.srt.speculative.spec_utils import traverse_tree
-from support.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, check, with_types
+from support.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, ServedRequests, check
 from support.serving import server, tiny_model
 
-from tokenfst import Endpoint, allocate_token_bitmask
+from tokenfst import allocate_token_bitmask
 from tokenfst.decoding.engines.requests import Request
 from tokenfst.decoding.engines.sglang_backend import TokenfstGrammar, TokenfstGrammarBackend, make_backend
 from tokenfst.errors import MatcherError, TokenBudgetError
@@ -83,45 +81,9 @@ def client(model, tmp_path_factory):
         yield openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=600)
 
 
-def ask(client, kind: str, seed: int, max_tokens: int = 40, **more: Any) -> Any:
-    return client.chat.completions.create(
-        model="tiny",
-        messages=[{"role": "user", "content": f"Say something. {seed}"}],
-        max_tokens=max_tokens,
-        temperature=1.0,
-        extra_body={**ASKED[kind], **more},
-    ).choices[0]
-
-
-@pytest.mark.parametrize("kind", ASKED)
-def test_each_kind(client, kind):
-    for seed, room in enumerate((40, 24, 60)):
-        check(kind, ask(client, kind, seed, room).message.content)
-
-
-def test_two_hundred_mixed_requests_sixteen_at_a_time(client):
-    draw = random.Random(0)
-    jobs = [(draw.choice([*ASKED]), seed, draw.randint(24, 60)) for seed in range(200)]
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda job: ask(client, *job), jobs))
-    for (kind, _, _), choice in zip(jobs, found, strict=True):
-        assert choice.finish_reason in ("stop", "length")
-        check(kind, choice.message.content)
-
-
-def test_a_generator_over_the_server(client):
-    with_types(Endpoint(client, server="sglang"))
-
-
-def test_stop_tokens_of_the_request_end_whole_texts_only(client):
-    for seed in range(5):
-        choice = ask(client, "regex", seed, stop_token_ids=list(range(66, 90)))
-        check("regex", choice.message.content)
-
-
-def test_whatever_the_number_of_tokens_the_text_is_whole(client):
-    for room in (20, 21, 22, 23):
-        check("response_format", ask(client, "response_format", room, room).message.content)
+class TestSGLang(ServedRequests):
+    server, whole, seeded = "sglang", "response_format", False
+    asked = ASKED
 
 
 @pytest.mark.parametrize(
@@ -149,7 +111,7 @@ def test_what_cannot_be_is_refused_with_its_reason(client, asked, message):
                 model="tiny", messages=[{"role": "user", "content": "x"}], max_tokens=30, extra_body=asked
             )
         assert re.search(message, str(caught.value)), caught.value
-    check("choice", ask(client, "choice", 0).message.content)
+    check("choice", TestSGLang().ask(client, "choice", 0).message.content)
 
 
 def test_an_engine_in_python(model, monkeypatch):

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
-import random
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,10 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
 import numpy as np
 import openai
-from support.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, check, with_types
+from support.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, ServedRequests, check
 from support.serving import script, server, tiny_model
 
-from tokenfst import Endpoint, allocate_token_bitmask, regex
+from tokenfst import allocate_token_bitmask, regex
 from tokenfst.decoding.engines import vllm_backend
 from tokenfst.decoding.engines.requests import Request, fill_rows
 
@@ -68,46 +66,9 @@ if has_tags():
     ASKED["structural_tag"] = {"structured_outputs": {"structural_tag": json.dumps(TAG)}}
 
 
-def ask(client, kind: str, seed: int, max_tokens: int = 40, **more: Any) -> Any:
-    return client.chat.completions.create(
-        model="tiny",
-        messages=[{"role": "user", "content": f"Say something. {seed}"}],
-        max_tokens=max_tokens,
-        temperature=1.0,
-        seed=seed,
-        extra_body={**ASKED[kind], **more},
-    ).choices[0]
-
-
-@pytest.mark.parametrize("kind", ASKED)
-def test_each_kind(client, kind):
-    for seed, room in enumerate((40, 24, 60)):
-        check(kind, ask(client, kind, seed, room).message.content)
-
-
-def test_two_hundred_mixed_requests_sixteen_at_a_time(client):
-    draw = random.Random(0)
-    jobs = [(draw.choice([*ASKED]), seed, draw.randint(24, 60)) for seed in range(200)]
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda job: ask(client, *job), jobs))
-    for (kind, _, _), choice in zip(jobs, found, strict=True):
-        assert choice.finish_reason in ("stop", "length")
-        check(kind, choice.message.content)
-
-
-def test_a_generator_over_the_server(client):
-    with_types(Endpoint(client, server="vllm"))
-
-
-def test_stop_tokens_of_the_request_end_whole_texts_only(client):
-    for seed in range(5):
-        choice = ask(client, "regex", seed, stop_token_ids=list(range(66, 90)))
-        check("regex", choice.message.content)
-
-
-def test_whatever_the_number_of_tokens_the_text_is_whole(client):
-    for room in (20, 21, 22, 23):
-        check("json", ask(client, "json", room, room).message.content)
+class TestVLLM(ServedRequests):
+    server, whole, seeded = "vllm", "json", True
+    asked = ASKED
 
 
 @pytest.mark.parametrize(
@@ -132,7 +93,7 @@ def test_what_cannot_be_is_refused_in_the_front_end(client, asked, message):
             model="tiny", prompt="x", max_tokens=30, extra_body={"structured_outputs": asked}
         )
     assert re.search(message, str(caught.value)), caught.value
-    check("choice", ask(client, "choice", 0).message.content)
+    check("choice", TestVLLM().ask(client, "choice", 0).message.content)
 
 
 def test_speculative_decoding_in_a_process_and_what_an_aborted_request_leaves(model, monkeypatch):
