@@ -96,7 +96,11 @@ def _any_of(texts: list[str]) -> str:
 
 
 def _gbnf_of(texts: list[str]) -> str:
-    return "root ::= " + " | ".join(json.dumps(text, ensure_ascii=False) for text in texts)
+    """The texts as llama.cpp reads strings: of JSON's escapes it has no ``\\b`` and no ``\\f``."""
+    return "root ::= " + " | ".join('"' + text.translate(_GBNF_ESCAPES) + '"' for text in texts)
+
+
+_GBNF_ESCAPES = {**{code: f"\\x{code:02X}" for code in (*range(32), 127)}, ord('"'): '\\"', ord("\\"): "\\\\"}
 
 
 DIALECTS: dict[str, Dialect] = {

@@ -164,6 +164,12 @@ SCHEMA = Point.model_json_schema()
         ("sglang", ebnf(GRAMMAR), "x", {"ebnf": GRAMMAR}),
         ("llama.cpp", Point, POINT, {"response_format": {"type": "json_object", "schema": SCHEMA}}),
         ("llama.cpp", Literal['"', "b"], "b", {"grammar": 'root ::= "\\"" | "b"'}),
+        (
+            "llama.cpp",
+            Literal["\b\f", 'a"\\'],
+            "\b\f",
+            {"grammar": r'root ::= "\x08\x0C" | "a\"\\"'},
+        ),
         ("llama.cpp", gbnf(GRAMMAR), "((x))", {"grammar": GRAMMAR}),
     ],
 )
