@@ -14,10 +14,10 @@ namespace tokenfst {
 
 inline void bind_suffix_automaton(nanobind::module_& m) {
   namespace nb = nanobind;
-  using Marks = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  using Places = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "suffix_automaton",
-      [](nb::bytes text, Marks begins, Marks ends, uint64_t states) {
+      [](nb::bytes text, Places begins, Places ends, uint64_t states) {
         if (begins.size() != text.size() + 1 || ends.size() != begins.size() || !ends.data()[text.size()]) {
           throw std::invalid_argument("there is one mark for each place of the text, and words may end at its end");
         }

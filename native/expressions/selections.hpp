@@ -124,12 +124,13 @@ class Selections {
   // At most as many as there are sets of words used before the last one, times places in words.
   static bool has_few_states(const Lexicon& words, uint32_t high) {
     constexpr double kFew = 50'000;
+    const double total = static_cast<double>(words.total_length());
     double sets = 0, of_size = 1;
-    for (uint32_t size = 0; size < high && sets * words.total_length() <= kFew; ++size) {
+    for (uint32_t size = 0; size < high && sets * total <= kFew; ++size) {
       sets += of_size;
       of_size *= static_cast<double>(words.size() - size) / (size + 1);
     }
-    return sets * words.total_length() <= kFew;
+    return sets * total <= kFew;
   }
 
   Arena& arena_;

@@ -333,7 +333,7 @@ class FragmentBuilder {
   bool inside_iteration(State state) {
     if (state >= checked_.size()) checked_.resize(state + 64, 0);
     if (!checked_[state]) {
-      checked_[state] = automaton_.with_arena([&](const Arena& arena) {
+      checked_[state] = automaton_.with_arena([&](const Arena& arena) -> uint8_t {
         NodeId id = automaton_.node(state);
         while (arena[id].kind == Kind::Concat && id != split_.loop) {
           if (arena[arena[id].a].nullable && arena[id].b == split_.loop) return 1;

@@ -121,16 +121,16 @@ class ExcludedTokens {
       }
     };
     Walker walker(bytes_, stacks_);
-    struct Place {
+    struct Step {
       uint32_t node;
       Config config;
       Exclusion::Checkpoint at;
       bool dropped;     // whether a reading of the text ended on the way
       size_t next = 0;  // child
     };
-    std::vector<Place> path{{0, start, exclusion_.checkpoint(), false}};
+    std::vector<Step> path{{0, start, exclusion_.checkpoint(), false}};
     while (!path.empty()) {
-      Place& from = path.back();
+      Step& from = path.back();
       if (from.next == trie.children(from.node).size()) {
         path.pop_back();
         continue;

@@ -55,7 +55,7 @@ class StableVector {
 
  private:
   static constexpr size_t kFirst = 64;
-  static int chunk_of(size_t index) { return std::bit_width(index / kFirst + 1) - 1; }
+  static int chunk_of(size_t index) { return static_cast<int>(std::bit_width(index / kFirst + 1)) - 1; }
   T* locate(size_t index) const {
     int k = chunk_of(index);
     return chunks_[k].load(std::memory_order_acquire) + (index - kFirst * ((size_t{1} << k) - 1));
