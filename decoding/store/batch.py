@@ -160,30 +160,40 @@ def compile_line(
     began = time.perf_counter()
     own = ""
     try:
-        members = _members(line)
+        members = members_of(line)
         own = str(members.get("id", ""))
         key, made = store.ensure(members, vocabulary, budget, **options)
         state: Literal["put", "known"] = "put" if made else "known"
         return Outcome(number, own, state, key, seconds=time.perf_counter() - began)
     except Exception as error:  # whatever it is, the next line is another
-        reason = str(error) if isinstance(error, TokenfstError) else f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - began
-        return Outcome(number, own, "failed", place=_place(error), reason=reason, seconds=seconds)
+        return Outcome(
+            number, own, "failed", place=place_of(error), reason=reason_of(error), seconds=seconds
+        )
 
 
-def _members(line: str) -> dict[str, Any]:
+def members_of(line: str | bytes) -> dict[str, Any]:
+    """The JSON object in a line. ``ConstraintError``."""
     try:
         found = json.loads(line)
     except RecursionError:
         raise ConstraintError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ConstraintError(f"it is not JSON: {error.msg} at column {error.colno}") from None
+    except ValueError as error:  # bytes that are no UTF-8, or an integer of thousands of digits
+        raise ConstraintError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ConstraintError(f"it is not a JSON object but {type(found).__name__}")
     return found
 
 
-def _place(error: Exception) -> str:
+def place_of(error: Exception) -> str:
+    """Where in a constraint an error says that it is, if it says it."""
     if isinstance(error, PatternError):
         return f"position {error.position}"
     return str(getattr(error, "pointer", ""))
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says, and of what kind it is where that is not one of ours."""
+    return str(error) if isinstance(error, TokenfstError) else f"{type(error).__name__}: {error}"

@@ -186,6 +186,21 @@ class Store:
         return found
 
     @checked
+    def artifact(self, key: Key | str) -> memoryview:
+        """The artifact under a key, checked in full, as the bytes that ``save`` writes. Raises as ``get`` does; no
+        vocabulary is needed."""
+        name = name_of(key)
+        data: bytes | memoryview | None = None
+        if self._cache is not None and self._cached(name) is not None:
+            data = self._cache.get(name)
+        if data is None:
+            if (read := self._read(name)) is None:
+                raise NotInStoreError(f"{self.url} has no entry {name}")
+            self._place.touch(_path(name))
+            data = read[1]
+        return entries.unpack(f"{self.url}/{_path(name)}", name, data).artifact
+
+    @checked
     def put(self, key: Key, automaton: TokenAutomaton | CanonicalAutomaton) -> bool:
         """Put an automaton under the key of what it was compiled from: its tables if it is expanded, else its program.
         When this returns, the entry is there to stay. False: there was one already, which stays."""

@@ -27,6 +27,8 @@ GIVES = {
     "concepts": "English inflections",
     "gpu": "Triton kernels of the masking loop",
     "store": "stores of artifacts at any address that fsspec reads, signed artifacts",
+    "serve": "a server of constraints over HTTP",
+    "ray": "batches and offline decoding on Ray",
     "vllm": "the plugin for vLLM",
     "sglang": "the plugin for SGLang",
     "llama": "llama.cpp by llama-cpp-python",
