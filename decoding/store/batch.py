@@ -167,9 +167,7 @@ def compile_line(
         return Outcome(number, own, state, key, seconds=time.perf_counter() - began)
     except Exception as error:  # whatever it is, the next line is another
         seconds = time.perf_counter() - began
-        return Outcome(
-            number, own, "failed", place=place_of(error), reason=reason_of(error), seconds=seconds
-        )
+        return Outcome(number, own, "failed", place=place_of(error), reason=reason_of(error), seconds=seconds)
 
 
 def members_of(line: str | bytes) -> dict[str, Any]:

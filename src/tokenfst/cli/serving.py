@@ -123,7 +123,9 @@ def serve_command(
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any.")] = 8000,
     keys: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="API keys, as digests by tenant. Each tenant has a store of its own."),
+        typer.Option(
+            metavar="FILE", help="API keys, as digests by tenant. Each tenant has a store of its own."
+        ),
     ] = None,
     no_keys: Annotated[
         bool, typer.Option("--no-keys", help="Answer everyone, also on an address that others can reach.")

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -103,7 +102,8 @@ class Server:
             ),
             Route("/v1/constraints/{id}", self._handled("/v1/constraints/{id}", self._describe)),
             Route(
-                "/v1/constraints/{id}/artifact", self._handled("/v1/constraints/{id}/artifact", self._artifact)
+                "/v1/constraints/{id}/artifact",
+                self._handled("/v1/constraints/{id}/artifact", self._artifact),
             ),
             Route("/v1/vocabularies", self._handled("/v1/vocabularies", self._vocabularies)),
             Route("/healthz", self._health),
@@ -174,6 +174,7 @@ class Server:
         self.metrics.requests.labels(about.route, str(response.status_code)).inc()
         self.metrics.seconds.labels(about.route, "yes" if about.kept else "no").observe(seconds)
         response.headers["x-request-id"] = about.id
+        response.headers["x-kept"] = "yes" if about.kept else "no"
         if self.is_ending:
             response.headers["connection"] = "close"
         logs.event(
@@ -217,7 +218,9 @@ class Server:
                         raise too_large
         except TimeoutError:
             raise Refused(
-                "too_slow", f"the body did not arrive within {self._limits.reading:g} seconds", "send it again"
+                "too_slow",
+                f"the body did not arrive within {self._limits.reading:g} seconds",
+                "send it again",
             ) from None
         about.received = len(body)
         return bytes(body)

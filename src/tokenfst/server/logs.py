@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 LOGGER = logging.getLogger("tokenfst.server")
@@ -13,8 +13,12 @@ LOGGER = logging.getLogger("tokenfst.server")
 
 class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        when = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
-        about: dict[str, Any] = {"time": when, "level": record.levelname.lower(), "event": record.getMessage()}
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        about: dict[str, Any] = {
+            "time": when,
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
         about |= getattr(record, "about", {})
         if record.exc_info:
             about["error"] = self.formatException(record.exc_info)
@@ -27,7 +31,10 @@ def start(level: str) -> None:
     handler.setFormatter(_Lines())
     for name in ("tokenfst.server", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
+        logger.handlers, logger.propagate = (
+            [handler] if name != "uvicorn.error" else [],
+            name == "uvicorn.error",
+        )
         logger.setLevel(level.upper() if name == "tokenfst.server" else "WARNING")
 
 

@@ -261,4 +261,3 @@ class Pool:
                 worker.process.kill()
                 worker.process.join()
             self._processes.discard(worker.process)
-

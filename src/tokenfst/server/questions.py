@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from tokenfst.arguments import shown
 from tokenfst.automata.json_schema.changes import schema_changes
 from tokenfst.automata.json_schema.comparing import ComparedSchema
 from tokenfst.automata.json_schema.providers import PROVIDERS, provider_findings
@@ -91,7 +92,7 @@ class _Members:
         """An integer from ``low`` to ``high``."""
         found = self.take(name, int, "an integer", default)
         if found is not None and not low <= found <= high:
-            raise _bad(f"{name!r} must be from {low:,} to {high:,}, not {found:.30,}", name)
+            raise _bad(f"{name!r} must be from {low:,} to {high:,}, not {shown(found)}", name)
         return found if found is None else int(found)
 
     def end(self) -> None:
@@ -303,7 +304,10 @@ def _sample(members: _Members, asked: Asked) -> Json:
     vocabulary = _vocabulary(members, asked)
     number = members.number("number", 1, _MOST_SHOWN, 1)
     seed = members.number("seed", 0, (1 << 63) - 1, None)
-    length, longest = members.number("length", 0, 1 << 16, None), members.number("max_length", 0, 1 << 16, None)
+    length, longest = (
+        members.number("length", 0, 1 << 16, None),
+        members.number("max_length", 0, 1 << 16, None),
+    )
     most = members.number("max_new_tokens", 0, 1 << 16, None)
     of_tokens = members.take("tokens", bool, "true or false", False)
     seed = secrets.randbits(53) if seed is None else seed
@@ -312,7 +316,9 @@ def _sample(members: _Members, asked: Asked) -> Json:
     assert number is not None
     if of_tokens:
         if length is not None or longest is not None:
-            raise _bad("'max_new_tokens' bounds token sequences; leave out 'length' and 'max_length'", "tokens")
+            raise _bad(
+                "'max_new_tokens' bounds token sequences; leave out 'length' and 'max_length'", "tokens"
+            )
         automaton = _automaton(members, vocabulary, asked)
         members.end()
         for _ in range(number):
@@ -323,8 +329,7 @@ def _sample(members: _Members, asked: Asked) -> Json:
             raise _bad("'max_new_tokens' goes with 'tokens': true", "max_new_tokens")
         constraint = _constraint(members, "constraint", vocabulary, asked)
         members.end()
-        for _ in range(number):
-            samples.append(json_bytes(constraint.sample(rng, longest, length=length)))
+        samples += [json_bytes(constraint.sample(rng, longest, length=length)) for _ in range(number)]
     return {"seed": seed, "samples": samples}
 
 

@@ -110,4 +110,6 @@ def refused(error: Exception, part: str | None = None) -> Refused:
             position=getattr(error, "position", None),
             part=part,
         )
-    return Refused("fault", message, "this is a fault in tokenfst, not in your request: please report it", kind)
+    return Refused(
+        "fault", message, "this is a fault in tokenfst, not in your request: please report it", kind
+    )

@@ -29,9 +29,7 @@ try:
 except ModuleNotFoundError as missing:
     if (missing.name or "").startswith("tokenfst"):
         raise
-    raise MissingDependencyError(
-        f'a server needs {missing.name}: pip install "tokenfst[serve]"'
-    ) from missing
+    raise MissingDependencyError(f'a server needs {missing.name}: pip install "tokenfst[serve]"') from missing
 
 
 _HEADERS = 64 << 10
@@ -64,6 +62,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         self._ending: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[object] | None = None) -> None:
+        """Listen, and log where."""
         await super().startup(sockets=sockets)
         for each in getattr(self, "servers", []):
             for socket in each.sockets:
@@ -72,6 +71,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Hear signals while it runs."""
         if threading.current_thread() is not threading.main_thread():  # signals are not for us
             yield
             return
@@ -83,6 +83,7 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; the second time, end."""
         logs.event("ending", signal=signal.Signals(sig).name)
         if self._own.is_draining:
             self.should_exit = self.force_exit = True

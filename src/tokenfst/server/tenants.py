@@ -43,7 +43,9 @@ class Tenants:
         except (ValueError, RecursionError) as error:
             raise KeysError(f"{path} is not JSON: {error}") from None
         if not isinstance(found, dict) or not found:
-            raise KeysError(f'{path} holds no tenants: it is an object such as {{"acme": ["<digest of a key>"]}}')
+            raise KeysError(
+                f'{path} holds no tenants: it is an object such as {{"acme": ["<digest of a key>"]}}'
+            )
         for name, digests in found.items():
             if not NAME.fullmatch(name):
                 raise KeysError(

@@ -9,6 +9,7 @@ one takes milliseconds, and all share those pages.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from tokenfst.decoding.store.batch import members_of
@@ -90,6 +92,7 @@ def preload() -> None:
     for spec in json.loads(os.environ.get(PRELOAD, "[]")):
         with suppress(Exception):
             loaded(spec)
+    gc.freeze()  # so that no collection in a process writes to the pages that all share
 
 
 def serve(ends: Connection, work: Work) -> None:
@@ -113,9 +116,7 @@ def serve(ends: Connection, work: Work) -> None:
         return
 
 
-def _reply(
-    job: Job, work: Work, vocabularies: Mapping[str, Vocabulary], stores: Recent[str, Asked]
-) -> Reply:
+def _reply(job: Job, work: Work, vocabularies: Mapping[str, Vocabulary], stores: Recent[str, Asked]) -> Reply:
     try:
         asked = stores.get(
             job.store,
@@ -125,7 +126,9 @@ def _reply(
         made = json.dumps(answer(job.question, body, asked)).encode()
         if len(made) > work.limits.answer:
             raise Refused(
-                "over_limit", f"the answer has {len(made):,} bytes", f"this server allows {work.limits.answer:,}"
+                "over_limit",
+                f"the answer has {len(made):,} bytes",
+                f"this server allows {work.limits.answer:,}",
             )
         return Reply(200, made, keep=job.question != "sample" or "seed" in body)
     except MemoryError:
@@ -181,13 +184,12 @@ def died(code: int | None) -> Reply:
 
 def _bound(memory: int) -> Any:
     """Bounds this process to so many bytes more than it has, and gives a question: has it grown by half of that?"""
-    statm = "/proc/self/statm"
-    if resource is None or not os.path.exists(statm):
+    statm = Path("/proc/self/statm")
+    if resource is None or not statm.exists():
         return lambda: False
 
     def pages(field: int) -> int:
-        with open(statm) as file:
-            return int(file.read().split()[field])
+        return int(statm.read_text().split()[field])
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     size = pages(0) * _PAGE + memory
