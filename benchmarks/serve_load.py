@@ -166,7 +166,7 @@ async def load(
         ]
         while time.perf_counter() < until:
             await asyncio.sleep(max(1.0, given.seconds / 12))
-            front, whole = memory(process)
+            front, whole = await asyncio.to_thread(memory, process)
             answered = sum(seen.statuses.values())
             lines.append(
                 f"{time.perf_counter() - began:5.0f} s: {front} MiB in front, {whole} MiB in all, {answered:,} answers"
@@ -175,7 +175,19 @@ async def load(
         await asyncio.gather(*tasks)
         metrics = (await http.get("/metrics")).text
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_workers_replaced")]
+    lines.append("kept, by the server's own clock: " + own_buckets(metrics))
     return seen, lines
+
+
+def own_buckets(metrics: str) -> str:
+    """How many answers that were kept took the server how long, from all routes."""
+    found: Counter[float] = Counter()
+    for le, number in re.findall(r'request_seconds_bucket\{kept="yes",le="([^"]+)",[^}]*\} (\S+)', metrics):
+        found[float(le)] += int(float(number))
+    whole = found[float("inf")]
+    return ", ".join(
+        f"<= {1e3 * le:g} ms {100 * found[le] / max(whole, 1):.2f} %" for le in sorted(found) if le < 0.3
+    )
 
 
 def percentiles(seconds: list[float]) -> str:
@@ -212,7 +224,7 @@ def main() -> int:
                     if event["event"] == "listening":
                         url = f"http://127.0.0.1:{event['port']}"
             seen, lines = asyncio.run(load(url, process.pid, rights, given))
-            print(*lines[-4:], sep="\n")
+            print(*lines[-5:], sep="\n")
         finally:
             process.terminate()
             code = process.wait()

@@ -105,9 +105,11 @@ def packages() -> tuple[list[Package], dict[str, list[Package]]]:
     for text in texts:
         requirement, _, condition = text.partition(";")
         name = re.match(r"[A-Za-z0-9_.-]+", requirement.strip())
-        if name is None or "[" in requirement:
+        if name is None or name[0] == "tokenfst":
             continue
-        package = _package(name[0], requirement.strip()[len(name[0]) :].strip(" ()"))
+        package = _package(
+            name[0], re.sub(r"^\[[^]]*\]", "", requirement.strip()[len(name[0]) :].strip()).strip(" ()")
+        )
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", condition)
         if extra is None:
             needed.append(package)

@@ -134,7 +134,7 @@ def _about(part: str) -> Iterator[None]:
     """Errors are about a part of the request."""
     try:
         yield
-    except Refused:
+    except (Refused, MemoryError):
         raise
     except Exception as error:
         raise refused(error, part) from error

@@ -40,6 +40,8 @@ except ImportError:  # not on Windows
 PRELOAD = "TOKENFST_SERVE_VOCABULARIES"
 """The environment variable that tells the fork server which vocabularies to load (JSON)."""
 _TENANTS = 64
+_NICE = 10
+"""A worker's priority is lower by this: on a busy machine the process in front goes on."""
 _PAGE = 4096 if resource is None else resource.getpagesize()
 
 
@@ -107,6 +109,8 @@ def serve(ends: Connection, work: Work) -> None:
             return
         ends.send([(name, each.fingerprint, len(each)) for name, each in vocabularies.items()])
         bounds = _bound(work.limits.memory)
+        if hasattr(os, "nice"):
+            os.nice(_NICE)
         stores: Recent[str, Asked] = Recent(_TENANTS)
         while True:
             job: Job = ends.recv()
