@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-site soak sanitize fuzz lint format typecheck bench docs site clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-serve test-ray test-site soak sanitize fuzz lint format typecheck bench docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,17 @@ test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of i
 test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environment of its own (3.3 GB)
 	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/sglang_environment.sh build/engines/sglang
 	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py $(ARGS)
+
+test-serve: $(STAMP) ## the server over HTTP, its processes killed, its signals, and a minute of load with bombs
+	$(BIN)/python -m pytest -q tests/server -m "soak or not soak" $(ARGS)
+	$(BIN)/python benchmarks/serve_load.py --seconds 60 --clients 50
+
+test-ray: ## batches and decoding on a real local Ray, in an environment of its own (0.7 GB beside torch)
+	test -f build/engines/ray/.installed || sh -ec '$(PYTHON) -m venv build/engines/ray; \
+	  build/engines/ray/bin/python -m pip install --quiet -c constraints-dev.txt scikit-build-core nanobind cmake ninja pytest hypothesis; \
+	  build/engines/ray/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt -e ".[ray,transformers,grammars]"; \
+	  touch build/engines/ray/.installed'
+	build/engines/ray/bin/python -m pytest -q tests/ray_cluster $(ARGS)
 
 test-compat: $(STAMP) ## the drop-in modules beside xgrammar and llguidance (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt "xgrammar==0.2.8" "llguidance==1.9.1"

@@ -59,30 +59,47 @@ def compile_batch(
     """
     whole("compile_batch", "jobs", jobs, 1)
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    return _Pool(numbered, (store, vocabulary, budget, {"expand": expand}), jobs).run()
+    return _once(Pool(store, vocabulary, budget, expand=expand, jobs=jobs), numbered)
 
 
-class _Pool:
-    """Processes, and what each of them has in hand."""
+def _once(pool: Pool, lines: Iterator[_Line]) -> Iterator[Outcome]:
+    try:
+        yield from pool.run(lines)
+    finally:
+        pool.close()
 
-    def __init__(self, lines: Iterator[_Line], work: tuple[Any, ...], jobs: int) -> None:
-        self._lines, self._work, self._jobs = lines, work, jobs
+
+class Pool:
+    """Processes, and what each of them has in hand. They wait for more lines until the pool is closed."""
+
+    def __init__(
+        self, store: Store, vocabulary: Vocabulary, budget: Budget | None, *, expand: bool, jobs: int
+    ) -> None:
+        self._work, self._jobs = (store, vocabulary, budget, {"expand": expand}), jobs
+        self._lines: Iterator[_Line] = iter(())
         self._again: deque[_Line] = deque()
         self._workers: dict[Connection, tuple[Any, deque[_Line]]] = {}
+        self._idle: dict[Connection, Any] = {}
 
-    def run(self) -> Iterator[Outcome]:
-        """What became of each line."""
-        try:
-            for _ in range(self._jobs):
-                self._start()
-            while self._workers:
-                for ends in wait(list(self._workers)):
-                    assert isinstance(ends, Connection)
-                    yield from self._hear(ends)
-        finally:
-            for ends, (process, _) in self._workers.items():
-                ends.close()
-                process.terminate()
+    def run(self, lines: Iterator[_Line]) -> Iterator[Outcome]:
+        """What became of each of these numbered lines."""
+        self._lines = lines
+        while len(self._workers) < self._jobs and (found := self._next()):
+            self._employ(found)
+        while self._workers:
+            for ends in wait(list(self._workers)):
+                assert isinstance(ends, Connection)
+                yield from self._hear(ends)
+
+    def close(self) -> None:
+        """End all processes, whatever they have in hand."""
+        busy = [(ends, process) for ends, (process, _) in self._workers.items()]
+        for ends, process in [*busy, *self._idle.items()]:
+            ends.close()
+            process.terminate()
+            process.join()
+        self._workers.clear()
+        self._idle.clear()
 
     def _hear(self, ends: Connection) -> Iterator[Outcome]:
         process, lines = self._workers[ends]
@@ -97,19 +114,25 @@ class _Pool:
             )
             yield Outcome(number, "", "failed", reason=reason)
             self._again += lines
-            self._start()
+            if found := self._next():
+                self._employ(found)
             return
         lines.popleft()
         yield outcome
         if not lines and not self._give(ends, lines):
             del self._workers[ends]
-            ends.close()
-            process.join()
+            self._idle[ends] = process
 
-    def _start(self) -> None:
-        """One more process, if there is something for it to do."""
-        lines = self._next()
-        if not lines:
+    def _employ(self, lines: deque[_Line]) -> None:
+        """Give lines to a process that waits, or else to a new one."""
+        while self._idle:
+            ends, process = self._idle.popitem()
+            try:
+                ends.send(list(lines))
+            except OSError:  # it has died in the meantime
+                process.join()
+                continue
+            self._workers[ends] = process, lines
             return
         own, other = get_context("spawn").Pipe()
         process = get_context("spawn").Process(target=_serve, args=(other, *self._work), daemon=True)
@@ -160,30 +183,38 @@ def compile_line(
     began = time.perf_counter()
     own = ""
     try:
-        members = _members(line)
+        members = members_of(line)
         own = str(members.get("id", ""))
         key, made = store.ensure(members, vocabulary, budget, **options)
         state: Literal["put", "known"] = "put" if made else "known"
         return Outcome(number, own, state, key, seconds=time.perf_counter() - began)
     except Exception as error:  # whatever it is, the next line is another
-        reason = str(error) if isinstance(error, TokenfstError) else f"{type(error).__name__}: {error}"
         seconds = time.perf_counter() - began
-        return Outcome(number, own, "failed", place=_place(error), reason=reason, seconds=seconds)
+        return Outcome(number, own, "failed", place=place_of(error), reason=reason_of(error), seconds=seconds)
 
 
-def _members(line: str) -> dict[str, Any]:
+def members_of(line: str | bytes) -> dict[str, Any]:
+    """The JSON object in a line. ``ConstraintError``."""
     try:
         found = json.loads(line)
     except RecursionError:
         raise ConstraintError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ConstraintError(f"it is not JSON: {error.msg} at column {error.colno}") from None
+    except ValueError as error:  # bytes that are no UTF-8, or an integer of thousands of digits
+        raise ConstraintError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise ConstraintError(f"it is not a JSON object but {type(found).__name__}")
     return found
 
 
-def _place(error: Exception) -> str:
+def place_of(error: Exception) -> str:
+    """Where in a constraint an error says that it is, if it says it."""
     if isinstance(error, PatternError):
         return f"position {error.position}"
     return str(getattr(error, "pointer", ""))
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says, and of what kind it is where that is not one of ours."""
+    return str(error) if isinstance(error, TokenfstError) else f"{type(error).__name__}: {error}"

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from tokenfst.arguments import checked, whole
@@ -92,9 +93,12 @@ class Store:
         trusted_keys: Sequence[str | bytes] | None = None,
     ) -> None:
         whole("Store", "cache_bytes", cache_bytes, 1)
-        self._made_of = (url, cache, cache_bytes, storage_options, sign_with, trusted_keys)
         self._signatures = Signatures(sign_with, trusted_keys)
         self._place = open_place(url, storage_options or {})
+        # Other processes may be in other folders.
+        where = url if "://" in os.fspath(url) else self._place.url
+        cache = None if cache is None else str(Path(cache).absolute())
+        self._made_of = (where, cache, cache_bytes, storage_options, sign_with, trusted_keys)
         self._cache = None if cache is None else Cache(cache, cache_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -186,6 +190,21 @@ class Store:
         if found is None:
             raise NotInStoreError(f"{self.url} has no entry {name_of(key)}")
         return found
+
+    @checked
+    def artifact(self, key: Key | str) -> memoryview:
+        """The artifact under a key, checked in full, as the bytes that ``save`` writes. Raises as ``get`` does; no
+        vocabulary is needed."""
+        name = name_of(key)
+        data: bytes | memoryview | None = None
+        if self._cache is not None and self._cached(name) is not None:
+            data = self._cache.get(name)
+        if data is None:
+            if (read := self._read(name)) is None:
+                raise NotInStoreError(f"{self.url} has no entry {name}")
+            self._place.touch(_path(name))
+            data = read[1]
+        return entries.unpack(f"{self.url}/{_path(name)}", name, data).artifact
 
     @checked
     def put(self, key: Key, automaton: TokenAutomaton | CanonicalAutomaton) -> bool:
@@ -368,9 +387,7 @@ class Store:
             self._place.touch(_path(name))
             if self._cache is not None and (view := self._cache.put(name, data)) is not None:
                 found = self._parsed(name, view)
-        where = f"{self.url}/{_path(name)}"
-        kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
-        return kind.of_artifact(found, where, vocabulary, budget)
+        return automaton_of(found, f"{self.url}/{_path(name)}", vocabulary, budget)
 
     def _cached(self, name: str) -> Artifact | None:
         if self._cache is None or (view := self._cache.get(name)) is None:
@@ -432,6 +449,14 @@ def _again(
         sign_with=sign_with,
         trusted_keys=trusted_keys,
     )
+
+
+def automaton_of(
+    found: Artifact, where: str, vocabulary: Vocabulary, budget: Budget | None = None
+) -> Automaton:
+    """The automaton of an artifact, over all token sequences or over canonical ones alone."""
+    kind = TokenAutomaton if found.split_pattern is None else CanonicalAutomaton
+    return kind.of_artifact(found, where, vocabulary, budget)
 
 
 def _expanded(automaton: Automaton) -> Automaton:

@@ -15,13 +15,22 @@ import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _STACK = 64 << 20
 """Bytes of stack for the thread that runs the command."""
 _LISTEN = 0.1
 """Seconds between two looks for an interrupt, where waiting for a thread does not notice one."""
 _BAD_INPUT, _FAULT, _INTERRUPTED, _PIPE = 2, 70, 130, 141
+
+
+_after: list[Callable[[], int]] = []
+
+
+def afterwards(work: Callable[[], int]) -> None:
+    """What the main thread does once the command has returned: what must hear signals, such as a server. Its result is
+    the exit code."""
+    _after.append(work)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +50,7 @@ def main() -> None:
         thread.start()
         while thread.is_alive():
             thread.join(_LISTEN)
-        _leave(codes[0])
+        _leave(_after.pop()() if _after else codes[0])
     except KeyboardInterrupt:
         _interrupted()
 

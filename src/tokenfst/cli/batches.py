@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,13 @@ _SHOWN = 20
 """Failures that are shown; all of them are in the JSON object."""
 
 
+class Engine(enum.StrEnum):
+    """What compiles a batch."""
+
+    PROCESSES = "processes"
+    RAY = "ray"
+
+
 @dataclass(frozen=True)
 class BatchOptions:
     """Many constraints, and where they go."""
@@ -67,6 +75,14 @@ class BatchOptions:
         int,
         typer.Option("--jobs", metavar="N", min=1, help="Processes that compile.", rich_help_panel=_PANEL),
     ] = 1
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            help="What compiles: processes of this machine, or actors of Ray (RAY_ADDRESS says of which cluster).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = Engine.PROCESSES
     expand: Annotated[
         bool,
         typer.Option(
@@ -99,6 +115,7 @@ class BatchOptions:
             "--keys": self.keys,
             "--expand": self.expand,
             "--jobs": self.jobs != 1,
+            "--engine": self.engine is not Engine.PROCESSES,
         }
         for name, value in given.items():
             if value:
@@ -127,9 +144,8 @@ class BatchOptions:
             )
             bar = stack.enter_context(_bar())
             task = bar.add_task("lines", total=total, rate="")
-            for outcome in compile_batch(
-                lines, store, vocabulary, budget, expand=self.expand, jobs=self.jobs
-            ):
+            compile_them = compile_batch if self.engine is Engine.PROCESSES else _on_ray()
+            for outcome in compile_them(lines, store, vocabulary, budget, expand=self.expand, jobs=self.jobs):
                 tally.add(outcome, keys)
                 rate = tally.lines / max(time.perf_counter() - began, 1e-9)
                 bar.update(task, completed=tally.lines, rate=f"{rate:,.0f} lines/s, {tally.failed} failed")
@@ -192,6 +208,17 @@ class _Tally:
         if keys is not None:
             with writing:
                 keys.write(json.dumps({"line": outcome.line, "id": outcome.id, "key": outcome.key}) + "\n")
+
+
+def _on_ray() -> Callable[..., Iterator[Outcome]]:
+    """``compile_batch`` of a cluster, which shows no bars of its own."""
+    import ray.data
+
+    from tokenfst.ray.batches import compile_batch
+
+    ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level="error")
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    return compile_batch
 
 
 def _bar() -> Progress:

@@ -46,15 +46,20 @@ class BudgetOptions:
 
     def read(self) -> Budget:
         """The budget of the four options."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", self.budget_bytes)
-        if match is None or float(match[1]) == 0:
-            raise UsageError(f"--budget-bytes takes a size such as 500M or 2G, not {self.budget_bytes!r}")
+        size = read_size("--budget-bytes", self.budget_bytes)
         if not self.budget_seconds > 0:
             raise UsageError(f"--budget-seconds takes a positive number, not {self.budget_seconds:g}")
-        size = int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
         return Budget(
             states=self.budget_states,
-            bytes=max(size, 1),
+            bytes=size,
             seconds=self.budget_seconds,
             positions=self.budget_positions,
         )
+
+
+def read_size(option: str, text: str) -> int:
+    """Bytes, as an option says them. UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", text)
+    if match is None or float(match[1]) == 0:
+        raise UsageError(f"{option} takes a size such as 500M or 2G, not {text!r}")
+    return max(1, int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")))

@@ -27,6 +27,8 @@ GIVES = {
     "concepts": "English inflections",
     "gpu": "Triton kernels of the masking loop",
     "store": "stores of artifacts at any address that fsspec reads, signed artifacts",
+    "serve": "a server of constraints over HTTP",
+    "ray": "batches and offline decoding on Ray",
     "vllm": "the plugin for vLLM",
     "sglang": "the plugin for SGLang",
     "llama": "llama.cpp by llama-cpp-python",
@@ -103,9 +105,11 @@ def packages() -> tuple[list[Package], dict[str, list[Package]]]:
     for text in texts:
         requirement, _, condition = text.partition(";")
         name = re.match(r"[A-Za-z0-9_.-]+", requirement.strip())
-        if name is None or "[" in requirement:
+        if name is None or name[0] == "tokenfst":
             continue
-        package = _package(name[0], requirement.strip()[len(name[0]) :].strip(" ()"))
+        package = _package(
+            name[0], re.sub(r"^\[[^]]*\]", "", requirement.strip()[len(name[0]) :].strip()).strip(" ()")
+        )
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)", condition)
         if extra is None:
             needed.append(package)

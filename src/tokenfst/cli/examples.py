@@ -25,6 +25,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "lint": ("tokenfst lint --grammar json",),
     "diff": ("tokenfst diff 'a(ba)*' '(ab)*a'",),
+    "serve": ("tokenfst serve --new-key",),
     "vocab": ("tokenfst vocab mistral:tekken_240911",),
     "doctor": ("tokenfst doctor", "tokenfst doctor --json"),
 }

@@ -53,6 +53,7 @@ COMMANDS = {
         "comparing",
         "Compare two constraints: the same strings? If not, a shortest string that is in one only.",
     ),
+    "serve": ("serving", "Serve constraints over HTTP: compile, check, explain, compare, sample, validate."),
     "vocab": (
         "vocabularies",
         "Show what a vocabulary holds, and check that texts come back from tokens as they went in.",

@@ -31,7 +31,7 @@ def diff_schemas(old: Path, new: Path, both_ways: bool, budget: Budget, json: bo
         raise ConstraintError(f"{pointer}: {error.reason}") from error
     holds = found.backward_compatible and (found.forward_compatible or not both_ways)
     if json:
-        say_json(_as_json(found, old, new))
+        say_json({"command": "diff", "a": str(old), "b": str(new)} | as_json(found))
     else:
         say(str(found))
     return Exit.YES if holds else Exit.NO
@@ -49,11 +49,9 @@ def _read(path: Path, budget: Budget) -> ComparedSchema:
         raise ConstraintError(f"{path}: {error}") from error
 
 
-def _as_json(found: SchemaChanges, old: Path, new: Path) -> dict[str, Any]:
+def as_json(found: SchemaChanges) -> dict[str, Any]:
+    """What changed, in JSON."""
     return {
-        "command": "diff",
-        "a": str(old),
-        "b": str(new),
         "backward_compatible": found.backward_compatible,
         "forward_compatible": found.forward_compatible,
         "no_longer_allowed": _value(found.lost),

@@ -98,6 +98,20 @@ def allowed(automaton: Any) -> bytes:
 # --- what is put is what is got -------------------------------------------------------------------------------------
 
 
+def test_a_store_is_the_same_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = pickle.dumps(Store("here", cache="cached"))
+    automaton = Store("here").compile(regex("a+"), SMALL)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = pickle.loads(given)
+    key = again.key(regex("a+"), SMALL)
+    assert bytes(again.artifact(key)) == bytes(again.artifact(key)) == automaton.serialize()
+    assert not list(Path.cwd().iterdir()) and again.url == str(tmp_path / "here")
+    with pytest.raises(NotInStoreError):
+        again.artifact("0" * 64)
+
+
 def test_compile_puts_and_then_gets(where: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(**where)
     for constraint in (regex("a+b|c"), TWO_STACKS, json_schema({"enum": [1, "x"]})):

@@ -1,0 +1,148 @@
+"""``generate`` on Ray: a dataset of prompts and constraints to a dataset of texts.
+
+Each actor has the model once, and goes through batches of rows, each row with its own constraint. A row whose
+constraint cannot be compiled, or for which the tokens are too few, gets an error in place of a text; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tokenfst.arguments import checked, whole
+from tokenfst.budget import Budget
+from tokenfst.decoding.store.batch import members_of, reason_of
+from tokenfst.decoding.store.store import Automaton, Store
+from tokenfst.errors import ConstraintError, MissingDependencyError, TokenBudgetError, TokenfstError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import ray
+    import ray.data
+
+    from tokenfst.ray.artifacts import Shared
+except ImportError as error:
+    raise MissingDependencyError('decoding on Ray needs it: pip install "tokenfst[ray]"') from error
+
+Loaded = tuple[Any, Callable[[str], list[int]]]
+"""A model, and what makes token ids of a prompt."""
+
+
+@checked
+def generate(
+    dataset: Any,
+    model: str | Callable[[], Loaded],
+    store: Store,
+    vocabulary: Vocabulary,
+    *,
+    constraint_column: str = "constraint",
+    prompt_column: str = "prompt",
+    max_new_tokens: int = 256,
+    batch_size: int = 8,
+    workers: int = 1,
+    num_gpus: float = 0,
+    budget: Budget | None = None,
+    expand: bool = True,
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """A dataset of Ray Data with the columns ``text``, ``tokens``, ``finished`` and ``error`` beside those of
+    ``dataset``: what the model writes after each prompt, held to each row's constraint. It is lazy, as all datasets.
+
+    ``model``: a folder or a name that transformers loads, with its tokenizer, or a function that returns a model (as
+    ``tokenfst.generate`` takes it) and what makes token ids of a text; it runs once in each of ``workers`` actors.
+    ``constraint_column``: documents as JSON text, as lines of a batch are (``{"json_schema": {...}}``). ``vocabulary``:
+    that of the model. ``options``: of ``tokenfst.generate``, such as ``do_sample``. Constraints are compiled into
+    ``store`` where it does not have them; artifacts come to each machine once. Raises ``ConstraintError`` where a
+    column is missing.
+    """
+    whole("generate", "max_new_tokens", max_new_tokens, 1)
+    whole("generate", "batch_size", batch_size, 1)
+    whole("generate", "workers", workers, 1)
+    for column in (constraint_column, prompt_column):
+        if column not in (dataset.columns() or ()):
+            raise ConstraintError(f"the dataset has no column {column!r}: it has {dataset.columns()}")
+    given = {
+        "model": model,
+        "store": store,
+        "vocabulary": ray.put(vocabulary),
+        "columns": (constraint_column, prompt_column),
+        "max_new_tokens": max_new_tokens,
+        "budget": budget,
+        "expand": expand,
+        "options": dict(options or {}),
+    }
+    return dataset.map_batches(
+        Decoder,
+        fn_constructor_kwargs=given,
+        batch_size=batch_size,
+        concurrency=workers,
+        num_cpus=1,
+        num_gpus=num_gpus or None,
+    )
+
+
+class Decoder:
+    """What an actor does: rows in, rows with texts out."""
+
+    def __init__(
+        self,
+        model: str | Callable[[], Loaded],
+        store: Store,
+        vocabulary: Any,
+        columns: tuple[str, str],
+        max_new_tokens: int,
+        budget: Budget | None,
+        expand: bool,
+        options: dict[str, Any],
+    ) -> None:
+        self._model, self._encode = _of_transformers(model) if isinstance(model, str) else model()
+        self._shared = Shared(store, ray.get(vocabulary), budget, expand)
+        self._columns, self._most, self._options = columns, max_new_tokens, options
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """The rows, with what the model wrote."""
+        from tokenfst.decoding.search.jump_forward import generate
+
+        constraint, prompt = (list(map(str, batch[column])) for column in self._columns)
+        found = [self._automaton(text) for text in constraint]
+        rows = [row for row, each in enumerate(found) if not isinstance(each, str)]
+        texts, finished = [""] * len(found), [False] * len(found)
+        tokens: list[list[int]] = [[] for _ in found]
+        if rows:
+            made = generate(
+                self._model,
+                [self._encode(prompt[row]) for row in rows],
+                [found[row] for row in rows],  # type: ignore[misc]
+                max_new_tokens=self._most,
+                **self._options,
+            )
+            for row, each in zip(rows, made, strict=True):
+                texts[row], tokens[row] = each.text.decode("utf-8", "replace"), list(each.tokens)
+                finished[row] = bool(each.finished)
+        errors = [each if isinstance(each, str) else "" for each in found]
+        return batch | {"text": texts, "tokens": tokens, "finished": finished, "error": errors}
+
+    def _automaton(self, text: str) -> Automaton | str:
+        """The automaton of a row's constraint; why there is none."""
+        try:
+            found = self._shared.automaton(members_of(text), text)
+            if found.distance() > self._most:
+                raise TokenBudgetError(
+                    f"its shortest text needs {found.distance()} tokens, and there are {self._most}: raise "
+                    "max_new_tokens"
+                )
+            return found
+        except (TokenfstError, ValueError, TypeError) as error:
+            return reason_of(error)
+
+
+def _of_transformers(name: str) -> Loaded:
+    try:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as missing:
+        raise MissingDependencyError(
+            'models by their names need transformers: pip install "tokenfst[transformers]"'
+        ) from missing
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    model = AutoModelForCausalLM.from_pretrained(name)
+    return model.eval(), lambda text: list(tokenizer(text)["input_ids"])

@@ -1,0 +1,57 @@
+"""What is kept in memory: answers by the digest of their requests, and artifacts, up to so many bytes each."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+_BESIDE = 300
+"""Bytes that an entry takes beside its value, about."""
+
+
+class Kept(Generic[_T]):
+    """Values of at most ``most`` bytes in all; what was used longest ago goes first. For one thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.bytes = most, 0
+        self._kept: OrderedDict[bytes, tuple[_T, int, float]] = OrderedDict()
+
+    def get(self, key: bytes) -> _T | None:
+        """The value, if it is here and not too old."""
+        found = self._kept.get(key)
+        if found is None:
+            return None
+        if found[2] < time.monotonic():
+            self.drop(key)
+            return None
+        self._kept.move_to_end(key)
+        return found[0]
+
+    def put(self, key: bytes, value: _T, size: int, fresh: float = float("inf")) -> None:
+        """Keep a value of so many bytes for so many seconds; one that would push out most others is not kept."""
+        self.drop(key)
+        if size > self._most // 4:
+            return
+        self._kept[key] = value, size + _BESIDE, time.monotonic() + fresh
+        self.bytes += size + _BESIDE
+        while self.bytes > self._most:
+            self.drop(next(iter(self._kept)))
+
+    def drop(self, key: bytes) -> None:
+        """Forget a value."""
+        found = self._kept.pop(key, None)
+        if found is not None:
+            self.bytes -= found[1]
+
+
+def digest(*parts: str | bytes) -> bytes:
+    """One name for several parts, each of which counts with its length."""
+    made = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        made.update(len(data).to_bytes(8, "little"))
+        made.update(data)
+    return made.digest()

@@ -1,0 +1,263 @@
+"""The processes that answer, and who is next.
+
+Each tenant has a queue of bounded length; a free process takes the next job of the tenant that has waited longest for
+its turn, and where several tenants wait, none has all processes. So one tenant's bombs cost another at most a turn. A
+thread drives each process: it sends a job, waits no longer than the limit says, and kills and replaces the process
+where the time is up. Killing is by SIGKILL: nothing in the process is asked.
+
+Invariant: a job that was taken in gets exactly one reply, whatever becomes of its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict, deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tokenfst.errors import TokenfstError
+from tokenfst.server import logs
+from tokenfst.server.refusals import Refused
+from tokenfst.server.workers import PRELOAD, Job, Reply, Work, died, over_time, serve
+
+_START = 300.0
+"""Seconds in which a process must have loaded its vocabularies."""
+_WEIGHT = 0.1
+"""Of the last job in the mean of their seconds."""
+
+
+class WorkerError(TokenfstError):
+    """No process could be started; what it printed says why."""
+
+
+@dataclass
+class _Worker:
+    process: Any
+    ends: Connection
+
+
+@dataclass
+class _Waiting:
+    job: Job
+    reply: asyncio.Future[Reply]
+    since: float
+
+
+class Pool:
+    """Processes that answer jobs."""
+
+    def __init__(self, work: Work) -> None:
+        self._work, self._limits = work, work.limits
+        self._queues: OrderedDict[str, deque[_Waiting]] = OrderedDict()
+        self._running: dict[str, int] = {}
+        self._free: deque[_Worker] = deque()
+        self._threads = ThreadPoolExecutor(self._limits.workers, "worker")
+        self._mean = 0.05
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._starting = threading.Lock()
+        self._processes: set[Any] = set()
+        self._is_over = False
+        self.vocabularies: list[tuple[str, str, int]] = []
+        self.deaths = {"time": 0, "memory": 0, "crash": 0, "tired": 0}
+        """Processes that were replaced, by why."""
+
+    async def start(self) -> None:
+        """Start the processes. ``WorkerError``."""
+        loop = asyncio.get_running_loop()
+        first = await loop.run_in_executor(self._threads, self._start)
+        rest = [loop.run_in_executor(self._threads, self._start) for _ in range(self._limits.workers - 1)]
+        self._free.extend([first, *await asyncio.gather(*rest)])
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait."""
+        return sum(map(len, self._queues.values()))
+
+    @property
+    def busy(self) -> int:
+        """Jobs that run."""
+        return sum(self._running.values())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are processes."""
+        return bool(self._free) or self.busy > 0
+
+    async def ask(self, tenant: str, job: Job) -> Reply:
+        """The reply to a job. ``Refused`` where too many wait, or it waited for too long."""
+        queue = self._queues.setdefault(tenant, deque())
+        if len(queue) >= self._limits.queue:
+            raise Refused(
+                "busy",
+                f"{len(queue)} requests wait already",
+                "send it again later (Retry-After)",
+                retry_after=self._delay(),
+            )
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(job, loop.create_future(), time.monotonic())
+        queue.append(waiting)
+        self._next()
+        timer = loop.call_later(self._limits.waiting, self._give_up, tenant, waiting)
+        try:
+            return await waiting.reply
+        finally:
+            timer.cancel()
+
+    async def close(self) -> None:
+        """End the processes, after what they have in hand."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        for worker in self._free:
+            worker.ends.close()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, self._end)
+
+    def kill(self) -> None:
+        """End all processes at once."""
+        self._is_over = True
+        for process in list(self._processes):
+            process.kill()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    # --- who is next ----------------------------------------------------------------------------------------------
+
+    def _give_up(self, tenant: str, waiting: _Waiting) -> None:
+        queue = self._queues.get(tenant)
+        if queue is not None and waiting in queue:
+            queue.remove(waiting)
+            error = Refused(
+                "busy",
+                f"it waited for {self._limits.waiting:g} seconds",
+                "send it again later (Retry-After)",
+                retry_after=self._delay(),
+            )
+            waiting.reply.set_exception(error)
+
+    def _delay(self) -> int:
+        """Seconds after which a request has a chance."""
+        return max(1, math.ceil(self.waiting * self._mean / self._limits.workers))
+
+    def _next(self) -> None:
+        """Give free processes something to do."""
+        while self._free:
+            tenant = self._turn()
+            if tenant is None:
+                return
+            waiting = self._queues[tenant].popleft()
+            if waiting.reply.done():  # nobody waits for it any more
+                continue
+            self._queues.move_to_end(tenant)
+            self._running[tenant] = self._running.get(tenant, 0) + 1
+            task = asyncio.ensure_future(self._run(self._free.popleft(), tenant, waiting))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _turn(self) -> str | None:
+        """Whose turn it is; a tenant that has all processes but one leaves that to others, should they come."""
+        most = max(1, self._limits.workers - (len(self._queues) > 1))
+        for tenant, queue in self._queues.items():
+            if queue and self._running.get(tenant, 0) < most:
+                return tenant
+        return None
+
+    async def _run(self, worker: _Worker, tenant: str, waiting: _Waiting) -> None:
+        loop = asyncio.get_running_loop()
+        began = time.monotonic()
+        reply = await loop.run_in_executor(self._threads, self._drive, worker, waiting.job)
+        self._mean += _WEIGHT * (time.monotonic() - began - self._mean)
+        if not waiting.reply.done():
+            waiting.reply.set_result(reply)
+        if reply.tired:
+            try:
+                worker = await loop.run_in_executor(self._threads, self._replace, worker)
+            except Exception as error:
+                logs.event("no process could be started", logging.ERROR, error=str(error))
+                worker = await self._again()
+        self._free.append(worker)
+        self._running[tenant] -= 1
+        if not self._running[tenant]:
+            del self._running[tenant]
+        self._next()
+
+    async def _again(self) -> _Worker:
+        """A process, as soon as one can be started: the machine may be out of memory for a while."""
+        while not self._is_over:
+            await asyncio.sleep(1)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._threads, self._start)
+            except Exception as error:
+                logs.event("no process could be started", logging.ERROR, error=str(error))
+        raise WorkerError("the server is ending")
+
+    # --- processes, in threads ------------------------------------------------------------------------------------
+
+    def _drive(self, worker: _Worker, job: Job) -> Reply:
+        try:
+            worker.ends.send(job)
+            if worker.ends.poll(self._limits.seconds):
+                reply: Reply = worker.ends.recv()
+                if reply.tired:
+                    self.deaths["memory" if reply.code == "over_limit" else "tired"] += 1
+                return reply
+            self.deaths["time"] += 1
+            return over_time(self._limits)
+        except (EOFError, OSError):
+            worker.process.join(5)
+            self.deaths["crash"] += 1
+            return died(worker.process.exitcode)
+
+    def _replace(self, worker: _Worker) -> _Worker:
+        worker.process.kill()
+        worker.ends.close()
+        worker.process.join()
+        self._processes.discard(worker.process)
+        return self._start()
+
+    def _start(self) -> _Worker:
+        """A new process that is ready."""
+        forked = "forkserver" if sys.platform == "linux" else "spawn"
+        context: Any = get_context(forked)
+        with self._starting:  # of servers in one process, each has its own vocabularies
+            if forked == "forkserver":
+                context.set_forkserver_preload([serve.__module__])
+                os.environ[PRELOAD] = json.dumps([spec for _, spec in self._work.vocabularies])
+            own, other = context.Pipe()
+            process = context.Process(target=serve, args=(other, self._work), daemon=True)
+            process.start()
+            self._processes.add(process)
+            os.environ.pop(PRELOAD, None)
+        other.close()
+        try:
+            if not own.poll(_START):
+                raise EOFError
+            found = own.recv()
+        except (EOFError, OSError):
+            process.kill()
+            process.join()
+            self._processes.discard(process)
+            raise WorkerError(
+                f"a process that should answer ended with the code {process.exitcode} before it was ready"
+            ) from None
+        if isinstance(found, str):
+            raise WorkerError(found)
+        self.vocabularies = found
+        return _Worker(process, own)
+
+    def _end(self) -> None:
+        self._threads.shutdown()
+        for worker in self._free:
+            worker.process.join(1)
+            if worker.process.exitcode is None:
+                worker.process.kill()
+                worker.process.join()
+            self._processes.discard(worker.process)

@@ -1,0 +1,403 @@
+"""What the server is asked, answered in a worker: each question is a function from a JSON object to a JSON value.
+
+The questions are those of the command line, and share its code: a constraint is written as a line of a batch has it
+(``decoding/store/documents``), or is named by its id in the tenant's store. Members that a question does not know are
+refused, so that nothing is left out without a word.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from tokenfst.arguments import shown
+from tokenfst.automata.json_schema.changes import schema_changes
+from tokenfst.automata.json_schema.comparing import ComparedSchema
+from tokenfst.automata.json_schema.providers import PROVIDERS, provider_findings
+from tokenfst.automata.json_schema.reading.source import read as read_schema
+from tokenfst.automata.json_schema.sets.work import Work
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.tools.requests import from_openai
+from tokenfst.budget import Budget
+from tokenfst.cli.checking import check_text, check_tokens
+from tokenfst.cli.comparing import compare
+from tokenfst.cli.sampling import sample_tokens
+from tokenfst.cli.schema_changes import as_json as changes_as_json
+from tokenfst.cli.terminal import json_bytes
+from tokenfst.decoding.compiling.door import compile
+from tokenfst.decoding.compiling.missing_bytes import warn_unspellable
+from tokenfst.decoding.store.documents import Document
+from tokenfst.decoding.store.keys import NAME
+from tokenfst.decoding.store.store import Automaton, Store
+from tokenfst.errors import StoreWarning, UnspellableWarning
+from tokenfst.recent import Recent
+from tokenfst.server.refusals import Refused, refused, unknown_id
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+Json = dict[str, Any]
+MOST_TEXTS = 1000
+"""Texts, token sequences or samples of one request."""
+_MOST_SHOWN = 100
+_SHOWN = 8
+_MAX_TOKENS = 64
+_KEPT = 32
+"""Constraints that a worker keeps: the same one is often asked about text after text."""
+
+
+@dataclass
+class Asked:
+    """What a worker has at hand: vocabularies by their names, the tenant's store, and what it has made before."""
+
+    vocabularies: Mapping[str, Vocabulary]
+    store: Store
+    budget: Budget
+    constraints: Recent[str, Constraint] = field(default_factory=lambda: Recent(_KEPT))
+
+
+def answer(question: str, body: Json, asked: Asked) -> Json:
+    """The answer. Raises ``Refused``, and what the library raises."""
+    return QUESTIONS[question](_Members(body), asked)
+
+
+class _Members:
+    """The members of a request, each of which must be taken and of its type."""
+
+    def __init__(self, body: Json) -> None:
+        self._left = dict(body)
+
+    def take(self, name: str, kind: type | tuple[type, ...], wanted: str, default: Any = None) -> Any:
+        """A member, or ``default``. ``Refused``."""
+        if name not in self._left:
+            return default
+        value = self._left.pop(name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise _bad(f"{name!r} must be {wanted}, not {_shown(value)}", name)
+        return value
+
+    def need(self, name: str, kind: type | tuple[type, ...], wanted: str) -> Any:
+        """A member that must be there."""
+        if name not in self._left:
+            there = ", ".join(map(repr, sorted(self._left)))
+            raise _bad(f"{name!r} is missing: it must be {wanted}. There is {there or 'nothing'}", name)
+        return self.take(name, kind, wanted)
+
+    def number(self, name: str, low: int, high: int, default: int | None) -> int | None:
+        """An integer from ``low`` to ``high``."""
+        found = self.take(name, int, "an integer", default)
+        if found is not None and not low <= found <= high:
+            raise _bad(f"{name!r} must be from {low:,} to {high:,}, not {shown(found)}", name)
+        return found if found is None else int(found)
+
+    def end(self) -> None:
+        """``Refused`` where a member was not taken."""
+        if self._left:
+            raise _bad(f"there is no member {min(self._left)!r} here: leave it out", min(self._left))
+
+
+def _bad(message: str, name: str) -> Refused:
+    pointer = "#/" + name.replace("~", "~0").replace("/", "~1")
+    return Refused("bad_request", message, "see /openapi.json", pointer=pointer)
+
+
+def _shown(value: object) -> str:
+    return {"NoneType": "null", "dict": "an object", "list": "an array", "str": "a string"}.get(
+        type(value).__name__, "a number or a boolean"
+    )
+
+
+# --- constraints and vocabularies ---------------------------------------------------------------------------------
+
+
+def _vocabulary(members: _Members, asked: Asked) -> Vocabulary:
+    name = members.take("vocabulary", str, "the name of a vocabulary")
+    known = asked.vocabularies
+    if name is None and len(known) == 1:
+        return next(iter(known.values()))
+    if name in known:
+        return known[name]
+    for each in known.values():
+        if each.fingerprint == name:
+            return each
+    what = "'vocabulary' is missing" if name is None else f"there is no vocabulary {name!r:.100}"
+    raise _bad(f"{what}: it is one of {', '.join(map(repr, known))}", "vocabulary")
+
+
+@contextmanager
+def _about(part: str) -> Iterator[None]:
+    """Errors are about a part of the request."""
+    try:
+        yield
+    except (Refused, MemoryError):
+        raise
+    except Exception as error:
+        raise refused(error, part) from error
+
+
+def _made(document: Json, part: str, vocabulary: Vocabulary, asked: Asked) -> Constraint:
+    """What a front end makes of a document; the one that it was before, where it is known."""
+    with _about(part):
+        read = Document.of(document)
+        return asked.constraints.get(
+            read.digest(vocabulary, {}), lambda: read.constraint(vocabulary, asked.budget)
+        )
+
+
+def _constraint(members: _Members, part: str, vocabulary: Vocabulary, asked: Asked) -> Constraint:
+    return _made(members.need(part, dict, "a constraint, as an object"), part, vocabulary, asked)
+
+
+def _automaton(members: _Members, vocabulary: Vocabulary, asked: Asked) -> Automaton:
+    """The automaton over tokens of a constraint, or of the id of one."""
+    name = members.take("id", str, "the id of a constraint")
+    if name is None:
+        constraint = _constraint(members, "constraint", vocabulary, asked)
+        with _about("constraint"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnspellableWarning)
+            return compile(constraint, vocabulary, asked.budget)
+    return _stored(name, vocabulary, asked)
+
+
+def _stored(name: str, vocabulary: Vocabulary, asked: Asked) -> Automaton:
+    if not NAME.fullmatch(name):
+        raise unknown_id()
+    return asked.store.get(name, vocabulary, asked.budget)
+
+
+# --- questions ----------------------------------------------------------------------------------------------------
+
+
+def _compile(members: _Members, asked: Asked) -> Json:
+    """Compile and put: its id, sizes and warnings."""
+    vocabulary = _vocabulary(members, asked)
+    document = members.need("constraint", dict, "a constraint, as an object")
+    expand = members.take("expand", bool, "true or false", False)
+    members.end()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with _about("constraint"):
+            key, made = asked.store.ensure(document, vocabulary, asked.budget, expand=expand)
+            constraint = None
+            if not made or not vocabulary.native.complete:  # what it warned of when it was compiled
+                constraint = Document.of(document).constraint(vocabulary, asked.budget)
+        automaton = asked.store.get(key, vocabulary, asked.budget)
+        if constraint is not None and not vocabulary.native.complete:
+            warn_unspellable(constraint, vocabulary, automaton.native)
+    told = [each for each in caught if not issubclass(each.category, StoreWarning)]
+    return _described(key, automaton, asked) | {
+        "warnings": [
+            {"type": each.category.__name__, "message": str(each.message)}
+            for each in {str(each.message): each for each in told}.values()
+        ]
+    }
+
+
+def _describe(members: _Members, asked: Asked) -> Json:
+    """The sizes of what an id names."""
+    vocabulary = _vocabulary(members, asked)
+    name = members.need("id", str, "the id of a constraint")
+    members.end()
+    return _described(name, _stored(name, vocabulary, asked), asked)
+
+
+def _described(key: str, automaton: Automaton, asked: Asked) -> Json:
+    tables = automaton.is_expanded
+    return {
+        "id": key,
+        "source": automaton.source,
+        "vocabulary": automaton.vocabulary.fingerprint,
+        "kind": "tables" if tables else "program",
+        "bytes": len(asked.store.artifact(key)),
+        "states": automaton.stats().states if tables else None,
+    }
+
+
+def _texts(members: _Members, name: str) -> list[Any] | None:
+    found = members.take(name, list, "an array")
+    if found is not None and len(found) > MOST_TEXTS:
+        raise _bad(f"{name!r} has {len(found):,} elements, and {MOST_TEXTS:,} are the most", name)
+    return None if found is None else list(found)
+
+
+def _check(members: _Members, asked: Asked) -> Json:
+    """Whether texts, or token sequences, satisfy a constraint."""
+    vocabulary = _vocabulary(members, asked)
+    texts, tokens = _texts(members, "texts"), _texts(members, "tokens")
+    if (texts is None) == (tokens is None):
+        raise _bad("give one of 'texts' and 'tokens'", "texts")
+    if texts is not None:
+        constraint = _constraint(members, "constraint", vocabulary, asked)
+        members.end()
+        results = [check_text(constraint, _utf8(each, place)).as_json() for place, each in enumerate(texts)]  # type: ignore[arg-type]
+    else:
+        assert tokens is not None
+        automaton = _automaton(members, vocabulary, asked)
+        members.end()
+        ids = [_token_ids(each, place) for place, each in enumerate(tokens)]
+        with _about("tokens"):
+            results = [check_tokens(automaton, each, _SHOWN).as_json() for each in ids]
+    return {"accepted": all(each["accepted"] for each in results), "results": results}
+
+
+def _utf8(text: object, place: int | None = None) -> bytes:
+    name = "text" if place is None else f"texts/{place}"
+    if not isinstance(text, str):
+        raise Refused("bad_request", f"a text is a string, not {_shown(text)}", pointer=f"#/{name}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Refused("bad_request", "a text has half of a character in it", pointer=f"#/{name}") from None
+
+
+def _token_ids(ids: object, place: int) -> list[int]:
+    if not isinstance(ids, list) or not all(type(each) is int and 0 <= each < 1 << 31 for each in ids):
+        raise Refused("bad_request", "tokens are an array of token ids", pointer=f"#/tokens/{place}")
+    return ids
+
+
+def _explain(members: _Members, asked: Asked) -> Json:
+    """Where a text leaves a constraint, what could stand there, in words and as data."""
+    vocabulary = _vocabulary(members, asked)
+    text = _utf8(members.need("text", str, "a text"))
+    prefix = members.take("prefix", bool, "true or false", False)
+    constraint = _constraint(members, "constraint", vocabulary, asked)
+    members.end()
+    found = constraint.explain(text, prefix=prefix)
+    rules = found.rules
+    if rules is None and not found.accepted and found.expected is not None:
+        rules = constraint.open_rules(text[: found.place])
+    return {
+        "accepted": found.accepted,
+        "message": str(found),
+        "byte": None if found.accepted else found.place,
+        "character": None if found.accepted else found.character,
+        "stops_early": not found.accepted and found.place == len(text),
+        "expected": None if found.expected is None else found.expected.as_json(),
+        "ending": None if found.ending is None else json_bytes(found.ending),
+        "rules": None if rules is None else list(rules),
+    }
+
+
+def _diff(members: _Members, asked: Asked) -> Json:
+    """How two constraints lie to each other; of two JSON Schemas, what changed."""
+    vocabulary = _vocabulary(members, asked)
+    a, b = (_constraint(members, part, vocabulary, asked) for part in ("a", "b"))
+    members.end()
+    if isinstance(a, ComparedSchema) and isinstance(b, ComparedSchema):
+        return {"kind": "schemas"} | changes_as_json(schema_changes(a, b))
+    relation, witnesses = compare(a, b)  # type: ignore[arg-type]
+    return {
+        "kind": "texts",
+        "relation": relation,
+        **{name: None if word is None else json_bytes(word) for name, word in witnesses.items()},
+    }
+
+
+def _sample(members: _Members, asked: Asked) -> Json:
+    """Random texts, or token sequences."""
+    vocabulary = _vocabulary(members, asked)
+    number = members.number("number", 1, _MOST_SHOWN, 1)
+    seed = members.number("seed", 0, (1 << 63) - 1, None)
+    length, longest = (
+        members.number("length", 0, 1 << 16, None),
+        members.number("max_length", 0, 1 << 16, None),
+    )
+    most = members.number("max_new_tokens", 0, 1 << 16, None)
+    of_tokens = members.take("tokens", bool, "true or false", False)
+    seed = secrets.randbits(53) if seed is None else seed
+    rng = random.Random(seed)
+    samples: list[Json] = []
+    assert number is not None
+    if of_tokens:
+        if length is not None or longest is not None:
+            raise _bad(
+                "'max_new_tokens' bounds token sequences; leave out 'length' and 'max_length'", "tokens"
+            )
+        automaton = _automaton(members, vocabulary, asked)
+        members.end()
+        for _ in range(number):
+            ids = sample_tokens(automaton, rng, _MAX_TOKENS if most is None else most)
+            samples.append(json_bytes(vocabulary.shown(ids)) | {"tokens": ids})
+    else:
+        if most is not None:
+            raise _bad("'max_new_tokens' goes with 'tokens': true", "max_new_tokens")
+        constraint = _constraint(members, "constraint", vocabulary, asked)
+        members.end()
+        samples += [json_bytes(constraint.sample(rng, longest, length=length)) for _ in range(number)]
+    return {"seed": seed, "samples": samples}
+
+
+def _openai(members: _Members, asked: Asked) -> Json:
+    """Whether a request of OpenAI's APIs has a constraint that compiles, and what that costs."""
+    vocabulary = _vocabulary(members, asked)
+    request = members.need("request", dict, "a request of Chat Completions or of the Responses API")
+    how = {
+        "format": members.take("format", str, "the name of a format of calls"),
+        "reasoning": members.take("reasoning", str, "'disabled', 'enabled' or 'auto'", "disabled"),
+    }
+    provider = members.take("provider", str, f"one of {', '.join(PROVIDERS)}")
+    members.end()
+    if provider is not None and provider not in PROVIDERS:
+        raise _bad(f"'provider' must be one of {', '.join(PROVIDERS)}, not {provider!r:.40}", "provider")
+    with warnings.catch_warnings(record=True) as caught, _about("request"):
+        warnings.simplefilter("always")
+        began = time.perf_counter()
+        constraint = from_openai(request, vocabulary=vocabulary, budget=asked.budget, **how)
+        front = time.perf_counter() - began
+        began = time.perf_counter()
+        automaton = compile(constraint, vocabulary, asked.budget)
+        rest = time.perf_counter() - began
+    findings = [] if provider is None else list(_findings(request, provider))
+    return {
+        "valid": not findings,
+        "source": constraint.source,
+        "needs_stack": automaton.is_pushdown,
+        "program_bytes": len(automaton.serialize(expand=False)),
+        "shortest_tokens": automaton.distance(),
+        "milliseconds": {"front_end": round(1e3 * front, 3), "compile": round(1e3 * rest, 3)},
+        "provider_findings": findings,
+        "warnings": [{"type": each.category.__name__, "message": str(each.message)} for each in caught],
+    }
+
+
+def _findings(request: Json, provider: str) -> Iterator[Json]:
+    """What a provider does not take of the schemas in a request, each by its pointer in the request."""
+    for pointer, schema in islice(_schemas(request), _MOST_SHOWN):
+        for each in provider_findings(read_schema(schema, "#", Work(None)), provider):
+            yield {"pointer": pointer + each.pointer.removeprefix("#"), "message": each.message}
+
+
+def _schemas(request: Json) -> Iterator[tuple[str, Any]]:
+    for holder, pointer in (
+        (request.get("response_format"), "#/response_format"),
+        ((request.get("text") or {}).get("format"), "#/text/format"),
+    ):
+        if isinstance(holder, dict) and holder.get("type") == "json_schema":
+            inner = holder.get("json_schema")
+            if isinstance(inner, dict):
+                yield f"{pointer}/json_schema/schema", inner.get("schema", True)
+            else:
+                yield f"{pointer}/schema", holder.get("schema", True)
+    for number, tool in enumerate(request.get("tools") or []):
+        about = tool.get("function", tool)
+        if "parameters" in about:
+            place = "/function" if "function" in tool else ""
+            yield f"#/tools/{number}{place}/parameters", about["parameters"]
+
+
+QUESTIONS: dict[str, Callable[[_Members, Asked], Json]] = {
+    "compile": _compile,
+    "describe": _describe,
+    "check": _check,
+    "explain": _explain,
+    "diff": _diff,
+    "sample": _sample,
+    "openai": _openai,
+}
+"""By their names, which the routes give."""

@@ -1,0 +1,27 @@
+"""Which bytes a ``Range`` header asks for (RFC 9110, section 14)."""
+
+from __future__ import annotations
+
+import re
+
+_ONE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*")
+
+
+def asked_range(header: str | None, size: int) -> tuple[int, int] | None:
+    """The first byte and the one behind the last; None: the whole. A header that asks for several ranges, or that is
+    none of bytes, is passed over, as the RFC allows. Raises ValueError where there is no such byte."""
+    if header is None or (match := _ONE.fullmatch(header)) is None:
+        return None
+    first, last = match.groups()
+    if not first and not last:
+        return None
+    if not first:
+        begin, end = max(0, size - int(last)), size
+    else:
+        begin = int(first)
+        end = size if not last else min(size, int(last) + 1)
+        if last and int(last) < begin:
+            return None
+    if begin >= end:
+        raise ValueError(f"there are {size:,} bytes")
+    return begin, end

@@ -1,0 +1,115 @@
+"""Refusals: every error as one JSON object, with the words of the library.
+
+    {"error": {"code": "bad_constraint", "type": "SchemaError", "message": "#/type: ...", "pointer": "#/type",
+               "position": null, "part": "a", "remedy": "..."}}
+
+``code`` is one of few, for programs; ``type`` is the class of the library's error, ``message`` its words, which say the
+place, what is wrong and what to write instead. ``remedy`` is what this server adds.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tokenfst.decoding.store.batch import place_of, reason_of
+from tokenfst.errors import (
+    ArtifactError,
+    BudgetExceeded,
+    MissingDependencyError,
+    NotInStoreError,
+    StoreError,
+    TokenfstError,
+)
+
+STATUS = {
+    "bad_request": 400,
+    "no_key": 401,
+    "not_found": 404,
+    "wrong_method": 405,
+    "too_slow": 408,
+    "too_large": 413,
+    "wrong_encoding": 415,
+    "bad_range": 416,
+    "bad_constraint": 422,
+    "over_limit": 422,
+    "busy": 429,
+    "fault": 500,
+    "died": 500,
+    "store": 503,
+    "ending": 503,
+    "starting": 503,
+}
+"""The HTTP status of each code."""
+
+
+@dataclass(frozen=True)
+class Refused(Exception):
+    """A request that gets no answer, and why."""
+
+    code: str
+    message: str
+    remedy: str = ""
+    type: str = ""
+    pointer: str | None = None
+    position: int | None = None
+    part: str | None = None
+    retry_after: int | None = None
+
+    @property
+    def status(self) -> int:
+        """Its HTTP status."""
+        return STATUS[self.code]
+
+    def body(self) -> bytes:
+        """It, as JSON."""
+        about: dict[str, Any] = {
+            "code": self.code,
+            "type": self.type or None,
+            "message": self.message,
+            "pointer": self.pointer,
+            "position": self.position,
+            "part": self.part,
+            "remedy": self.remedy or None,
+        }
+        return json.dumps({"error": about}).encode()
+
+
+def unknown_id() -> Refused:
+    """What is said of every id that the tenant's store does not have, whoever else may have it."""
+    return Refused(
+        "not_found",
+        "there is no constraint with this id",
+        "send the constraint to POST /v1/constraints again",
+        NotInStoreError.__name__,
+    )
+
+
+def refused(error: Exception, part: str | None = None) -> Refused:
+    """What becomes of an error that a question raised. ``part``: which part of the request it is about."""
+    kind, message = type(error).__name__, reason_of(error)
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, BudgetExceeded):
+        remedy = f"this server allows {error.limit:,.12g} {error.resource}: make the constraint smaller"
+        return Refused("over_limit", message, remedy, kind, part=part)
+    if isinstance(error, NotInStoreError):
+        return unknown_id()
+    if isinstance(error, StoreError | ArtifactError):
+        return Refused("store", "the store does not work", "try again later", kind, retry_after=5)
+    if isinstance(error, MissingDependencyError):
+        return Refused("fault", message, "tell who runs this server", kind)
+    if isinstance(error, TokenfstError | ValueError | TypeError):
+        place = place_of(error)
+        return Refused(
+            "bad_constraint",
+            message,
+            type=kind,
+            pointer=place if place and not place.startswith("position ") else None,
+            position=getattr(error, "position", None),
+            part=part,
+        )
+    return Refused(
+        "fault", message, "this is a fault in tokenfst, not in your request: please report it", kind
+    )

@@ -1,0 +1,127 @@
+"""A server on a port, and the signals that it hears.
+
+SIGTERM and SIGINT: what is under way is finished, what comes is refused, for at most ``grace`` seconds; before that,
+for ``drain`` seconds, requests are still answered while /readyz says no, so that who distributes them looks elsewhere.
+A second signal ends at once. SIGHUP: the keys are read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from tokenfst.errors import MissingDependencyError, TokenfstError
+from tokenfst.server import logs
+from tokenfst.server.limits import Limits
+from tokenfst.server.workers import Work
+
+try:
+    import uvicorn
+
+    from tokenfst.server.application import Server
+except ModuleNotFoundError as missing:
+    if (missing.name or "").startswith("tokenfst"):
+        raise
+    raise MissingDependencyError(f'a server needs {missing.name}: pip install "tokenfst[serve]"') from missing
+
+
+_HEADERS = 64 << 10
+"""Bytes that the headers of a request may have, about."""
+
+
+class PortError(TokenfstError, OSError):
+    """The server cannot listen where it should."""
+
+
+class Listening(uvicorn.Server):  # type: ignore[misc]
+    """uvicorn's server, which tells its port, and ends as this module says."""
+
+    def __init__(self, server: Server, limits: Limits, host: str, port: int, drain: float = 0.0) -> None:
+        config = uvicorn.Config(
+            server.application(),
+            host=host,
+            port=port,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=max(1, round(limits.grace)),
+            limit_concurrency=limits.connections,
+            h11_max_incomplete_event_size=_HEADERS,
+        )
+        super().__init__(config)
+        self._own, self._drain, self.bound = server, drain, 0
+        self._ending: asyncio.Task[None] | None = None
+
+    async def startup(self, sockets: list[object] | None = None) -> None:
+        """Listen, and log where."""
+        await super().startup(sockets=sockets)
+        for each in getattr(self, "servers", []):
+            for socket in each.sockets:
+                host, self.bound = socket.getsockname()[:2]
+                logs.event("listening", host=host, port=self.bound)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Hear signals while it runs."""
+        if threading.current_thread() is not threading.main_thread():  # signals are not for us
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        if hasattr(signal, "SIGHUP"):
+            loop.add_signal_handler(signal.SIGHUP, self._own.reload_keys)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; the second time, end."""
+        logs.event("ending", signal=signal.Signals(sig).name)
+        if self._own.is_draining:
+            self.should_exit = self.force_exit = True
+            return
+        self._own.is_draining = True
+        self._ending = asyncio.ensure_future(self._end())
+
+    async def _end(self) -> None:
+        await asyncio.sleep(self._drain)
+        self._own.is_ending = True
+        self.should_exit = True
+
+
+def run(
+    work: Work,
+    store: str,
+    keys: Path | None,
+    *,
+    host: str,
+    port: int,
+    drain: float = 0.0,
+    log_level: str = "info",
+) -> int:
+    """Serve until a signal comes; 0. Raises what the store and the keys raise, and ``TokenfstError`` where no worker or
+    no port is to be had."""
+    logs.start(log_level)
+    server = Server(work, store, keys)
+    listening = Listening(server, work.limits, host, port, drain)
+    try:
+        listening.run()
+    except SystemExit:
+        if server.trouble is not None:
+            raise server.trouble from None
+        raise PortError(f"cannot listen at {host}:{port}: the log says why") from None
+    finally:
+        server.kill()
+    if not listening.started:
+        raise PortError("the server did not start: its log says why")
+    logs.event("ended", logging.INFO)
+    sys.stderr.flush()
+    return 0

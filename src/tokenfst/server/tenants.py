@@ -1,0 +1,93 @@
+"""Tenants and their API keys.
+
+A file holds SHA-256 digests of keys, one JSON object: ``{"acme": ["<64 hexadecimal digits>", ...]}``. Keys are random
+and long, so a plain digest of them tells nothing. A key that is presented is compared with all of them, each in
+constant time and none left out, so that the time tells neither a digest nor a tenant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from tokenfst.errors import TokenfstError
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+ALONE = "default"
+"""The tenant of a server without keys."""
+
+
+class KeysError(TokenfstError, ValueError):
+    """A file of API keys is at fault; the message names the file and the tenant."""
+
+
+class Tenants:
+    """Who may ask. ``None`` in place of keys: everyone, as one tenant."""
+
+    def __init__(self, keys: Mapping[str, list[str]] | None) -> None:
+        self._keys = None if keys is None else [(name, each) for name in keys for each in keys[name]]
+
+    @classmethod
+    def read(cls, path: Path | None) -> Tenants:
+        """The tenants of a file; without one, the one that everyone is. ``KeysError``; OSError."""
+        if path is None:
+            return cls(None)
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise KeysError(f"{path} is not JSON: {error}") from None
+        if not isinstance(found, dict) or not found:
+            raise KeysError(
+                f'{path} holds no tenants: it is an object such as {{"acme": ["<digest of a key>"]}}'
+            )
+        for name, digests in found.items():
+            if not NAME.fullmatch(name):
+                raise KeysError(
+                    f"{path}: a tenant's name has at most 63 small letters, digits and hyphens inside, not {name!r:.80}"
+                )
+            if not isinstance(digests, list) or not all(
+                isinstance(each, str) and _DIGEST.fullmatch(each) for each in digests
+            ):
+                raise KeysError(
+                    f"{path}: the keys of {name!r} are a list of SHA-256 digests, 64 hexadecimal digits each, not of "
+                    "the keys themselves (tokenfst serve --new-key makes both)"
+                )
+        return cls(found)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether a key is needed."""
+        return self._keys is not None
+
+    def of(self, key: str | None) -> str | None:
+        """Whose key it is; None: nobody's."""
+        if self._keys is None:
+            return ALONE
+        given = digest_of(key or "")
+        found = None
+        for name, each in self._keys:
+            if hmac.compare_digest(each, given) and key:
+                found = name
+        return found
+
+
+def digest_of(key: str) -> str:
+    """What the file holds of a key."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def new_key() -> tuple[str, str]:
+    """A fresh key, and its digest."""
+    key = f"tfst_{secrets.token_urlsafe(32)}"
+    return key, digest_of(key)
+
+
+def store_url(url: str, tenant: str, are_known: bool) -> str:
+    """Where a tenant's store is: below the server's, or that itself where there is one tenant alone."""
+    return f"{url.rstrip('/')}/tenants/{tenant}" if are_known else url

@@ -1,0 +1,175 @@
+"""Batches and decoding on a real local Ray: what one process makes is what a cluster makes, and nothing is lost.
+
+It needs Ray in an environment of its own: ``make test-ray``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
+pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
+
+from support.command_line import tokenfst as tokenfst_command  # noqa: E402
+
+import tokenfst.ray  # noqa: E402
+from tests.decoding.store.test_batch import BAD, GOOD  # noqa: E402
+from tests.decoding.store.test_store import SMALL  # noqa: E402
+from tokenfst import Budget, Store  # noqa: E402
+from tokenfst.decoding.store import batch  # noqa: E402
+from tokenfst.errors import ConstraintError  # noqa: E402
+from tokenfst.ray.artifacts import shelf  # noqa: E402
+
+LINES = 2000
+BUDGET = Budget(states=3000, seconds=60)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+    ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200 << 20, logging_level="error")
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield
+    ray.shutdown()
+
+
+def told(outcomes: Any) -> list[tuple[Any, ...]]:
+    return sorted((each.line, each.id, each.state, each.key, each.place, each.reason) for each in outcomes)
+
+
+def test_a_cluster_makes_what_processes_make(tmp_path: Path) -> None:
+    lines = [json.dumps(each) for each in GOOD] + ["", *(line for line, _, _ in BAD)]
+    ours = list(batch.compile_batch(lines, Store(tmp_path / "a"), SMALL, BUDGET, expand=True))
+    theirs = list(
+        tokenfst.ray.compile_batch(lines, Store(tmp_path / "b"), SMALL, BUDGET, expand=True, jobs=2)
+    )
+    assert told(ours) == told(theirs)
+    for each in Store(tmp_path / "a").list():
+        assert Store(tmp_path / "a").artifact(each.key) == Store(tmp_path / "b").artifact(each.key)
+    again = tokenfst.ray.compile_batch(lines, Store(tmp_path / "b"), SMALL, BUDGET, expand=True)
+    assert Counter(each.state for each in again) == {"known": len(GOOD), "failed": len(BAD)}
+    assert list(tokenfst.ray.compile_batch([], Store(tmp_path / "b"), SMALL)) == []
+
+
+def test_a_dataset_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "lines.jsonl").write_text("\n".join(json.dumps(each) for each in GOOD))
+    dataset = ray.data.read_text(str(tmp_path / "lines.jsonl"))
+    found = list(tokenfst.ray.compile_batch(dataset, Store(tmp_path / "a"), SMALL))
+    assert sorted(each.id for each in found) == sorted(str(each["id"]) for each in GOOD)
+    with pytest.raises(ConstraintError, match="no column 'x': it has \\['text'\\]"):
+        tokenfst.ray.compile_batch(dataset, Store(tmp_path / "a"), SMALL, column="x")
+
+
+def actors() -> list[int]:
+    """The processes of the actors that compile."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (each / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if name.startswith(b"ray::") and b"MapWorker" in name:
+            found.append(int(each.name))
+    return found
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    lines = [json.dumps({"id": str(number), "regex": f"a{{{number}}}b"}) for number in range(1, LINES + 1)]
+    left: list[int] = []
+
+    def kill_one() -> None:
+        while len(list(store.list())) < 10:
+            time.sleep(0.05)
+        left.append(LINES - len(list(store.list())))
+        os.kill(actors()[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    found = list(tokenfst.ray.compile_batch(lines, store, SMALL, jobs=2))
+    killer.join()
+    assert left[0] > 0  # it was in the middle
+    assert sorted(each.line for each in found) == list(range(1, LINES + 1))
+    assert all(each.state in ("put", "known") and each.key in store for each in found)
+    assert len(list(store.list())) == LINES
+
+
+def load_counting() -> Any:
+    """A model that likes token 97 best, then ascending ones."""
+    import torch
+
+    def model(ids: torch.Tensor) -> torch.Tensor:
+        return -torch.arange(len(SMALL)).sub(97).abs().float().repeat(len(ids), 1)
+
+    return model, lambda text: list(text.encode())
+
+
+def test_rows_are_held_to_their_constraints(tmp_path: Path) -> None:
+    documents = [
+        {"regex": "[a-c]{2}z"},
+        {"json_schema": {"enum": [1, 20]}},
+        {"regex": "a("},
+        {"regex": "x{50}"},
+    ]
+    rows = [
+        {"prompt": f"row {number}", "constraint": json.dumps(documents[number % 4]), "number": number}
+        for number in range(24)
+    ]
+    store = Store(tmp_path)
+    made = tokenfst.ray.generate(
+        ray.data.from_items(rows, override_num_blocks=6),
+        load_counting,
+        store,
+        SMALL,
+        max_new_tokens=20,
+        batch_size=4,
+        workers=2,
+        options={"width": len(SMALL)},
+    )
+    found = sorted(made.take_all(), key=lambda row: row["number"])
+    assert [row["number"] for row in found] == list(range(24))
+    for row in found:
+        text, error = row["text"], row["error"]
+        if row["number"] % 4 == 0:
+            assert text == "aaz" and row["finished"] and not error
+        elif row["number"] % 4 == 1:
+            assert text.strip() in ("1", "20") and not error
+        elif row["number"] % 4 == 2:
+            assert "position 1" in error and not text
+        else:
+            assert "needs 50 tokens" in error and not text
+    assert ray.get(shelf(store).reads.remote()) == 3  # of those that compile, each once
+    with pytest.raises(ConstraintError, match="no column 'constraint'"):
+        tokenfst.ray.generate(ray.data.from_items([{"prompt": "a"}]), load_counting, store, SMALL)
+
+
+def test_a_model_by_its_folder(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs transformers")
+    from small_model import FOLDER, load
+
+    vocabulary = load().vocabulary
+    rows = [{"prompt": "record: name\njson:", "constraint": json.dumps({"json_schema": {"type": "boolean"}})}]
+    dataset = ray.data.from_items(rows)
+    made = tokenfst.ray.generate(dataset, str(FOLDER), Store(tmp_path), vocabulary, max_new_tokens=8)
+    (row,) = made.take_all()
+    assert row["text"].strip() in ("true", "false") and row["finished"] and len(row["tokens"]) <= 8
+
+
+def test_the_command_line_compiles_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lines.jsonl").write_text('{"id": "a", "regex": "a+"}\n{"id": "b", "regex": "("}\n')
+    Path("v.json").write_text(json.dumps({"tokens": ["a", "b", ""], "eos_token_id": 2}))
+    given = "--batch lines.jsonl --vocabulary tokens:v.json --store s --engine ray --jobs 2 --json"
+    done = tokenfst_command("compile", *given.split())
+    assert done.code == 1 and (done.json["put"], done.json["failed"]) == (1, 1), done.err
+    assert done.json["failures"][0]["line"] == 2 and len(list(Store("s").list())) == 1

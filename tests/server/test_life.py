@@ -1,0 +1,99 @@
+"""The program ``tokenfst serve``: it ends when what is under way is done, and says why it does not start."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.serving import KEYS, small_vocabulary, write_keys
+from tokenfst.server.tenants import digest_of
+
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytest.importorskip("prometheus_client", reason="the extra serve is not installed")
+BODY = json.dumps({"constraint": {"regex": "a+"}, "texts": ["aa"]}).encode()
+
+
+@contextmanager
+def program(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tokenfst", "serve", "--store", f"{folder}/store", "--workers", "1"]
+    command += ["--vocabulary", small_vocabulary(folder), *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+    """The line of the log that tells an event."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        found: dict[str, Any] = json.loads(line)
+        if found["event"] == event:
+            return found
+    raise AssertionError(f"it ended without {event!r}")
+
+
+def begin(port: int, key: str = KEYS["acme"]) -> socket.socket:
+    """A request of which the server waits for the body."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    head = f"POST /v1/check HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nContent-Length: {len(BODY)}\r\n"
+    connection.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
+    return connection
+
+
+def test_what_is_under_way_is_finished_and_what_comes_is_refused(tmp_path: Path) -> None:
+    with program(tmp_path, "--port", "0", "--keys", str(write_keys(tmp_path))) as process:
+        port = until(process, "listening")["port"]
+        connection = begin(port)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100")
+        (tmp_path / "keys.json").write_text(json.dumps({"acme": [digest_of("fresh")]}))
+        process.send_signal(signal.SIGHUP)
+        until(process, "keys read again")
+        with begin(port) as refused:
+            assert refused.recv(1000).startswith(b"HTTP/1.1 401")
+        process.send_signal(signal.SIGTERM)
+        until(process, "ending")
+        connection.sendall(BODY)
+        answer = b""
+        while data := connection.recv(10_000):
+            answer += data
+        assert answer.startswith(b"HTTP/1.1 200") and b'"accepted": true' in answer
+        until(process, "ended")
+        assert process.wait() == 0
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=60)
+
+
+@pytest.mark.soak
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with program(tmp_path, "--port", "0", "--no-keys", "--drain", "1000") as process:
+        until(process, "listening")
+        process.send_signal(signal.SIGINT)
+        until(process, "ending")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.soak
+def test_what_it_cannot_do_without_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for arguments, reason in (
+            (["--port", str(taken.getsockname()[1])], "cannot listen"),
+            (["--port", "0", "--vocabulary", "tokens:none.json"], "none.json"),
+            (["--port", "0", "--keys", "none.json"], "none.json: No such file"),
+        ):
+            with program(tmp_path, *arguments) as process:
+                _, told = process.communicate(timeout=120)
+                assert process.returncode == 2 and reason in told.splitlines()[-1], told

@@ -1,0 +1,110 @@
+"""What the server is made of, piece by piece."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command_line import tokenfst
+
+from tokenfst.server.answers import Kept, digest
+from tokenfst.server.limits import Limits
+from tokenfst.server.ranges import asked_range
+from tokenfst.server.tenants import ALONE, KeysError, Tenants, digest_of, new_key, store_url
+
+
+def slow_range(header: str, size: int) -> tuple[int, int] | None:
+    """The twin: the bytes that a header lists, counted out."""
+    first, _, last = header.removeprefix("bytes=").partition("-")
+    if not first:
+        wanted = [at for at in range(size) if at >= size - int(last)]
+    else:
+        if last and int(last) < int(first):
+            return None
+        wanted = [at for at in range(size) if int(first) <= at and (not last or at <= int(last))]
+    if not wanted:
+        raise ValueError
+    return wanted[0], wanted[-1] + 1
+
+
+def test_ranges_are_those_that_one_counts_out() -> None:
+    numbers = ["", *map(str, range(6))]
+    for size in range(5):
+        for header in (f"bytes={a}-{b}" for a in numbers for b in numbers if a or b):
+            try:
+                expected = slow_range(header, size)
+            except ValueError:
+                with pytest.raises(ValueError, match=f"there are {size} bytes"):
+                    asked_range(header, size)
+            else:
+                assert asked_range(header, size) == expected, (header, size)
+    assert asked_range(None, 5) is None and asked_range("bytes=" + "9" * 5000 + "-", 5) is None
+
+
+def test_what_is_kept_stays_within_its_bytes() -> None:
+    kept: Kept[int] = Kept(10_000)
+    for number in range(1000):
+        kept.put(digest(str(number)), number, number % 900)
+        assert kept.bytes <= 10_000
+        assert kept.get(digest("0")) in (0, None)  # asked for again and again, it is the last to go
+    assert kept.get(digest("0")) == 0 and kept.get(digest("1")) is None and kept.get(digest("999")) == 999
+    kept.put(b"large", 1, 9_000)
+    kept.put(b"old", 1, 1, fresh=-1)
+    assert kept.get(b"large") is None and kept.get(b"old") is None
+    before = kept.bytes
+    kept.put(digest("0"), 0, 0)
+    kept.drop(digest("0"))
+    assert kept.bytes == before - 300 and kept.get(digest("0")) is None
+    assert digest("ab", "c") != digest("a", "bc") and digest("a", b"b") == digest(b"a", "b")
+
+
+def test_keys_are_known_by_their_digests(tmp_path: Path) -> None:
+    key, made = new_key()
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps({"acme": [digest_of("one"), made], "b-2": []}))
+    tenants = Tenants.read(path)
+    assert [tenants.of(each) for each in ("one", key, "two", "", None, "\udcff")] == ["acme", "acme"] + [
+        None
+    ] * 4
+    assert Tenants.read(None).of(None) == ALONE and not Tenants.read(None).are_known
+    assert (
+        store_url("s3://b/f/", "acme", True) == "s3://b/f/tenants/acme" and store_url("f", "x", False) == "f"
+    )
+    for text, reason in (
+        ("{", "is not JSON"),
+        ("[]", "holds no tenants"),
+        ("{}", "holds no tenants"),
+        ('{"../x": []}', "a tenant's name"),
+        ('{"A": []}', "a tenant's name"),
+        ('{"a": ["key"]}', "64 hexadecimal digits"),
+        ('{"a": "x"}', "64 hexadecimal digits"),
+    ):
+        path.write_text(text)
+        with pytest.raises(KeysError, match=reason):
+            Tenants.read(path)
+
+
+def test_limits_are_checked() -> None:
+    assert Limits().workers >= 1 and Limits(memory=10).budget.bytes == 5
+    for wrong in ({"workers": -1}, {"seconds": 0.0}, {"body": 0}, {"waiting": float("nan")}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Limits(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_command_says_what_is_missing() -> None:
+    shown = tokenfst("serve", "--new-key")
+    words = dict(line.split() for line in shown.out.splitlines())
+    assert shown.code == 0 and words["digest"] == digest_of(words["key"])
+    given = ["--store", "x", "--vocabulary", "tokens:x"]
+    for arguments, reason in (
+        ([], "needs --store URL and --vocabulary"),
+        (["--store", "x"], "needs --store URL and --vocabulary"),
+        ([*given, "--host", "0.0.0.0"], "give --keys FILE, or --no-keys"),
+        ([*given, "--keys", "x", "--no-keys"], "give one of them"),
+        ([*given, "--memory", "much"], "--memory takes a size"),
+        ([*given, "--seconds", "inf"], "--seconds takes a positive number"),
+        ([*given, "--log-level", "loud"], "--log-level is"),
+    ):
+        done = tokenfst("serve", *arguments)
+        assert done.code == 2 and reason in done.err, done.err

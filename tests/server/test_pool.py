@@ -1,0 +1,147 @@
+"""Processes that answer: each job gets a reply, whatever becomes of its process, and nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import small_vocabulary
+from tokenfst.server.limits import Limits
+from tokenfst.server.pool import Pool, WorkerError
+from tokenfst.server.refusals import Refused
+from tokenfst.server.workers import Job, Reply, Work
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are stopped by signals")
+LIMITS = Limits(workers=2, seconds=60, memory=1 << 28, queue=8, waiting=60)
+
+
+def run(folder: Path, limits: Limits, test: Callable[[Pool, Callable[..., Job]], Awaitable[None]]) -> None:
+    async def main() -> None:
+        pool = Pool(Work((("small", small_vocabulary(folder)),), limits, {}))
+        await pool.start()
+
+        def job(pattern: str, **more: object) -> Job:
+            body = json.dumps({"constraint": {"regex": pattern}, "texts": ["a"]} | more).encode()
+            return Job("check", body, (), f"{folder}/store")
+
+        try:
+            await test(pool, job)
+        finally:
+            await pool.close()
+            pool.kill()
+
+    asyncio.run(main())
+
+
+def accepted(reply: Reply) -> bool:
+    assert reply.status == 200, reply.body
+    return bool(json.loads(reply.body)["accepted"])
+
+
+def test_a_process_that_takes_too_long_or_dies_is_replaced(tmp_path: Path) -> None:
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        assert accepted(await pool.ask("one", job("a")))
+        for worker in pool._free:
+            os.kill(worker.process.pid, signal.SIGSTOP)  # whatever it does, it does not come to an end
+        pool._limits = replace(LIMITS, seconds=0.2)
+        late = await asyncio.gather(pool.ask("one", job("a")), pool.ask("one", job("b")))
+        pool._limits = LIMITS
+        for reply in late:
+            error = json.loads(reply.body)["error"]
+            assert reply.status == 422 and error["code"] == "over_limit" and "0.2 seconds" in error["message"]
+            assert not reply.keep
+        while len(pool._free) < 2:
+            await asyncio.sleep(0.01)
+        for worker in pool._free:
+            os.kill(worker.process.pid, signal.SIGSTOP)
+        dying = [asyncio.ensure_future(pool.ask("one", job("a"))) for _ in range(2)]
+        while pool.busy < 2:
+            await asyncio.sleep(0.01)
+        for process in list(pool._processes):
+            os.kill(process.pid, signal.SIGKILL)
+        for reply in await asyncio.gather(*dying):
+            assert reply.status == 500 and b"code -9" in reply.body
+        assert accepted(await pool.ask("one", job("a"))) and not accepted(await pool.ask("one", job("b")))
+        assert pool.deaths["time"] == pool.deaths["crash"] == 2 and len(pool._processes) == 2
+
+    run(tmp_path, LIMITS, test)
+
+
+def test_memory_has_a_limit(tmp_path: Path) -> None:
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        reply = await pool.ask("one", job("a", nothing=[[]] * 3_000_000))
+        assert reply.status == 422 and b"bytes of memory" in reply.body and not reply.keep
+        assert pool.deaths["memory"] == 1
+        assert accepted(await pool.ask("one", job("a")))
+
+    run(tmp_path, replace(LIMITS, workers=1, memory=64 << 20), test)
+
+
+def test_tenants_take_turns_and_leave_a_process_to_others(tmp_path: Path) -> None:
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        order: list[str] = []
+        gate = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        drive = pool._drive
+
+        def slowly(worker: object, given: Job) -> Reply:
+            order.append(given.store)
+            asyncio.run_coroutine_threadsafe(gate.wait(), loop).result()
+            return drive(worker, given)  # type: ignore[arg-type]
+
+        pool._drive = slowly  # type: ignore[method-assign, assignment]
+        await asyncio.gather(*(pool.ask(name, job("a")) for name in ("loud", "quiet")), release(gate))
+        gate.clear()
+        order.clear()
+        asked = [pool.ask("loud", replace(job("a"), store=f"{tmp_path}/loud")) for _ in range(6)]
+        tasks = [asyncio.ensure_future(each) for each in asked]
+        await asyncio.sleep(0)
+        tasks += [
+            asyncio.ensure_future(pool.ask("quiet", replace(job("a"), store=f"{tmp_path}/quiet")))
+            for _ in range(2)
+        ]
+        while pool.busy < 2:
+            await asyncio.sleep(0.01)
+        assert pool._running == {"loud": 1, "quiet": 1}
+        gate.set()
+        assert all(accepted(each) for each in await asyncio.gather(*tasks))
+        names = [Path(each).name for each in order]
+        assert names.index("quiet") <= 1 and names.count("loud") == 6
+
+    async def release(gate: asyncio.Event) -> None:
+        await asyncio.sleep(0.01)
+        gate.set()
+
+    run(tmp_path, LIMITS, test)
+
+
+def test_who_waits_too_long_is_told(tmp_path: Path) -> None:
+    async def test(pool: Pool, job: Callable[..., Job]) -> None:
+        for worker in pool._free:
+            os.kill(worker.process.pid, signal.SIGSTOP)
+        running = asyncio.ensure_future(pool.ask("one", job("a")))
+        while not pool.busy:
+            await asyncio.sleep(0.01)
+        with pytest.raises(Refused, match=r"waited for 0\.1 seconds") as caught:
+            await pool.ask("one", job("b"))
+        assert caught.value.code == "busy" and caught.value.retry_after and not pool.waiting
+        (process,) = pool._processes
+        os.kill(process.pid, signal.SIGCONT)
+        assert accepted(await running)
+
+    run(tmp_path, replace(LIMITS, workers=1, waiting=0.1), test)
+
+
+def test_a_vocabulary_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
+    pool = Pool(Work((("none", f"tokens:{tmp_path}/none.json"),), replace(LIMITS, workers=1), {}))
+    with pytest.raises(WorkerError, match=r"none\.json"):
+        asyncio.run(pool.start())
+    pool.kill()
