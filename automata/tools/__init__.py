@@ -6,5 +6,6 @@ tag stands what each of its parts is for (a call, its arguments, reasoning); the
 
 Read in this order: ``door``; ``formats`` (the table), ``definitions`` (what a tool is) with ``places``, ``choosing``,
 ``sketches`` and ``documents`` (the structural tag and what its parts are for), ``python_arguments``, ``constraints``;
-``reader`` with ``elements`` (texts back to calls); ``requests`` (OpenAI's requests).
+``reader`` with ``replies``, ``elements`` and ``values`` (texts back to calls), ``call_events`` (while they arrive);
+``requests`` (OpenAI's requests).
 """

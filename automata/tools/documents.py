@@ -17,7 +17,7 @@ from tokenfst.automata.tools.choosing import Chosen
 from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.formats import FORMATS, CallFormat
 from tokenfst.automata.tools.python_arguments import python_arguments
-from tokenfst.automata.tools.sketches import Json, Sketch, any_text, either, sequence, wrapped
+from tokenfst.automata.tools.sketches import Form, Json, Sketch, any_text, either, sequence, wrapped
 from tokenfst.budget import Budget
 from tokenfst.errors import ToolError
 
@@ -52,7 +52,7 @@ class _Drawing:
         self.plan, self.row = plan, plan.row
         self.sketch = Sketch()
         self.mode, self.many = plan.chosen.mode, plan.parallel and plan.chosen.mode != "forced"
-        self.contents: dict[int, Json] = {}
+        self.contents: dict[int, tuple[Json, Form]] = {}
 
     def whole(self) -> tuple[Sketch, Json]:
         if self.row.layout == "messages":
@@ -64,26 +64,28 @@ class _Drawing:
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def _arguments(self, number: int) -> Json:
-        """The content of a call's arguments; made once for a tool."""
+    def _arguments(self, number: int) -> tuple[Json, Form]:
+        """The content of a call's arguments, and how it is read; made once for a tool."""
         found = self.contents.get(number)
         if found is None:
             found = self.contents[number] = self._made_arguments(self.plan.tools[number])
-        return dict(found)
+        return dict(found[0]), found[1]
 
-    def _made_arguments(self, tool: Tool) -> Json:
+    def _made_arguments(self, tool: Tool) -> tuple[Json, Form]:
         schema = tool.schema
         if tool.input is not None:
             if self.row.bare:
-                return {"type": "grammar", "grammar": _without(tool.input, self.row.end)}
+                return {"type": "grammar", "grammar": _without(tool.input, self.row.end)}, "text"
             schema = self._input_schema(tool)
         if self.row.style == "python":
-            return {"type": "grammar", "grammar": python_arguments(schema, tool.pointer, self.plan.budget)}
+            made = python_arguments(schema, tool.pointer, self.plan.budget)
+            return {"type": "grammar", "grammar": made}, "python"
         self.sketch.origins[id(schema)] = tool.pointer
-        made = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
+        found = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
         if self.row.style == "kimi_k3_xml":
-            made["excludes"] = ["<|open|>", "<|close|>", "<|sep|>"]
-        return {**made, "any_order": self.plan.any_order}
+            found["excludes"] = ["<|open|>", "<|close|>", "<|sep|>"]
+        form: Form = "json" if self.row.style == "json" else "elements"
+        return {**found, "any_order": self.plan.any_order}, form
 
     def _input_schema(self, tool: Tool) -> dict[str, Any]:
         """The schema of an object that holds a custom tool's input as a string."""
@@ -110,23 +112,22 @@ class _Drawing:
     def _call(self, number: int) -> Json:
         row, tool = self.row, self.plan.tools[number]
         begin = row.begin.replace("{name}", tool.name)
-        content = self._arguments(number)
+        content, form = self._arguments(number)
         if row.number:
-            return self.sketch.tag(
-                begin, sequence(_pattern(row.number[0]), self._numbered(number)), "", "call"
-            )
+            inner = sequence(_pattern(row.number[0]), self._numbered(number))
+            return self.sketch.tag(begin, inner, "", "call", number)
         if row.tail:
-            inner = self.sketch.tag("", content, "", "arguments", number)
-            return self.sketch.tag(
-                begin, sequence(inner, wrapped("optional", _pattern(row.tail))), row.end, "call"
-            )
-        return self.sketch.tag(begin, content, row.end, "call", number)
+            inner = self.sketch.tag("", content, "", "arguments", number, form)
+            inner = sequence(inner, wrapped("optional", _pattern(row.tail)))
+            return self.sketch.tag(begin, inner, row.end, "call", number)
+        return self.sketch.tag(begin, content, row.end, "call", number, form)
 
     def _numbered(self, number: int) -> Json:
         """What stands behind a call's number."""
         assert self.row.number is not None
         behind = self.row.number[1].replace("{name}", self.plan.tools[number].name)
-        return self.sketch.tag(behind, self._arguments(number), self.row.end, "arguments", number)
+        content, form = self._arguments(number)
+        return self.sketch.tag(behind, content, self.row.end, "arguments", number, form)
 
     def _calls(self) -> list[Json]:
         """A tag for each tool; one for all where calls begin alike."""
@@ -184,13 +185,14 @@ class _Drawing:
             return answer or any_text(*begins.values())
 
         def call(number: int, lead: str) -> Json:
-            shown = f"{tools[number].name}("
-            return self.sketch.tag(lead, self._arguments(number), ")", "call", number, shown)
+            content, form = self._arguments(number)
+            return self.sketch.tag(lead, content, ")", "call", number, form, f"{tools[number].name}(")
 
         others = [call(number, f", {tools[number].name}(") for number in numbers]
         more = [wrapped("star", either(*others))] if self.many else []
         lists = [
-            self.sketch.tag(begin, sequence(call(number, ""), *more), "]") for number, begin in begins.items()
+            self.sketch.tag(begin, sequence(call(number, ""), *more), "]", tool=number, lead=1)
+            for number, begin in begins.items()
         ]
         if self.mode == "auto" and answer is None:
             return {
@@ -236,8 +238,8 @@ class _Drawing:
             begins += [f"{to}{channel} <|constrain|>json<|message|>", f"{to}{channel} json<|message|>"]
             if tool.input is not None:
                 begins = [f"{channel}{to}<|message|>", f"{to}{channel}<|message|>"]
-            content = self._arguments(number)
-            found += [self.sketch.tag(begin, content, self.row.end, "call", number) for begin in begins]
+            content, form = self._arguments(number)
+            found += [self.sketch.tag(begin, content, self.row.end, "call", number, form) for begin in begins]
         return found
 
     def _response(self) -> list[Json]:
