@@ -98,6 +98,11 @@ class Reads:
         return self._about.document
 
     @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in their order."""
+        return self._about.tools
+
+    @property
     def tool_names(self) -> tuple[str, ...]:
         """The names of all tools, in their order."""
         return tuple(tool.name for tool in self._about.tools)

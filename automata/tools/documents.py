@@ -6,16 +6,18 @@ behind a response (``_response``); or are a list of Python calls (``_list``). In
 
 from __future__ import annotations
 
+import keyword
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.sets.strings import TextPattern
-from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.tools.choosing import Chosen
 from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.formats import FORMATS, CallFormat
+from tokenfst.automata.tools.formats import CallFormat
+from tokenfst.automata.tools.inputs import check_texts, element_input, json_input, python_input, without
 from tokenfst.automata.tools.python_arguments import python_arguments
 from tokenfst.automata.tools.sketches import Form, Json, Sketch, any_text, either, sequence, wrapped
 from tokenfst.budget import Budget
@@ -26,6 +28,8 @@ _ENDS = ["<|end|>", "<|return|>"]
 _START = "<|start|>assistant"
 _FINAL = "<|channel|>final<|message|>"
 _MESSAGE_END = "<|close|>message<|sep|>"
+_K3_SIGNS = ["<|open|>", "<|close|>", "<|sep|>"]
+"""What no string of Kimi K3's style holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Plan:
     reasoning: Reasoning
     any_order: bool = False
     answer: Json | None = None
+    whitespace: str = "flexible"
     budget: Budget | None = None
 
 
@@ -52,7 +57,7 @@ class _Drawing:
         self.plan, self.row = plan, plan.row
         self.sketch = Sketch()
         self.mode, self.many = plan.chosen.mode, plan.parallel and plan.chosen.mode != "forced"
-        self.contents: dict[int, tuple[Json, Form]] = {}
+        self.contents: dict[int, tuple[Json, Form | None]] = {}
 
     def whole(self) -> tuple[Sketch, Json]:
         if self.row.layout == "messages":
@@ -64,18 +69,22 @@ class _Drawing:
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def _arguments(self, number: int) -> tuple[Json, Form]:
-        """The content of a call's arguments, and how it is read; made once for a tool."""
+    def _arguments(self, number: int) -> tuple[Json, Form | None]:
+        """The content of a call's arguments, and how it is read, unless tags inside of it say so; made once for a
+        tool."""
         found = self.contents.get(number)
         if found is None:
-            found = self.contents[number] = self._made_arguments(self.plan.tools[number])
+            found = self.contents[number] = self._made_arguments(number, self.plan.tools[number])
         return dict(found[0]), found[1]
 
-    def _made_arguments(self, tool: Tool) -> tuple[Json, Form]:
+    def _made_arguments(self, number: int, tool: Tool) -> tuple[Json, Form | None]:
         schema = tool.schema
         if tool.input is not None:
             if self.row.bare:
-                return {"type": "grammar", "grammar": _without(tool.input, self.row.end)}, "text"
+                return {"type": "grammar", "grammar": without(tool, [self.row.end])}, "text"
+            check_texts(tool)
+            if isinstance(tool.input, Grammar) and not tool.input.is_regular():
+                return self._input_text(number, tool), None
             schema = self._input_schema(tool)
         if self.row.style == "python":
             made = python_arguments(schema, tool.pointer, self.plan.budget)
@@ -83,21 +92,24 @@ class _Drawing:
         self.sketch.origins[id(schema)] = tool.pointer
         found = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
         if self.row.style == "kimi_k3_xml":
-            found["excludes"] = ["<|open|>", "<|close|>", "<|sep|>"]
+            found["excludes"] = _K3_SIGNS
         form: Form = "json" if self.row.style == "json" else "elements"
         return {**found, "any_order": self.plan.any_order}, form
+
+    def _input_text(self, number: int, tool: Tool) -> Json:
+        """A custom tool's input as a string of a grammar that needs a stack."""
+        row, whitespace = self.row, self.plan.whitespace
+        if row.style == "json":
+            return json_input(self.sketch, number, tool, whitespace)
+        if row.style == "python":
+            return python_input(self.sketch, number, tool)
+        style, excludes = STYLES[row.style], _K3_SIGNS if row.style == "kimi_k3_xml" else []
+        return element_input(self.sketch, number, tool, style, excludes, whitespace, newlines=row.newlines)
 
     def _input_schema(self, tool: Tool) -> dict[str, Any]:
         """The schema of an object that holds a custom tool's input as a string."""
         text, language = {"type": "string"}, tool.input
         if isinstance(language, Grammar):
-            if not language.is_regular():
-                bare = ", ".join(row.name for row in FORMATS.values() if row.bare)
-                raise ToolError(
-                    tool.pointer,
-                    f"this grammar needs a stack, and {self.row.name!r} writes the input of a custom tool as a string, "
-                    f"of which only regular parts are known. Formats that write it as it is: {bare}",
-                )
             language = language.to_language()
         assert isinstance(language, Language)
         if language.source != "any_text()":
@@ -180,6 +192,13 @@ class _Drawing:
         """A list of Python calls."""
         answer, tools = self.plan.answer, self.plan.tools
         numbers = range(len(tools)) if self.mode == "none" else self.plan.chosen.tools
+        for tool in map(tools.__getitem__, self.plan.chosen.tools):
+            if not tool.name.isidentifier() or keyword.iskeyword(tool.name):
+                raise ToolError(
+                    tool.place,
+                    f"the name {tool.name!r} is no Python identifier, so the format {self.row.name!r} cannot call it: "
+                    "rename the tool, or choose another format",
+                )
         begins = {number: f"[{tools[number].name}(" for number in numbers}
         if self.mode == "none":
             return answer or any_text(*begins.values())
@@ -293,9 +312,3 @@ def _separated(tags: list[Json], separator: str, *, many: bool = True, needed: b
         "at_least_one": needed,
         "stop_after_first": not many,
     }
-
-
-def _without(texts: Constraint, end: str) -> Constraint:
-    """The texts that do not hold what ends them, which is no overlap of itself."""
-    held = Language.any_bytes() + Language.literal(end) + Language.any_bytes()
-    return texts & (Language.any_text() - held)

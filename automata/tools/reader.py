@@ -18,6 +18,7 @@ from tokenfst.automata.languages.explanation import Following, following
 from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.tools.call_events import CallEvents
+from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.elements import Elements
 from tokenfst.automata.tools.replies import Signed, ToolCall, ToolReply
 from tokenfst.automata.tools.sketches import Role
@@ -42,7 +43,7 @@ class ToolParser:
         """What was read since the last sign."""
         self._call: list[bytes] | None = None
         """The text of the call that is open, up to the last sign."""
-        self._named: tuple[str, dict[str, Any]] | None = None
+        self._named: tuple[Tool, dict[str, Any]] | None = None
         self._content: list[bytes] = []
         self._reasoning: list[bytes] = []
         self._calls: list[ToolCall] = []
@@ -184,11 +185,12 @@ class ToolParser:
         if role.form is not None:
             assert role.tool is not None, "arguments are those of a tool"
             arguments = self._arguments(role, inner) if elements is None else elements.values()
-            self._named = self._signed.tools[role.tool].name, arguments
+            self._named = self._signed.tools[role.tool], arguments
         call = None
         if role.kind == "call":
             assert self._call is not None and self._named is not None, "a call has arguments"
-            call = ToolCall(*self._named, b"".join(self._call).decode())
+            tool, arguments = self._named
+            call = ToolCall(tool.name, arguments, b"".join(self._call).decode(), tool)
             self._calls.append(call)
             self._call = self._named = None
         if self.events is not None:
@@ -209,7 +211,8 @@ class ToolParser:
                 case "json string":
                     return {"input": read_json(f'"{text}"')}
                 case "python string":
-                    return read_python(f"input={text}")
+                    quote = role.ends[0].decode()
+                    return read_python(f"input={quote}{text}{quote}")
         except (ValueError, RecursionError) as error:
             raise self._unreadable(text, error) from error
         return {"input": text}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,16 +14,36 @@ from tokenfst.automata.structural_tags.signs import Kinds, Opened, Sign
 from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.formats import CallFormat
 from tokenfst.automata.tools.sketches import Role
+from tokenfst.errors import ConstraintError
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call that a text holds. ``arguments``: by their names; of a custom tool ``{"input": text}``. ``raw``: the
-    call as it is written, from its beginning to its end."""
+    call as it is written, from its beginning to its end. ``tool``: what is called."""
 
     name: str
     arguments: dict[str, Any]
     raw: str
+    tool: Tool | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function or pydantic model that the tool was made from; ``None`` of a definition."""
+        return None if self.tool is None else self.tool.target
+
+    def call(self) -> Any:
+        """What the function returns for these arguments, read as its annotations have them; of a pydantic model, the
+        instance. ConstraintError for a tool that was made from a definition; what the types' validators raise."""
+        if self.tool is None or self.tool.target is None or self.tool.read is None:
+            raise ConstraintError(
+                f"the tool {self.name!r} was made from a definition, which names no function: call yours with "
+                "**call.arguments"
+            )
+        read = self.tool.read(json.dumps(self.arguments, ensure_ascii=False))
+        if isinstance(read, inspect.BoundArguments):
+            return self.tool.target(*read.args, **read.kwargs)
+        return read
 
 
 @dataclass(frozen=True, slots=True)
