@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["start", "key", "piece", "end", "capture begun", "capture ended"]
+Kind = Literal[
+    "start",
+    "key",
+    "piece",
+    "end",
+    "capture begun",
+    "capture ended",
+    "content",
+    "reasoning",
+    "tool call begun",
+    "tool call ended",
+]
 
 
 class Event(NamedTuple):
     """One thing that is decided: no rest of the text can change it. ``path``: where in the document, the keys and
-    indices from the outside in; of a capture, its name. ``value``, by ``kind``:
+    indices from the outside in; of a capture, its name; of a call and its arguments, first the call's number.
+    ``value``, by ``kind``:
 
     - ``"start"``: ``"object"``, ``"array"``, ``"string"``, ``"number"`` or ``"constant"`` (true, false, null)
     - ``"key"``: a key of the object at ``path``, whole
@@ -17,6 +29,9 @@ class Event(NamedTuple):
     - ``"end"``: the value of a string, number or constant; ``None`` for objects and arrays
     - ``"capture begun"``: at which byte
     - ``"capture ended"``: the ``Capture``
+    - ``"content"``, ``"reasoning"``: what the text beside calls goes on with
+    - ``"tool call begun"``: the tool's name
+    - ``"tool call ended"``: the ``ToolCall``
     """
 
     kind: Kind

@@ -38,11 +38,18 @@ _State = Callable[["JsonEvents", str, int, list[Event]], int]
 
 class JsonEvents:
     """One document. ``feed`` and ``close`` raise ConstraintError, with the place, for a text that is no JSON. Not for
-    several threads at once; of no use after an error."""
+    several threads at once; of no use after an error. ``path``: where the document stands; ``followed``: what follows
+    it is not read. ``read_float``: what a number with a fraction or an exponent is."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        path: tuple[Any, ...] = (),
+        *,
+        followed: bool = False,
+        read_float: Callable[[str], float] = float,
+    ) -> None:
         self._state: _State = _value
-        self._path: tuple[Any, ...] = ()
+        self._path, self._followed, self._read_float = path, followed, read_float
         self._above: list[int] = []
         """For each object and array around the place: the next index, -1 of an object."""
         self._held = ""
@@ -61,6 +68,8 @@ class JsonEvents:
         at, end = 0, len(text)
         while at < end:
             at = self._state(self, text, at, found)
+            if self._followed and self._state is _nothing:
+                break
         self._read += end
         return found
 
@@ -134,8 +143,8 @@ class JsonEvents:
         if match is None:
             self.fail(f"{self._held[:40]!r} is no number", at)
         try:
-            value = float(self._held) if match[1] or match[2] else int(self._held)
-        except ValueError as error:  # more digits than Python reads
+            value = self._read_float(self._held) if match[1] or match[2] else int(self._held)
+        except ValueError as error:  # beyond what Python reads
             self.fail(str(error), at)
         self._held = ""
         self.ended(value, found)

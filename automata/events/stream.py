@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, Self
 
 from tokenfst.arguments import checked, refuse
 from tokenfst.automata.captures.captured import Captured
@@ -19,12 +20,12 @@ class Stream:
     ``text``: the bytes so far. Parts may be cut anywhere, also inside of a character. Not for several threads at once.
     """
 
-    def __init__(self, constraint: Streamed, *, json: bool) -> None:
-        self._constraint = constraint
-        self._parts: list[bytes] = []
-        self._json = JsonEvents() if json else None
-        reading = constraint.reading
-        self._captures = None if reading is None else CaptureEvents(Reader(reading, constraint.budget))
+    def __init__(self, constraint: Streamed, *, json: bool = False, parts: Iterable[bytes] = ()) -> None:
+        self._constraint, self._is_json = constraint, json
+        self._parts = [*parts]
+        self._begin()
+        if self._parts:
+            self._read(self.text)
 
     @property
     def text(self) -> bytes:
@@ -33,14 +34,31 @@ class Stream:
 
     def feed(self, data: str | bytes) -> list[Event]:
         """What the next part of the text decides. Raises ConstraintError where it is no beginning of a text: at once
-        where it is no JSON, or where captures are followed, else at ``close``."""
+        where it is no JSON, where captures are followed and where tools are called, else at ``close``."""
         if isinstance(data, str):
             data = utf8(data)
         elif not isinstance(data, bytes):
             refuse("feed", "data", data, "str or bytes")
         self._parts.append(data)
-        found = self._json.feed(data) if self._json is not None else []
-        return found if self._captures is None else found + self._captures.feed(data)
+        return self._read(data)
+
+    @checked
+    def rollback(self, parts: int = 1) -> None:
+        """Take back the last parts that were fed, with all that they decided; what was raised for one of them, too.
+        What is left is read once more."""
+        if not 0 <= parts <= len(self._parts):
+            refuse(
+                "rollback", "parts", parts, f"a number of parts that were fed, from 0 to {len(self._parts)}"
+            )
+        del self._parts[len(self._parts) - parts :]
+        self._begin()
+        if self._parts:
+            self._read(self.text)
+
+    def fork(self) -> Self:
+        """Another stream that stands where this one does; neither sees what is fed to the other. The text is read once
+        more."""
+        return type(self)(self._constraint, json=self._is_json, parts=self._parts)
 
     def close(self) -> list[Event]:
         """What the end of the text decides. Raises ConstraintError if the text is none of the constraint."""
@@ -49,6 +67,17 @@ class Stream:
             raise ConstraintError(f"stream: {explained}")
         found = self._json.close() if self._json is not None else []
         return found if self._captures is None else found + self._captures.close()
+
+    def _begin(self) -> None:
+        """Stands where no text was read."""
+        self._json = JsonEvents() if self._is_json else None
+        reading = self._constraint.reading
+        self._captures = None if reading is None else CaptureEvents(Reader(reading, self._constraint.budget))
+
+    def _read(self, data: bytes) -> list[Event]:
+        """Reads on."""
+        found = self._json.feed(data) if self._json is not None else []
+        return found if self._captures is None else found + self._captures.feed(data)
 
 
 def utf8(part: str) -> bytes:

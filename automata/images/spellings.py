@@ -20,7 +20,7 @@ Cost: linear in the expression, plus one small automaton for each set of charact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
@@ -192,6 +192,20 @@ def inverse_image(expr: Expr, code: Code, budget: Budget) -> Expr:
     return _Mapper(expr, code, Deadline(budget, "the spellings of a language")).mapped()
 
 
+def images_of_rules(rules: Mapping[str, Expr], code: Code, budget: Budget) -> dict[str, Expr]:
+    """The same for the rules of a grammar, each by itself: the spellings of a text are those of what its rules read,
+    one after the other, since all rules have whole characters. ConstraintError for one that has not."""
+    deadline = Deadline(budget, "the spellings of a grammar")
+    found = {}
+    for name, body in rules.items():
+        mapper = _Mapper(body, code, deadline, calls=True)
+        facts = mapper.facts[id(body)]
+        if not facts.whole or not (facts.exact or all(node.op is not Op.CALL for node in body.walk())):
+            raise ConstraintError(f"the rule {name!r} reads parts of characters")
+        found[name] = mapper.mapped()
+    return found
+
+
 @dataclass(slots=True, eq=False)
 class _Facts:
     """What is known of a node. All of it errs on the safe side."""
@@ -225,8 +239,9 @@ def _is_universal(node: Expr) -> bool:
 
 
 class _Mapper:
-    def __init__(self, root: Expr, code: Code, deadline: Deadline) -> None:
-        self.root, self.code, self.deadline = root, code, deadline
+    def __init__(self, root: Expr, code: Code, deadline: Deadline, *, calls: bool = False) -> None:
+        """``calls``: the root may call rules, whose words are valid UTF-8."""
+        self.root, self.code, self.deadline, self.calls = root, code, deadline, calls
         self.read: dict[int, Characters] = {}
         self.partial: set[int] = set()
         """Variables found not to be whole."""
@@ -274,6 +289,8 @@ class _Mapper:
             case Op.WORDS:
                 assert isinstance(value, Lexicon)
                 return _BROKEN if None in map(_text, value.words()) else _LETTER
+            case Op.CALL if self.calls:
+                return _EMPTY_WORD  # which it may be
         raise ConstraintError(f"the rule {value!r} is called outside of a Grammar")
 
     def _facts_of(self, node: Expr, operands: list[_Facts]) -> _Facts:  # noqa: C901  # one case a kind

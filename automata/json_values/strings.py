@@ -92,7 +92,7 @@ def json_string(content: Language | None = None, *, spelling: Spelling = "plain"
     Linear in the expression of ``content``. Raises BudgetExceeded("states") where a part that is no regular
     expression over whole characters (tables, byte patterns) has to be determinized and outgrows the budget.
     """
-    code = _code(spelling)
+    code = json_code(spelling)
     shown = "" if spelling == "plain" else f"spelling={spelling!r}"
     if content is None:
         return Language(_quoted(code.any_text), f"json_string({shown})")
@@ -110,7 +110,7 @@ def json_string_of_length(low: int = 0, high: int | None = None, *, spelling: Sp
     """
     check_bounds(low, high)
     source = f"json_string_of_length({low}, {high})"
-    return Language(_quoted(repeat(_code(spelling).any_character, low, high, source)), source)
+    return Language(_quoted(repeat(json_code(spelling).any_character, low, high, source)), source)
 
 
 def json_literal(text: str, *, spelling: Spelling = "plain") -> Expr:
@@ -119,7 +119,7 @@ def json_literal(text: str, *, spelling: Spelling = "plain") -> Expr:
     ConstraintError if ``text`` holds a lone surrogate.
     """
     _refuse_surrogates(text)
-    word = _code(spelling).word(text)
+    word = json_code(spelling).word(text)
     if isinstance(word.value, bytes):
         return literal(b'"' + word.value + b'"')
     return _quoted(word)
@@ -133,12 +133,12 @@ def json_literals(texts: Iterable[str], *, spelling: Spelling = "plain") -> Expr
     known = list(texts)
     for text in known:
         _refuse_surrogates(text)
-    return _quoted(_code(spelling).words(known))
+    return _quoted(json_code(spelling).words(known))
 
 
 def json_content(content: Expr, *, spelling: Spelling = "plain", budget: Budget | None = None) -> Expr:
     """What ``json_string`` has between its quotation marks, as an expression."""
-    return inverse_image(content, _code(spelling), budget or Budget())
+    return inverse_image(content, json_code(spelling), budget or Budget())
 
 
 def _refuse_surrogates(text: str) -> None:
@@ -150,7 +150,8 @@ def _quoted(text: Expr) -> Expr:
     return concat(_QUOTE, text, _QUOTE)
 
 
-def _code(spelling: Spelling) -> Code:
+def json_code(spelling: Spelling = "plain") -> Code:
+    """How characters stand between the quotation marks of a string."""
     if spelling not in _CODES:
         raise ConstraintError(f"spelling={spelling!r} is none of 'plain', 'ascii', 'any'")
     return _CODES[spelling]

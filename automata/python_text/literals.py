@@ -43,7 +43,10 @@ def string(content: Language | None = None) -> Expr:
     return union(
         *(
             _quoted(
-                q, _code(q).any_text if content is None else inverse_image(content.expr, _code(q), budget)
+                q,
+                string_code(q).any_text
+                if content is None
+                else inverse_image(content.expr, string_code(q), budget),
             )
             for q in _QUOTES
         )
@@ -52,7 +55,7 @@ def string(content: Language | None = None) -> Expr:
 
 def string_of(text: str) -> Expr:
     """The literals of one text, which holds no surrogate."""
-    return union(*(_quoted(quote, _code(quote).word(text)) for quote in _QUOTES))
+    return union(*(_quoted(quote, string_code(quote).word(text)) for quote in _QUOTES))
 
 
 @cache
@@ -67,7 +70,8 @@ def byte_string_of(data: bytes) -> Expr:
 
 
 @cache
-def _code(quote: str) -> Code:
+def string_code(quote: str) -> Code:
+    """How characters stand between quotation marks."""
     raw = tuple(b"" if code < 0x20 or chr(code) in ("\\", quote) else bytes([code]) for code in range(0x80))
     escape, zero = (b"\\",), (b"0",)
     return Code(

@@ -44,7 +44,7 @@ class Schemas:
                     additional_properties=self.additional_properties,
                     excludes=tuple(each.encode() for each in format.excludes),
                     budget=self.budget,
-                    signs=self.signs,
+                    signs=None if self.signs is None else self.signs.within(format.json_schema),
                 )
             return json_schema(
                 format.json_schema,

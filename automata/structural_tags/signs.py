@@ -17,7 +17,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tokenfst.automata.expressions.expression import Expr, literal
-from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, StringSet
+from tokenfst.automata.json_schema.sets.strings import StringSet
 
 _VALUE, _OPENED, _STRING = 0xF8, 0xF9, 0xFA
 _CLOSED, _BEGUN = b"\xfc", b"\xfd"
@@ -54,6 +54,9 @@ class Ended:
 
 
 Sign = Opened | Closed | Begun | Ended
+Kinds = dict[tuple[str, str], set[Ended]]
+"""Which values the parameters of a schema have: by a name, as it is written, and what stands behind it without white
+space. A name that is not listed is the empty one."""
 
 
 class Signs:
@@ -63,16 +66,28 @@ class Signs:
         self.meanings: dict[bytes, Sign] = {_CLOSED: Closed(), _BEGUN: Begun()}
         self._known: dict[Hashable, Expr] = {}
         self.closed, self.begun = literal(_CLOSED), literal(_BEGUN)
+        self.kinds: dict[int, Kinds] = {}
+        """By the ids of schemas."""
+        self._noted: Kinds = {}
+
+    def within(self, schema: object) -> Signs:
+        """The same signs, for the parameters of one schema, whose kinds are noted."""
+        self._noted = self.kinds.setdefault(id(schema), {})
+        return self
+
+    def begins(self, name: str, after: tuple[str, ...], ways: list[Ended]) -> Expr:
+        """The sign in front of an element's value. ``name``: as it is written; ``ways``: how elements of the name
+        end."""
+        self._noted.setdefault((name, squeezed("".join(after))), set()).update(ways)
+        return self.begun
 
     def opened(self, pointer: str) -> Expr:
         """The sign of a tag's beginning."""
         return self._new(_OPENED, Opened(pointer))
 
-    def ended(self, kind: str, strings: StringSet = EVERY_STRING) -> Expr:
+    def ended(self, end: Ended) -> Expr:
         """The sign of an element's end."""
-        if kind != "string":
-            return self._new(_VALUE, Ended(kind))
-        return self._new(_STRING, Ended(kind, None if strings == EVERY_STRING else strings))
+        return self._new(_STRING if end.kind == "string" else _VALUE, end)
 
     def _new(self, lead: int, meaning: Sign) -> Expr:
         found = self._known.get(meaning)
@@ -81,6 +96,11 @@ class Signs:
             self.meanings[code] = meaning
             found = self._known[meaning] = literal(code)
         return found
+
+
+def squeezed(text: str) -> str:
+    """A text without white space."""
+    return "".join(text.split())
 
 
 def _digits(number: int) -> bytes:

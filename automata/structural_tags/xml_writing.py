@@ -32,7 +32,7 @@ from tokenfst.automata.json_schema.reading.source import Source
 from tokenfst.automata.json_schema.reading.unevaluated import Evaluated
 from tokenfst.automata.json_schema.sets.formula import Formula
 from tokenfst.automata.json_schema.sets.shape import NOTHING, Shape
-from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings, StringSet
+from tokenfst.automata.json_schema.sets.strings import EVERY_STRING, Strings
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_schema.writing.items import Items
 from tokenfst.automata.json_schema.writing.layout import Layout, layout
@@ -44,7 +44,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.structural_tags.excluding import Excluding, held, with_word
 from tokenfst.automata.structural_tags.free_text import FreeText
-from tokenfst.automata.structural_tags.signs import Signs
+from tokenfst.automata.structural_tags.signs import Ended, Signs
 from tokenfst.automata.structural_tags.xml_styles import Style
 from tokenfst.budget import Budget
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
@@ -167,38 +167,40 @@ class Elements(Writer):
         """An element with any of a formula's values. ``lead``: all that comes before the sign behind the name."""
         shape = self.meaning.shape(formula)
         close = self.style.close.format("item" if name is None else name).encode()
-        ways: dict[tuple[str, ...], list[Expr]] = {}
-        begun = EPSILON if self.signs is None else self.signs.begun
+        ways: dict[tuple[str, ...], list[tuple[Expr, Ended]]] = {}
         for kind, part in _by_kind(shape):
             after = self.style.after[kind]
             if name is None and after[0].startswith('"'):
                 after = (after[0][1:], *after[1:])
-            ways.setdefault(after, []).append(self._typed(kind, part, close, formula))
-        return concat(
-            lead,
-            union(
-                *(
-                    concat(
-                        *self._with_gaps([literal(each.encode()) for each in after]), begun, union(*values)
-                    )
-                    for after, values in ways.items()
-                )
-            ),
-        )
+            end = self._end(kind, part)
+            ways.setdefault(after, []).append((self._typed(kind, part, close, formula, end), end))
+        found = []
+        for after, values in ways.items():
+            behind = self._with_gaps([literal(each.encode()) for each in after])
+            begun = EPSILON
+            if self.signs is not None:
+                begun = self.signs.begins("item" if name is None else name, after, [end for _, end in values])
+            found.append(concat(*behind, begun, union(*(value for value, _ in values))))
+        return concat(lead, union(*found))
 
     def _with_gaps(self, parts: list[Expr]) -> list[Expr]:
         """Parts with white space in between."""
         first, *rest = parts
         return [first, *(each for part in rest for each in (self.gap, part))]
 
-    def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula) -> Expr:
-        """Values of one kind, and what ends the element."""
+    def _end(self, kind: str, shape: Shape) -> Ended:
+        """How an element ends whose value is of one kind."""
         if kind == "string":
-            ended = self._ended(kind, shape.strings)
-            return concat(union(*map(self._bare, shape.strings)), literal(close), ended)
-        nested = kind in ("array", "object") and self.style.nested
-        end = concat(literal(self._stop + close), self._ended(kind if nested else "json"))
-        if nested:
+            return Ended(kind, None if shape.strings == EVERY_STRING else shape.strings)
+        return Ended(kind if kind in ("array", "object") and self.style.nested else "json")
+
+    def _typed(self, kind: str, shape: Shape, close: bytes, formula: Formula, ended: Ended) -> Expr:
+        """Values of one kind, and what ends the element."""
+        sign = EPSILON if self.signs is None else self.signs.ended(ended)
+        if kind == "string":
+            return concat(union(*map(self._bare, shape.strings)), literal(close), sign)
+        end = concat(literal(self._stop + close), sign)
+        if ended.kind != "json":
             key = "element", kind, close, shape
             return self._call(
                 key,
@@ -208,10 +210,6 @@ class Elements(Writer):
             )
         text = self.json.of_shape(shape, formula)
         return concat(self.gap, text, self.gap, end) if self.style.spaced else concat(text, end)
-
-    def _ended(self, kind: str, strings: StringSet = EVERY_STRING) -> Expr:
-        """What stands behind an element."""
-        return EPSILON if self.signs is None else self.signs.ended(kind, strings)
 
     def _nested(self, shape: Shape) -> Expr:
         """Arrays and objects as elements."""

@@ -5,6 +5,8 @@ tag stands what each of its parts is for (a call, its arguments, reasoning); the
 ``parse`` reads texts by, so nothing else has an opinion of what a call is.
 
 Read in this order: ``door``; ``formats`` (the table), ``definitions`` (what a tool is) with ``places``, ``choosing``,
-``sketches`` and ``documents`` (the structural tag and what its parts are for), ``python_arguments``, ``constraints``;
-``reader`` with ``elements`` (texts back to calls); ``requests`` (OpenAI's requests).
+``sketches`` and ``documents`` (the structural tag and what its parts are for), ``python_arguments`` and
+``inputs`` (arguments that are no JSON), ``constraints``;
+``reader`` with ``replies``, ``elements`` and ``values`` (texts back to calls), ``call_events`` (while they arrive);
+``requests`` (OpenAI's requests).
 """

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from tokenfst.arguments import checked, refuse
+from tokenfst.automata.events.event import Event
+from tokenfst.automata.events.stream import Stream
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.writing.written import WrittenGrammar
 from tokenfst.automata.languages.language import Language
@@ -20,9 +23,11 @@ from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.signs import Signs
 from tokenfst.automata.structural_tags.token_text import TokenText
+from tokenfst.automata.tools.call_events import CallEvents
 from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.formats import CallFormat
-from tokenfst.automata.tools.reader import Signed, ToolParser, ToolReply
+from tokenfst.automata.tools.reader import ToolParser
+from tokenfst.automata.tools.replies import Signed, ToolReply
 from tokenfst.automata.tools.sketches import Json, Role
 from tokenfst.budget import Budget
 
@@ -60,8 +65,22 @@ class About:
         if self._signed is None:
             signs = Signs()
             automaton = self.build(Marks(None, "text"), signs, PLAIN).automaton
-            self._signed = Signed(automaton, signs.meanings, self.roles, self.tools, self.row, self.source)
+            kinds = {
+                role.tool: signs.kinds.get(id(self._schema_at(pointer)), {})
+                for pointer, role in self.roles.items()
+                if role.tool is not None and role.form == "elements"
+            }
+            self._signed = Signed(
+                automaton, signs.meanings, self.roles, self.tools, self.row, self.source, kinds
+            )
         return self._signed
+
+    def _schema_at(self, pointer: str) -> Any:
+        """The schema of the arguments in a tag."""
+        found: Any = self.document
+        for key in pointer.split("/")[1:]:
+            found = found[int(key) if isinstance(found, list) else key]
+        return found["content"]["json_schema"]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_signed": None}
@@ -79,6 +98,11 @@ class Reads:
         return self._about.document
 
     @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in their order."""
+        return self._about.tools
+
+    @property
     def tool_names(self) -> tuple[str, ...]:
         """The names of all tools, in their order."""
         return tuple(tool.name for tool in self._about.tools)
@@ -93,9 +117,47 @@ class Reads:
         parser.feed(text)
         return parser.finish()
 
-    def parser(self) -> ToolParser:
-        """A parser for a text that comes in pieces, cut anywhere."""
-        return ToolParser(self._about.signed())
+    def parser(self, *, tells: bool = False) -> ToolParser:
+        """A parser for a text that comes in pieces, cut anywhere. ``tells``: it has ``events``, as ``stream``."""
+        return ToolParser(self._about.signed(), tells=tells)
+
+    @checked
+    def stream(self, *, json: bool | None = None) -> ToolStream:
+        """A text that arrives part by part: ``feed(part)`` gives the events that are decided then, of content,
+        reasoning, calls and their arguments. ``json`` must not be true: a text with calls is no JSON document."""
+        if json:
+            refuse("stream", "json", json, "False or None: a text with calls is no JSON document")
+        return ToolStream(self)
+
+
+class ToolStream(Stream):
+    """A text with calls, part by part: ``feed`` gives the events that a part decides, ``close`` those that the end
+    decides. Both raise ParseError, as ``parse`` does."""
+
+    _constraint: Reads
+
+    @property
+    def reply(self) -> ToolReply:
+        """What the text says, once it is closed."""
+        return self._parser.finish()
+
+    def close(self) -> list[Event]:
+        """What the end of the text decides."""
+        self._parser.finish()
+        return self._events.take()
+
+    def _begin(self) -> None:
+        self._parser = self._constraint.parser(tells=True)
+
+    def _read(self, data: bytes) -> list[Event]:
+        self._parser.feed(data)
+        return self._events.take()
+
+    @property
+    def _events(self) -> CallEvents:
+        found = self._parser.events
+        assert found is not None, "this parser tells"
+        return found
 
 
 class ToolLanguage(Reads, Language):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -20,7 +20,7 @@ from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.automata.regex.translate import regex
 from tokenfst.automata.tools.places import placed
 from tokenfst.budget import Budget
-from tokenfst.errors import PatternError, ToolError, UnsupportedSchemaError
+from tokenfst.errors import EmptyLanguageError, PatternError, ToolError, UnsupportedSchemaError
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,256}")
 _OPEN = {"type": "object", "additionalProperties": True}
@@ -42,14 +42,18 @@ _EMPTY: dict[str, Any] = {"type": "object", "properties": {}, "additionalPropert
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. ``schema``: of its arguments, an object; ``pointer``: where that is written. Of a custom tool,
-    ``input``: the texts that it takes, and no schema."""
+    """One tool; ``place``: where its name is written. ``schema``: of its arguments, an object; ``pointer``: where that
+    is written. Of a custom tool, ``input``: the texts that it takes, and no schema. Of a function or a model,
+    ``target``: that; ``read``: from the JSON text of arguments to what it takes them as."""
 
     name: str
+    place: str
     description: str
     schema: dict[str, Any]
     pointer: str
     input: Constraint | None = None
+    target: Callable[..., Any] | None = None
+    read: Callable[[str | bytes], Any] | None = None
 
 
 def read_tools(given: Iterable[Any], root: str, budget: Budget | None) -> tuple[Tool, ...]:
@@ -89,7 +93,9 @@ def _python(target: Any, pointer: str) -> Tool:
         if typed.refused:
             raise UnsupportedSchemaError(*typed.refused[0])
     schema = _of_objects(typed.schema, pointer)
-    return Tool(_name(target.__name__, pointer), inspect.getdoc(target) or "", schema, pointer)
+    name = _name(target.__name__, pointer)
+    doc = inspect.getdoc(target) or ""
+    return Tool(name, pointer, doc, schema, pointer, target=target, read=typed.parse)
 
 
 def _definition(fields: dict[Any, Any], pointer: str, budget: Budget | None) -> Tool:
@@ -106,35 +112,45 @@ def _definition(fields: dict[Any, Any], pointer: str, budget: Budget | None) -> 
         inner, rest = fields.pop(kind), fields
         if not isinstance(inner, Mapping):
             raise ToolError(f"{pointer}/{kind}", f"must be an object, not {shown(inner)}")
-        _refuse_others(rest, (), pointer, kind)
+        refuse_others(rest, (), pointer, kind)
         fields, pointer = dict(inner), f"{pointer}/{kind}"
     if "name" not in fields:
         raise ToolError(pointer, "the field 'name' is missing: a tool is called by its name")
-    name = _name(fields.pop("name"), f"{pointer}/name")
+    named = f"{pointer}/name"
+    name = _name(fields.pop("name"), named)
     description = fields.pop("description", None) or ""
     if not isinstance(description, str):
         raise ToolError(f"{pointer}/description", f"must be a text, not {shown(description)}")
     if kind == "custom":
         input = _custom(fields.pop("format", None), f"{pointer}/format", budget)
-        _refuse_others(fields, ("name", "description", "format"), pointer, kind)
-        return Tool(name, description, {}, f"{pointer}/format", input)
+        refuse_others(fields, ("name", "description", "format"), pointer, kind)
+        return Tool(name, named, description, {}, f"{pointer}/format", input)
     place = f"{pointer}/parameters"
     schema = fields.pop("parameters", None)
     strict = fields.pop("strict", None)
-    if strict not in (None, True, False):
-        raise ToolError(f"{pointer}/strict", f"must be true, false or null, not {shown(strict)}")
-    _refuse_others(fields, ("name", "description", "parameters", "strict"), pointer, kind)
+    check_flag(strict, f"{pointer}/strict")
+    refuse_others(fields, ("name", "description", "parameters", "strict"), pointer, kind)
     if strict is False:
-        return Tool(name, description, dict(_OPEN), place)
-    return Tool(name, description, dict(_EMPTY) if schema is None else _of_objects(schema, place), place)
+        return Tool(name, named, description, dict(_OPEN), place)
+    schema = dict(_EMPTY) if schema is None else _of_objects(schema, place)
+    return Tool(name, named, description, schema, place)
 
 
-def _refuse_others(left: Mapping[Any, Any], known: tuple[str, ...], pointer: str, kind: str) -> None:
+def check_flag(value: Any, place: str) -> None:
+    """ToolError unless a value is true, false or null; 0 and 1 are numbers."""
+    if value is not None and not isinstance(value, bool):
+        raise ToolError(place, f"must be true, false or null, not {shown(value)}")
+
+
+def refuse_others(
+    left: Mapping[Any, Any], known: tuple[str, ...], pointer: str, kind: str, what: str = "a tool"
+) -> None:
+    """ToolError for the first field that is left of ``what``."""
     for name in left:
         near = difflib.get_close_matches(str(name), known, 1)
         there = ", ".join(map(repr, known or ("type", kind)))
         hint = f"did you mean {near[0]!r}?" if near else f"there are {there}"
-        raise ToolError(f"{pointer}/{name}", f"a tool of type {kind!r} has no such field here: {hint}")
+        raise ToolError(f"{pointer}/{name}", f"{what} of type {kind!r} has no such field here: {hint}")
 
 
 def _name(name: Any, pointer: str) -> str:
@@ -182,14 +198,14 @@ def _custom(given: Any, pointer: str, budget: Budget | None) -> Constraint:
     fields = dict(given)
     kind = fields.pop("type", None)
     if kind == "text":
-        _refuse_others(fields, ("type",), pointer, "text")
+        refuse_others(fields, ("type",), pointer, "text")
         return Language.any_text()
     if kind != "grammar":
         raise ToolError(f"{pointer}/type", f"must be 'text' or 'grammar', not {shown(kind)}")
     if isinstance(fields.get("grammar"), Mapping):  # Chat Completions
         fields, pointer = dict(fields["grammar"]), f"{pointer}/grammar"
     syntax, definition = fields.pop("syntax", None), fields.pop("definition", None)
-    _refuse_others(fields, ("syntax", "definition"), pointer, "grammar")
+    refuse_others(fields, ("syntax", "definition"), pointer, "grammar")
     if not isinstance(definition, str):
         raise ToolError(f"{pointer}/definition", f"must be a text, not {shown(definition)}")
     try:
@@ -200,4 +216,6 @@ def _custom(given: Any, pointer: str, budget: Budget | None) -> Constraint:
             return made if budget is None else made.with_budget(budget)
     except PatternError as error:
         raise ToolError(f"{pointer}/definition", str(error)) from error
+    except EmptyLanguageError as error:
+        raise EmptyLanguageError(f"{pointer}/definition: {error}") from error
     raise ToolError(f"{pointer}/syntax", f"must be 'lark' or 'regex', not {shown(syntax)}")

@@ -6,18 +6,20 @@ behind a response (``_response``); or are a list of Python calls (``_list``). In
 
 from __future__ import annotations
 
+import keyword
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.sets.strings import TextPattern
-from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
+from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.automata.tools.choosing import Chosen
 from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.formats import FORMATS, CallFormat
+from tokenfst.automata.tools.formats import CallFormat
+from tokenfst.automata.tools.inputs import check_texts, element_input, json_input, python_input, without
 from tokenfst.automata.tools.python_arguments import python_arguments
-from tokenfst.automata.tools.sketches import Json, Sketch, any_text, either, sequence, wrapped
+from tokenfst.automata.tools.sketches import Form, Json, Sketch, any_text, either, sequence, wrapped
 from tokenfst.budget import Budget
 from tokenfst.errors import ToolError
 
@@ -26,6 +28,8 @@ _ENDS = ["<|end|>", "<|return|>"]
 _START = "<|start|>assistant"
 _FINAL = "<|channel|>final<|message|>"
 _MESSAGE_END = "<|close|>message<|sep|>"
+_K3_SIGNS = ["<|open|>", "<|close|>", "<|sep|>"]
+"""What no string of Kimi K3's style holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Plan:
     reasoning: Reasoning
     any_order: bool = False
     answer: Json | None = None
+    whitespace: str = "flexible"
     budget: Budget | None = None
 
 
@@ -52,7 +57,7 @@ class _Drawing:
         self.plan, self.row = plan, plan.row
         self.sketch = Sketch()
         self.mode, self.many = plan.chosen.mode, plan.parallel and plan.chosen.mode != "forced"
-        self.contents: dict[int, Json] = {}
+        self.contents: dict[int, tuple[Json, Form | None]] = {}
 
     def whole(self) -> tuple[Sketch, Json]:
         if self.row.layout == "messages":
@@ -64,38 +69,47 @@ class _Drawing:
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def _arguments(self, number: int) -> Json:
-        """The content of a call's arguments; made once for a tool."""
+    def _arguments(self, number: int) -> tuple[Json, Form | None]:
+        """The content of a call's arguments, and how it is read, unless tags inside of it say so; made once for a
+        tool."""
         found = self.contents.get(number)
         if found is None:
-            found = self.contents[number] = self._made_arguments(self.plan.tools[number])
-        return dict(found)
+            found = self.contents[number] = self._made_arguments(number, self.plan.tools[number])
+        return dict(found[0]), found[1]
 
-    def _made_arguments(self, tool: Tool) -> Json:
+    def _made_arguments(self, number: int, tool: Tool) -> tuple[Json, Form | None]:
         schema = tool.schema
         if tool.input is not None:
             if self.row.bare:
-                return {"type": "grammar", "grammar": _without(tool.input, self.row.end)}
+                return {"type": "grammar", "grammar": without(tool, [self.row.end])}, "text"
+            check_texts(tool)
+            if isinstance(tool.input, Grammar) and not tool.input.is_regular():
+                return self._input_text(number, tool), None
             schema = self._input_schema(tool)
         if self.row.style == "python":
-            return {"type": "grammar", "grammar": python_arguments(schema, tool.pointer, self.plan.budget)}
+            made = python_arguments(schema, tool.pointer, self.plan.budget)
+            return {"type": "grammar", "grammar": made}, "python"
         self.sketch.origins[id(schema)] = tool.pointer
-        made = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
+        found = {"type": "json_schema", "json_schema": schema, "style": self.row.style}
         if self.row.style == "kimi_k3_xml":
-            made["excludes"] = ["<|open|>", "<|close|>", "<|sep|>"]
-        return {**made, "any_order": self.plan.any_order}
+            found["excludes"] = _K3_SIGNS
+        form: Form = "json" if self.row.style == "json" else "elements"
+        return {**found, "any_order": self.plan.any_order}, form
+
+    def _input_text(self, number: int, tool: Tool) -> Json:
+        """A custom tool's input as a string of a grammar that needs a stack."""
+        row, whitespace = self.row, self.plan.whitespace
+        if row.style == "json":
+            return json_input(self.sketch, number, tool, whitespace)
+        if row.style == "python":
+            return python_input(self.sketch, number, tool)
+        style, excludes = STYLES[row.style], _K3_SIGNS if row.style == "kimi_k3_xml" else []
+        return element_input(self.sketch, number, tool, style, excludes, whitespace, newlines=row.newlines)
 
     def _input_schema(self, tool: Tool) -> dict[str, Any]:
         """The schema of an object that holds a custom tool's input as a string."""
         text, language = {"type": "string"}, tool.input
         if isinstance(language, Grammar):
-            if not language.is_regular():
-                bare = ", ".join(row.name for row in FORMATS.values() if row.bare)
-                raise ToolError(
-                    tool.pointer,
-                    f"this grammar needs a stack, and {self.row.name!r} writes the input of a custom tool as a string, "
-                    f"of which only regular parts are known. Formats that write it as it is: {bare}",
-                )
             language = language.to_language()
         assert isinstance(language, Language)
         if language.source != "any_text()":
@@ -110,23 +124,22 @@ class _Drawing:
     def _call(self, number: int) -> Json:
         row, tool = self.row, self.plan.tools[number]
         begin = row.begin.replace("{name}", tool.name)
-        content = self._arguments(number)
+        content, form = self._arguments(number)
         if row.number:
-            return self.sketch.tag(
-                begin, sequence(_pattern(row.number[0]), self._numbered(number)), "", "call"
-            )
+            inner = sequence(_pattern(row.number[0]), self._numbered(number))
+            return self.sketch.tag(begin, inner, "", "call", number)
         if row.tail:
-            inner = self.sketch.tag("", content, "", "arguments", number)
-            return self.sketch.tag(
-                begin, sequence(inner, wrapped("optional", _pattern(row.tail))), row.end, "call"
-            )
-        return self.sketch.tag(begin, content, row.end, "call", number)
+            inner = self.sketch.tag("", content, "", "arguments", number, form)
+            inner = sequence(inner, wrapped("optional", _pattern(row.tail)))
+            return self.sketch.tag(begin, inner, row.end, "call", number)
+        return self.sketch.tag(begin, content, row.end, "call", number, form)
 
     def _numbered(self, number: int) -> Json:
         """What stands behind a call's number."""
         assert self.row.number is not None
         behind = self.row.number[1].replace("{name}", self.plan.tools[number].name)
-        return self.sketch.tag(behind, self._arguments(number), self.row.end, "arguments", number)
+        content, form = self._arguments(number)
+        return self.sketch.tag(behind, content, self.row.end, "arguments", number, form)
 
     def _calls(self) -> list[Json]:
         """A tag for each tool; one for all where calls begin alike."""
@@ -179,18 +192,26 @@ class _Drawing:
         """A list of Python calls."""
         answer, tools = self.plan.answer, self.plan.tools
         numbers = range(len(tools)) if self.mode == "none" else self.plan.chosen.tools
+        for tool in map(tools.__getitem__, self.plan.chosen.tools):
+            if not tool.name.isidentifier() or keyword.iskeyword(tool.name):
+                raise ToolError(
+                    tool.place,
+                    f"the name {tool.name!r} is no Python identifier, so the format {self.row.name!r} cannot call it: "
+                    "rename the tool, or choose another format",
+                )
         begins = {number: f"[{tools[number].name}(" for number in numbers}
         if self.mode == "none":
             return answer or any_text(*begins.values())
 
         def call(number: int, lead: str) -> Json:
-            shown = f"{tools[number].name}("
-            return self.sketch.tag(lead, self._arguments(number), ")", "call", number, shown)
+            content, form = self._arguments(number)
+            return self.sketch.tag(lead, content, ")", "call", number, form, f"{tools[number].name}(")
 
         others = [call(number, f", {tools[number].name}(") for number in numbers]
         more = [wrapped("star", either(*others))] if self.many else []
         lists = [
-            self.sketch.tag(begin, sequence(call(number, ""), *more), "]") for number, begin in begins.items()
+            self.sketch.tag(begin, sequence(call(number, ""), *more), "]", tool=number, lead=1)
+            for number, begin in begins.items()
         ]
         if self.mode == "auto" and answer is None:
             return {
@@ -236,8 +257,8 @@ class _Drawing:
             begins += [f"{to}{channel} <|constrain|>json<|message|>", f"{to}{channel} json<|message|>"]
             if tool.input is not None:
                 begins = [f"{channel}{to}<|message|>", f"{to}{channel}<|message|>"]
-            content = self._arguments(number)
-            found += [self.sketch.tag(begin, content, self.row.end, "call", number) for begin in begins]
+            content, form = self._arguments(number)
+            found += [self.sketch.tag(begin, content, self.row.end, "call", number, form) for begin in begins]
         return found
 
     def _response(self) -> list[Json]:
@@ -291,9 +312,3 @@ def _separated(tags: list[Json], separator: str, *, many: bool = True, needed: b
         "at_least_one": needed,
         "stop_after_first": not many,
     }
-
-
-def _without(texts: Constraint, end: str) -> Constraint:
-    """The texts that do not hold what ends them, which is no overlap of itself."""
-    held = Language.any_bytes() + Language.literal(end) + Language.any_bytes()
-    return texts & (Language.any_text() - held)

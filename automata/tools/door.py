@@ -57,6 +57,7 @@ def tools(
         parallel,
         read_reasoning(reasoning),
         any_order,
+        whitespace=whitespace,
         budget=budget,
     )
     return planned(

@@ -10,22 +10,24 @@ them, it is the shortest that the schema allows.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from tokenfst.automata.structural_tags.signs import Ended
 from tokenfst.automata.structural_tags.xml_styles import Style
+from tokenfst.automata.tools.values import read_json
 
 _SPACE = " \t\n\r"
 
 
 @dataclass(slots=True)
-class _Element:
-    """One that has begun. ``parts``: the elements inside of it."""
+class Element:
+    """One that has begun. ``written``: its name as the text has it; ``after``: what stands behind that; ``parts``: the
+    elements inside of it."""
 
     written: str
     name: str
+    after: str
     parts: list[tuple[str, Any]] = field(default_factory=list)
 
 
@@ -34,23 +36,29 @@ class Elements:
 
     def __init__(self, style: Style, *, newlines: bool) -> None:
         self.style, self.newlines = style, newlines
-        self._open = [_Element("", "")]
+        self._open = [Element("", "", "")]
+
+    @property
+    def last(self) -> Element:
+        """The element that began last."""
+        return self._open[-1]
 
     def begin(self, text: str) -> None:
         """An element's value begins behind ``text``."""
         style, text = self.style, text.strip(_SPACE)
         after = next(iter(style.after.values()))[0][0]
         if style.unnamed is not None and not text.startswith(style.before):
-            self._open.append(_Element("item", "item"))
+            self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
             return
-        written = text[len(style.before) :].partition(after)[0]
+        written, sign, rest = text[len(style.before) :].partition(after)
         name = written
         for character, escape in reversed([*(style.escapes or {}).items()]):
             name = name.replace(escape, character)
-        self._open.append(_Element(written, name))
+        self._open.append(Element(written, name, sign + rest))
 
-    def end(self, text: str, sign: Ended) -> None:
-        """The element that began last ends behind ``text``. ValueError or RecursionError for JSON that is too much."""
+    def end(self, text: str, sign: Ended) -> Any:
+        """The element that began last ends behind ``text``: its value. ValueError or RecursionError for JSON that is
+        too much."""
         element = self._open.pop()
         value: Any
         if sign.kind == "array":
@@ -59,8 +67,9 @@ class Elements:
             value = dict(element.parts)
         else:
             text = text.removesuffix(self.style.stop + self.style.close.format(element.written))
-            value = self._string(text, sign) if sign.kind == "string" else json.loads(text)
+            value = self._string(text, sign) if sign.kind == "string" else read_json(text)
         self._open[-1].parts.append((element.name, value))
+        return value
 
     def values(self) -> dict[str, Any]:
         """The members so far, by their names."""

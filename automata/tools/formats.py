@@ -103,6 +103,7 @@ _MISTRAL = ("[THINK]", "[/THINK]")
 _MISTRAL_THINKING = Thinking(*_MISTRAL, excludes=_MISTRAL, opened=False)
 _K3 = ("<|open|>", "<|close|>")
 _ROWS = (
+    CallFormat("json", '{"name": "{name}", "arguments": ', "}", trigger='{"name": '),
     CallFormat("llama", '{"name": "{name}", "parameters": ', "}", trigger='{"name": '),
     CallFormat(
         "qwen_3",

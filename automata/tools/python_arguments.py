@@ -1,13 +1,11 @@
 """Keyword arguments of a Python call, from a JSON Schema of an object, and the text back as values.
 
 The idea: what a schema means is JSON Schema's business; values are written as Python's literals instead: ``True``,
-``None``, strings in either quotation mark, dicts and lists. The layout is that of ``repr``. Back they go through the
-standard parser's tree, without ``eval``.
+``None``, strings in either quotation mark, dicts and lists. The layout is that of ``repr``. ``values`` reads them.
 """
 
 from __future__ import annotations
 
-import ast
 import keyword
 from dataclasses import replace
 from typing import Any
@@ -55,14 +53,6 @@ def python_arguments(
         if made.is_empty():
             raise EmptyLanguageError("no arguments satisfy the schema", ("#",))
     return made
-
-
-def read_arguments(text: str) -> dict[str, Any]:
-    """The arguments that a text says. SyntaxError, ValueError, MemoryError or RecursionError where Python's own parser
-    refuses it."""
-    call = ast.parse(f"f({text})", mode="eval").body
-    assert isinstance(call, ast.Call) and not call.args
-    return {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg is not None}
 
 
 class _Values(Writer):

@@ -4,27 +4,25 @@ The idea: a text goes through the automaton until it cannot go on; then a sign s
 constraint's. A sign says which tag begins or ends; what stood between two signs is what the tag around is for.
 So a call is what the mask means by one, and where a text is cut into pieces makes no difference.
 
-Invariant: signs are taken as soon as text cannot go on and not before, at the end of the text too. Cost: linear; a byte
-is one step of the automaton, a sign some calls of Python.
+Invariant: signs are taken as soon as text cannot go on and not before, at the end of a piece where nothing else can
+follow. Cost: linear; a byte is one step of the automaton, a sign some calls of Python.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tokenfst._native import ByteAutomaton, SignedText
+from tokenfst._native import SignedText
 from tokenfst.automata.languages.constraint import encode
 from tokenfst.automata.languages.explanation import Following, following
-from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended, Opened, Sign
+from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended
 from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.automata.tools.call_events import CallEvents
 from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.elements import Elements
-from tokenfst.automata.tools.formats import CallFormat
-from tokenfst.automata.tools.python_arguments import read_arguments
+from tokenfst.automata.tools.replies import Signed, ToolCall, ToolReply
 from tokenfst.automata.tools.sketches import Role
+from tokenfst.automata.tools.values import read_json, read_python
 from tokenfst.errors import ConstraintError, ParseError
 
 _SHOWN = 40
@@ -32,50 +30,20 @@ _AROUND = 80
 """Bytes of a text that a message shows before a place."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call that a text holds. ``arguments``: by their names; of a custom tool ``{"input": text}``. ``raw``: the
-    call as it is written, from its beginning to its end."""
-
-    name: str
-    arguments: dict[str, Any]
-    raw: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolReply:
-    """What a text says: ``content`` and ``reasoning`` are text, without calls and marks."""
-
-    content: str
-    reasoning: str
-    calls: tuple[ToolCall, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Signed:
-    """A structural tag with signs. ``source``: what it was made from, for messages."""
-
-    automaton: ByteAutomaton
-    meanings: Mapping[bytes, Sign]
-    roles: Mapping[str, Role]
-    tools: tuple[Tool, ...]
-    row: CallFormat
-    source: str
-
-
 class ToolParser:
     """Reads a text that comes in pieces: ``feed`` each, then ``finish``. ``constraint.parser()`` makes one; for one
-    thread at a time."""
+    thread at a time. ``events`` are told of all that is read."""
 
-    def __init__(self, signed: Signed) -> None:
+    def __init__(self, signed: Signed, *, tells: bool = False) -> None:
         self._signed = signed
         self._walk = SignedText(signed.automaton)
+        self.events = CallEvents(signed, self._walk) if tells else None
         self._open: list[tuple[Role, Elements | None]] = []
         self._run: list[bytes] = []
         """What was read since the last sign."""
         self._call: list[bytes] | None = None
         """The text of the call that is open, up to the last sign."""
-        self._named: tuple[str, dict[str, Any]] | None = None
+        self._named: tuple[Tool, dict[str, Any]] | None = None
         self._content: list[bytes] = []
         self._reasoning: list[bytes] = []
         self._calls: list[ToolCall] = []
@@ -90,7 +58,8 @@ class ToolParser:
         """The first error."""
 
     def feed(self, piece: str | bytes) -> None:
-        """Read on. ParseError where no text of the constraint goes on so; nothing more is read then."""
+        """Read on. ParseError where no text of the constraint goes on so, and where a call has ended whose arguments
+        Python does not read; nothing more is read then."""
         data = encode(piece)
         if self._reply is not None:
             raise ConstraintError("this text is finished: make a new parser for another one")
@@ -104,12 +73,12 @@ class ToolParser:
             raise self._refused(data, at)
         self._length += len(data)
         self._tail = (self._tail + data[-_AROUND:])[-_AROUND:]
+        if self.events is not None:
+            self.events.settle()
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls that are complete so far."""
-        while self._open and self._failure is None and self._walk.next_bytes(b"") == (b"", False):
-            self._take(self._walk.sign())
+        """The calls that are complete so far. No error is raised here: where a call has ended, ``feed`` has read it."""
         return tuple(self._calls)
 
     def finish(self) -> ToolReply:
@@ -117,57 +86,65 @@ class ToolParser:
         if self._reply is None:
             self._refuse_again()
             self._take_all()
-            self._reply = self._said() if self._walk.accepting else self._completed()
+            if not self._walk.accepting:
+                self._complete()
+            self._reply = self._said()
+            if self.events is not None:
+                self.events.close()
         return self._reply
 
     def _said(self) -> ToolReply:
         content, reasoning = b"".join([*self._content, *self._run]), b"".join(self._reasoning)
         return ToolReply(content.decode(), reasoning.decode(), tuple(self._calls))
 
-    def _completed(self) -> ToolReply:
-        """The same with an end that is an end token, and so may be missing."""
-        for stop in self._signed.row.stops:
-            text = b"".join([*self._pieces, stop.encode()])
+    def _complete(self) -> None:
+        """Reads an end that is an end token, and so may be missing."""
+        for stop in map(str.encode, self._signed.row.stops):
             other = ToolParser(self._signed)
+            text = b"".join([*self._pieces, stop])
             if other._read(text) == len(text):
                 other._take_all()
                 if other._walk.accepting:
-                    return other._said()
+                    self._read(stop)
+                    self._take_all()
+                    return
         raise self._refused(b"", 0)
 
     # --- the walk -------------------------------------------------------------------------------------
 
     def _read(self, data: bytes) -> int:
         """Reads as much as some text goes on with; how much that is."""
+        signs, length = self._walk.read_on(data)
         at = 0
-        while self._walk.alive:
-            end = self._walk.read(data, at)
-            if end > at:
-                self._run.append(data[at:end])
-            at = end
-            if at == len(data):
-                break
-            code = self._walk.sign()
-            if not code:
-                break
-            self._taken = self._length + at
-            self._take(code)
-        return at
+        for place, code in signs:
+            self._taken = self._length + place
+            self._take(code, data[at:place])
+            at = place
+        if at < length:
+            rest = data[at:length]
+            self._run.append(rest)
+            if self.events is not None:
+                self.events.text(rest)
+        return length
 
     def _take_all(self) -> None:
         self._taken = self._length
         while code := self._walk.sign():
-            self._take(code)
+            self._take(code, b"")
 
-    def _take(self, code: bytes) -> None:
-        """What a sign says."""
-        sign = self._signed.meanings[code]
-        text = b"".join(self._run)
-        self._run.clear()
+    def _take(self, code: bytes, text: bytes) -> None:
+        """What a sign says. ``text``: what was read since the last one, as far as it is not in ``_run``."""
+        events = self.events
+        if events is not None and text:
+            events.text(text)
+        if self._run:
+            text = b"".join([*self._run, text])
+            self._run.clear()
         if self._call is not None:
             self._call.append(text)
-        if isinstance(sign, Opened):
-            self._begin(self._signed.roles[sign.pointer], text)
+        sign = self._signed.steps[code]
+        if isinstance(sign, Role):
+            self._begin(sign, text)
         elif isinstance(sign, Closed):
             self._end(text)
         else:
@@ -175,7 +152,10 @@ class ToolParser:
             assert elements is not None, "an element stands in the arguments of a call"
             if isinstance(sign, Begun):
                 elements.begin(text.decode())
+                if events is not None:
+                    events.element_begins(elements)
             else:
+                assert isinstance(sign, Ended)
                 self._read_element(elements, text, sign)
 
     def _begin(self, role: Role, text: bytes) -> None:
@@ -184,9 +164,11 @@ class ToolParser:
         if role.kind == "call":
             self._call = [role.begin]
         elements = None
-        row = self._signed.row
-        if role.tool is not None and row.style in STYLES and not self._is_bare(role.tool):
+        if role.form == "elements":
+            row = self._signed.row
             elements = Elements(STYLES[row.style], newlines=row.newlines)
+        if self.events is not None:
+            self.events.tag_begins(role)
         self._open.append((role, elements))
 
     def _end(self, text: bytes) -> None:
@@ -194,44 +176,54 @@ class ToolParser:
         inner = text
         for end in role.ends:
             if end and text.endswith(end):
-                inner = text.removesuffix(end)
+                inner = text[: -len(end)]
                 break
         if role.kind == "content":
             self._content.append(inner)
         elif role.kind == "reasoning":
             self._reasoning.append(inner)
-        if role.tool is not None:
-            tool = self._signed.tools[role.tool]
-            self._named = tool.name, self._arguments(role.tool, elements, inner)
+        if role.form is not None:
+            assert role.tool is not None, "arguments are those of a tool"
+            arguments = self._arguments(role, inner) if elements is None else elements.values()
+            self._named = self._signed.tools[role.tool], arguments
+        call = None
         if role.kind == "call":
             assert self._call is not None and self._named is not None, "a call has arguments"
-            self._calls.append(ToolCall(*self._named, b"".join(self._call).decode()))
+            tool, arguments = self._named
+            call = ToolCall(tool.name, arguments, b"".join(self._call).decode(), tool)
+            self._calls.append(call)
             self._call = self._named = None
+        if self.events is not None:
+            self.events.tag_ends(role, inner, call)
 
     # --- arguments ------------------------------------------------------------------------------------
 
-    def _is_bare(self, number: int) -> bool:
-        """Whether a tool's input stands as it is."""
-        return self._signed.row.bare and self._signed.tools[number].input is not None
-
-    def _arguments(self, number: int, elements: Elements | None, inner: bytes) -> dict[str, Any]:
-        if elements is not None:
-            return elements.values()
+    def _arguments(self, role: Role, inner: bytes) -> dict[str, Any]:
+        """What the text of a call's arguments says."""
         text = inner.decode()
-        if self._is_bare(number):
-            return {"input": text}
-        read: Callable[[str], Any] = read_arguments if self._signed.row.style == "python" else json.loads
         try:
-            found: dict[str, Any] = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+            match role.form:
+                case "json":
+                    found: dict[str, Any] = read_json(text)
+                    return found
+                case "python":
+                    return read_python(text)
+                case "json string":
+                    return {"input": read_json(f'"{text}"')}
+                case "python string":
+                    quote = role.ends[0].decode()
+                    return read_python(f"input={quote}{text}{quote}")
+        except (ValueError, RecursionError) as error:
             raise self._unreadable(text, error) from error
-        return found
+        return {"input": text}
 
     def _read_element(self, elements: Elements, text: bytes, sign: Ended) -> None:
         try:
-            elements.end(text.decode(), sign)
+            value = elements.end(text.decode(), sign)
         except (ValueError, RecursionError) as error:
             raise self._unreadable(text.decode(), error) from error
+        if self.events is not None:
+            self.events.element_ends(sign, value)
 
     # --- errors ---------------------------------------------------------------------------------------
 
@@ -264,7 +256,7 @@ class ToolParser:
         return self._failed(
             f"the arguments {shown!r} are of the constraint, and Python does not read them: {error}",
             self._taken,
-            "fewer digits or brackets",
+            "fewer digits or brackets, and numbers in the range of a float",
         )
 
 

@@ -15,7 +15,7 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.structural_tags.marks import Marks, TokenTable
 from tokenfst.automata.tools.choosing import Chosen, read_choice
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.definitions import read_tools
+from tokenfst.automata.tools.definitions import check_flag, read_tools, refuse_others
 from tokenfst.automata.tools.documents import Plan, Reasoning
 from tokenfst.automata.tools.door import planned, read_reasoning, read_special
 from tokenfst.automata.tools.formats import CallFormat, format_named
@@ -58,8 +58,7 @@ def from_openai(
         raise ToolError("#", f"a request is an object, not {shown(request)}")
     reasoning, special = read_reasoning(reasoning), read_special(special_tokens)
     parallel = request.get("parallel_tool_calls")
-    if parallel not in (None, True, False):
-        raise ToolError("#/parallel_tool_calls", f"must be true or false, not {shown(parallel)}")
+    check_flag(parallel, "#/parallel_tool_calls")
     listed = request.get("tools")
     if not isinstance(listed, list | tuple | None):
         raise ToolError("#/tools", f"must be a list, not {shown(listed)}")
@@ -73,6 +72,7 @@ def from_openai(
         reasoning,
         any_order,
         _answer(request, whitespace, budget),
+        whitespace,
         budget,
     )
     return planned(plan, Marks(vocabulary, special), whitespace, "from_openai(...)")
@@ -113,6 +113,8 @@ def _form(
     value: Mapping[str, Any], pointer: str, whitespace: str, budget: Budget | None
 ) -> Constraint | None:
     kind = value.get("type")
+    if kind in ("text", "json_object"):
+        _check_fields(value, ("type",), pointer, kind)
     if kind == "text":
         return None
     if kind == "json_object":
@@ -122,13 +124,17 @@ def _form(
         raise ToolError(
             f"{pointer}/type", f"must be 'text', 'json_object' or 'json_schema', not {shown(kind)}"
         )
+    own = ("name", "description", "schema", "strict")
     if isinstance(value.get("json_schema"), Mapping):  # Chat Completions
+        _check_fields(value, ("type", "json_schema"), pointer, kind)
         value, pointer = value["json_schema"], f"{pointer}/json_schema"
+        _check_fields(value, own, pointer, kind)
+    else:
+        _check_fields(value, ("type", *own), pointer, kind)
     if "schema" not in value:
         raise ToolError(pointer, "the field 'schema' is missing")
     strict, place = value.get("strict"), f"{pointer}/schema"
-    if strict not in (None, True, False):
-        raise ToolError(f"{pointer}/strict", f"must be true, false or null, not {shown(strict)}")
+    check_flag(strict, f"{pointer}/strict")
     if not isinstance(value["schema"], Mapping | bool):
         raise ToolError(place, f"a schema is an object or a boolean, not {shown(value['schema'])}")
     with placed(place):
@@ -138,3 +144,8 @@ def _form(
             additional_properties="forbid" if strict else "schema",
             budget=budget,
         )
+
+
+def _check_fields(value: Mapping[str, Any], known: tuple[str, ...], pointer: str, kind: str) -> None:
+    """ToolError for a field that no form of an answer has."""
+    refuse_others({name: value[name] for name in value if name not in known}, known, pointer, kind, "a form")

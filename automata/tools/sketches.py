@@ -16,16 +16,25 @@ Json = dict[str, Any]
 """A format of a structural tag."""
 
 
+Kind = Literal["frame", "call", "arguments", "reasoning", "content"]
+Form = Literal["json", "python", "elements", "text", "json string", "python string"]
+"""How arguments are written. The last three are the input of a custom tool: as it is, and as the content of a
+string."""
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
     """What a tag is for. ``"frame"``: what is in it and in no other tag counts for nothing. ``"call"``: a call, whose
-    text this is; with a ``tool``, its content are the arguments, as of ``"arguments"``. ``"input"``: of a custom
-    tool. ``begin`` and ``ends`` are those of the tag."""
+    text this is; ``"arguments"``: those of the call around it. ``begin`` and ``ends`` are those of the tag. ``tool``:
+    whose call this is, or begins with; ``None``: what is in the tag says it. ``form``: the content is the tool's
+    arguments, so written. ``lead``: how much of ``begin`` comes before the call's own text."""
 
-    kind: Literal["frame", "call", "arguments", "reasoning", "content"]
+    kind: Kind
     begin: bytes
     ends: tuple[bytes, ...]
     tool: int | None = None
+    form: Form | None = None
+    lead: int = 0
 
 
 @dataclass(slots=True)
@@ -42,15 +51,18 @@ class Sketch:
         begin: str,
         content: Json,
         end: str | list[str],
-        kind: Literal["frame", "call", "arguments", "reasoning", "content"] = "frame",
+        kind: Kind = "frame",
         tool: int | None = None,
+        form: Form | None = None,
         shown: str | None = None,
+        lead: int = 0,
     ) -> Json:
         """A tag with a role. ``shown``: what a call begins with, where that is not the tag's beginning."""
         made = {"type": "tag", "begin": begin, "content": content, "end": end}
-        ends = [end] if isinstance(end, str) else end
-        lead = begin if shown is None else shown
-        self.roles[id(made)] = Role(kind, lead.encode(), tuple(each.encode() for each in ends), tool)
+        ends = tuple(each.encode() for each in ([end] if isinstance(end, str) else end))
+        self.roles[id(made)] = Role(
+            kind, (begin if shown is None else shown).encode(), ends, tool, form, lead
+        )
         self._kept.append(made)
         return made
 

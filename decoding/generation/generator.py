@@ -10,7 +10,7 @@ compiled once, as long as it is among the last ``KEPT``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
@@ -105,18 +105,29 @@ class Generator:
         _check_budget(max_new_tokens)
         return Stream(self._host.stream(prompt, prepared, max_new_tokens, options), read.parse)
 
-    @checked_but("prompt", "functions")
+    @checked_but("prompt")
     def tools(
         self,
         prompt: Prompt,
-        functions: Iterable[Callable[..., Any]],
+        functions: Iterable[Any],
         *,
+        format: str = "json",
         max_new_tokens: int = 256,
         **options: Any,
     ) -> ToolCall:
-        """The one call of any of ``functions`` that the model writes, as JSON; ``call()`` of the result makes it."""
+        """The one call of any of ``functions`` that the model writes; ``call()`` of the result makes it.
+
+        ``functions``: functions with annotations, pydantic models or definitions, as of ``tokenfst.tools``; ``format``:
+        how the model writes calls (docs/tools.md), ``"json"``: ``{"name": ..., "arguments": {...}}``. For several
+        calls, or text beside them, give ``tokenfst.tools(...)`` as the target.
+        """
         listed = tuple(functions)
-        found = self._kept.get(("tools", listed), lambda: self._made(tool_target(listed)))
+
+        def make() -> tuple[Target, Any]:
+            return self._made(tool_target(listed, format, self._host.marks))
+
+        known = all(callable(each) for each in listed)
+        found = self._kept.get(("tools", format, listed), make) if known else make()
         made: ToolCall = self._run([prompt], [found], max_new_tokens, options)[0]
         return made
 

@@ -24,6 +24,10 @@ class Host(Protocol):
     def vocabulary(self) -> Vocabulary:
         """What the model's tokens spell."""
 
+    @property
+    def marks(self) -> Vocabulary | None:
+        """Whose special tokens marks of calls may be; ``None``: marks are text."""
+
     def prepare(self, target: Target) -> Any:
         """What the host needs of a target."""
 
@@ -78,6 +82,27 @@ def compiled_for(target: Target, vocabulary: Vocabulary) -> Compiled:
             "generator.vocabulary"
         )
     return constraint
+
+
+class Speller:
+    """What tokens stand for, special tokens as they are named; end tokens stand for nothing."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._names = {
+            token: name.encode()
+            for name, token in vocabulary.special_tokens.items()
+            if token not in vocabulary.eos_token_ids
+        }
+
+    def __call__(self, tokens: Sequence[int]) -> bytes:
+        """The text."""
+        names, vocabulary = self._names, self._vocabulary
+        if names.keys().isdisjoint(tokens):
+            return vocabulary.decode(tokens)
+        first = next(place for place, token in enumerate(tokens) if token in names)
+        rest = (names.get(token) or vocabulary.token_bytes(token) for token in tokens[first:])
+        return b"".join([vocabulary.decode(tokens[:first]), *rest])
 
 
 def is_chat(prompt: object) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import llama_cpp
 
 from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
-from tokenfst.decoding.generation.hosts import Prompt, compiled_for, is_chat
+from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat
 from tokenfst.decoding.generation.targets import Compiled, Target
 from tokenfst.errors import DecodingError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -26,6 +26,12 @@ class LlamaHost:
     def __init__(self, model: Any, vocabulary: Vocabulary | None) -> None:
         self._model = model
         self.vocabulary = llama_vocabulary(model) if vocabulary is None else vocabulary
+        self._spelled = Speller(self.vocabulary)
+
+    @property
+    def marks(self) -> Vocabulary:
+        """All tokens of the model can be written here."""
+        return self.vocabulary
 
     def prepare(self, target: Target) -> Compiled:
         return compiled_for(target, self.vocabulary)
@@ -71,7 +77,7 @@ class LlamaHost:
             if token in self.vocabulary.eos_token_ids:
                 break
             tokens.append(token)
-            whole = self.vocabulary.decode(tokens)
+            whole = self._spelled(tokens)
             if len(whole) > len(written):
                 yield whole[len(written) :]
                 written = whole

@@ -71,6 +71,10 @@ class OpenAIHost:
     def vocabulary(self) -> Vocabulary:
         raise ModelError("what a server's tokens spell is not known here")
 
+    @property
+    def marks(self) -> None:
+        """A server's text has no special tokens."""
+
     def prepare(self, target: Target) -> Asked:
         return Asked(self._endpoint, target)
 

@@ -1,79 +1,44 @@
-"""One call of a function out of several, as JSON: ``{"name": "book", "arguments": {"hotel": "Sea View"}}``.
+"""One call of a tool out of several, in a model's own format: ``Generator.tools``.
 
-The text is laid out as ``json.dumps`` lays it out; the arguments are those of ``json_schema(function)``, so a call that
-was read back can be made.
+What a call is, how it is written and how it is read back is ``tokenfst.tools``' business. A server is told calls in
+JSON, which it may lay out as it likes.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from tokenfst.arguments import shown
-from tokenfst.automata.expressions.expression import concat, literal, union
-from tokenfst.automata.grammars.assembly import Assembly
-from tokenfst.automata.json_schema.door import SchemaGrammar, SchemaLanguage, json_schema
+from tokenfst.automata.tools.constraints import ToolConstraint
+from tokenfst.automata.tools.door import tools
+from tokenfst.automata.tools.replies import ToolCall
 from tokenfst.decoding.generation.said import Said, any_spelling
 from tokenfst.decoding.generation.targets import Target
-from tokenfst.errors import ArgumentTypeError, ArgumentValueError
+from tokenfst.errors import ParseError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_END = b"}"
 _OWN = "#/$defs/"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call that the model wrote: the function and its bound arguments. ``call()`` makes it."""
-
-    function: Callable[..., Any]
-    arguments: inspect.BoundArguments
-
-    @property
-    def name(self) -> str:
-        """The function's name, as in the text."""
-        return self.function.__name__
-
-    def call(self) -> Any:
-        """What the function returns for these arguments."""
-        return self.function(*self.arguments.args, **self.arguments.kwargs)
+def tool_target(functions: Iterable[Any], format: str, vocabulary: Vocabulary | None) -> Target:
+    """One call of any of the tools. Raises what ``tools`` raises."""
+    constraint = tools(functions, format=format, choice="required", parallel=False, vocabulary=vocabulary)
+    if format != "json" or any(tool.input is not None for tool in constraint.tools):
+        return Target(constraint, lambda text: constraint.parse(text).calls[0])
+    schema = _schema_of({tool.name: tool.schema for tool in constraint.tools})
+    said = Said("json", schema, lambda: any_spelling(schema))
+    return Target(constraint, lambda text: _read(constraint, text), said)
 
 
-def tool_target(functions: Iterable[Callable[..., Any]]) -> Target:
-    """One call of any of the functions. Raises ArgumentValueError for none, and for two of one name, and what
-    ``json_schema`` raises for parameters that have no JSON."""
-    tools: dict[str, tuple[Callable[..., Any], SchemaLanguage | SchemaGrammar]] = {}
-    for place, function in enumerate(functions):
-        name = getattr(function, "__name__", None)
-        if not callable(function) or isinstance(function, type) or not isinstance(name, str):
-            raise ArgumentTypeError(f"tools[{place}] must be a function with a name, not {shown(function)}")
-        if name in tools:
-            raise ArgumentValueError(
-                f"tools[{place}] has the name {name!r} of another tool: a call could mean either"
-            )
-        tools[name] = function, json_schema(function)
-    if not tools:
-        raise ArgumentValueError("tools is empty: give at least one function")
-    assembly = Assembly()
-    calls = [
-        concat(literal(_beginning(name)), assembly.expr(made), literal(_END))
-        for name, (_, made) in tools.items()
-    ]
-    constraint = assembly.finish(union(*calls), f"a call of {', '.join(tools)}")
-
-    def parse(text: bytes) -> ToolCall:
-        text = text.strip()
+def _read(constraint: ToolConstraint, text: bytes) -> ToolCall:
+    """The call that a text is, also where a server has laid it out."""
+    try:
+        return constraint.parse(text).calls[0]
+    except ParseError:
         call = json.loads(text)
-        function, made = tools[call["name"]]
-        beginning = _beginning(call["name"])
-        laid_out = text.startswith(beginning)  # else a server has laid it out
-        inside = text[len(beginning) : -len(_END)] if laid_out else json.dumps(call["arguments"]).encode()
-        return ToolCall(function, made.parse(inside))
-
-    schema = _schema_of({name: made.document.schema for name, (_, made) in tools.items()})
-    return Target(constraint, parse, Said("json", schema, lambda: any_spelling(schema)))
+        tool = next(tool for tool in constraint.tools if tool.name == call["name"])
+        return ToolCall(tool.name, call["arguments"], text.decode(), tool)
 
 
 def _schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +71,3 @@ def _moved(schema: Any, to: str) -> Any:
         else _moved(value, to)
         for key, value in schema.items()
     }
-
-
-def _beginning(name: str) -> bytes:
-    return f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": '.encode()

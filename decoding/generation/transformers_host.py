@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.arguments import shown
-from tokenfst.decoding.generation.hosts import Prompt, compiled_for, is_chat
+from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat
 from tokenfst.decoding.generation.targets import Compiled, Target
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
@@ -60,6 +60,7 @@ class TransformersHost:
             )
         ends = getattr(model.generation_config, "eos_token_id", None)
         self.vocabulary = from_huggingface(tokenizer, eos_token_id=ends) if vocabulary is None else vocabulary
+        self._spelled = Speller(self.vocabulary)
         config = model.config.get_text_config()
         if config.vocab_size < len(self.vocabulary):
             raise VocabularyMismatchError(
@@ -68,6 +69,11 @@ class TransformersHost:
             )
         self._model, self._tokenizer = model, tokenizer
         self._room: int | None = getattr(config, "max_position_embeddings", None)
+
+    @property
+    def marks(self) -> Vocabulary:
+        """All tokens of the model can be written here."""
+        return self.vocabulary
 
     def prepare(self, target: Target) -> Compiled:
         return compiled_for(target, self.vocabulary)
@@ -106,7 +112,7 @@ class TransformersHost:
         try:
             for new in streamer:
                 tokens += new
-                whole = self.vocabulary.decode(tokens)  # a piece depends on whether it is the first
+                whole = self._spelled(tokens)  # a piece depends on whether it is the first
                 if len(whole) > len(text):
                     yield whole[len(text) :]
                     text = whole
@@ -175,9 +181,9 @@ class TransformersHost:
             raise DecodingError(
                 f"generate() ended the text before it was complete, after {length:,} tokens: look for stop_strings or "
                 f"max_time in the model's generation config, or another logits processor. The text so far is "
-                f"{shown(self.vocabulary.decode(tokens[:length]))}"
+                f"{shown(self._spelled(tokens[:length]))}"
             )
-        return self.vocabulary.decode(tokens[:length])
+        return self._spelled(tokens[:length])
 
 
 class _Stopped(Exception):

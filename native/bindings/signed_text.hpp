@@ -29,6 +29,35 @@ Not for use by several threads at once; the automaton below is.)")
         const QuickCall call;
         return begin + self.read(text.substr(begin));
       }, "data"_a, "begin"_a)
+      .def("read_on", [](SignedText& self, nb::bytes data) {
+        SignedText::Read found;
+        {
+          const QuickCall call;
+          found = self.read_on({data.c_str(), data.size()});
+        }
+        nb::list signs;
+        for (const auto& [place, code] : found.signs) signs.append(nb::make_tuple(place, nb::bytes(code.data(), code.size())));
+        return nb::make_tuple(signs, found.length);
+      }, "data"_a)
+      .def("sign_behind", [](SignedText& self, nb::bytes way) {
+        std::string found;
+        {
+          const QuickCall call;
+          found = self.sign_behind({way.c_str(), way.size()});
+        }
+        return nb::bytes(found.data(), found.size());
+      }, "way"_a)
+      .def("ahead", [](SignedText& self, size_t most) {
+        SignedText::Ahead found;
+        {
+          const QuickCall call;
+          found = self.ahead(most);
+        }
+        nb::list signs;
+        for (const auto& [code, distance] : found.signs) signs.append(nb::make_tuple(nb::bytes(code.data(), code.size()), distance));
+        return nb::make_tuple(signs, found.fixed, found.only);
+      }, "most"_a)
+      .def_prop_ro("state", &SignedText::state)
       .def("sign", [](SignedText& self) {
         std::string found;
         {

@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.automata.tools.door import tools
-    from tokenfst.automata.tools.reader import ToolCall, ToolParser, ToolReply
+    from tokenfst.automata.tools.reader import ToolParser
+    from tokenfst.automata.tools.replies import ToolCall, ToolReply
     from tokenfst.automata.tools.requests import from_openai
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
@@ -241,10 +242,10 @@ _PLACES = {
     "TokenAutomaton": "decoding.token_automata.token_automaton",
     "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
-    "ToolCall": "automata.tools.reader",
+    "ToolCall": "automata.tools.replies",
     "ToolError": "errors",
     "ToolParser": "automata.tools.reader",
-    "ToolReply": "automata.tools.reader",
+    "ToolReply": "automata.tools.replies",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
     "allocate_token_bitmask": "decoding.masks.bitmask",

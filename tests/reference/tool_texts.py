@@ -53,6 +53,8 @@ def _parameters(format: str, arguments: dict[str, Any]) -> str:
 def _call(format: str, number: int, name: str, arguments: dict[str, Any]) -> str:
     inner = _parameters(format, arguments) if format in STYLES else _json(arguments)
     match format:
+        case "json":
+            return f'{{"name": "{name}", "arguments": {inner}}}'
         case "llama":
             return f'{{"name": "{name}", "parameters": {inner}}}'
         case "qwen_3":

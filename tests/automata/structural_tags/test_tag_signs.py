@@ -67,7 +67,7 @@ def test_signs_are_told_apart_and_never_text() -> None:
     for number in range(300):
         signs.opened(f"#/{number}")
     assert signs.opened("#/7") is signs.opened("#/7")
-    signs.ended("json"), signs.ended("string"), signs.ended("array")
+    signs.ended(Ended("json")), signs.ended(Ended("string")), signs.ended(Ended("array"))
     codes = list(signs.meanings)
     assert len(set(codes)) == len(codes) == 305
     for code in codes:

@@ -121,6 +121,7 @@ def test_choices(choice: Any, texts: list[str], parallel: bool) -> None:
         ({"type": "function", "name": "a", "paramters": {}}, "#/1/paramters", "did you mean 'parameters'"),
         ({"type": "function", "function": {"name": "a"}, "strict": True}, "#/1/strict", "no such field"),
         ({"type": "function", "name": "a", "strict": 1.5}, "#/1/strict", "true, false or null"),
+        ({"type": "function", "name": "a", "strict": 0}, "#/1/strict", "true, false or null"),
         ({"type": "function", "name": "a", "description": 5}, "#/1/description", "must be a text"),
         ({"type": "function", "name": "a", "parameters": 5}, "#/1/parameters", "is an object"),
         (
@@ -249,9 +250,10 @@ def test_custom_tools() -> None:
         "input": "select a(select b)"
     }
     assert not made.accepts(f"{begin}select<|call|>")
-    with pytest.raises(ToolError, match="needs a stack") as caught:
-        tools([recursive], format="hermes")
-    assert caught.value.pointer == "#/0/format" and "harmony" in caught.value.reason
+    made = tools([recursive], format="hermes")
+    assert made.parse(HERMES % ("run", '{"input": "select a(select b)"}')).calls[0].arguments["input"] == (
+        "select a(select b)"
+    )
     for definition in (custom("regex", 'a"?'), custom("lark", 'start: "a" "\\""?')):
         made = tools([definition], format="hermes")
         assert made.parse(HERMES % ("run", '{"input": "a\\""}')).calls[0].arguments == {"input": 'a"'}
@@ -322,13 +324,23 @@ def test_a_form_and_tools() -> None:
         ({"tools": 5}, "#/tools"),
         ({"tools": [WEATHER], "tool_choice": "x"}, "#/tool_choice"),
         ({"parallel_tool_calls": "yes"}, "#/parallel_tool_calls"),
+        ({"parallel_tool_calls": 0}, "#/parallel_tool_calls"),
+        ({"response_format": {"type": "text", "schema": {}}}, "#/response_format/schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "stric": True}}},
+            "#/response_format/json_schema/stric",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {}}, "strict": True}},
+            "#/response_format/strict",
+        ),
         ({"response_format": 5}, "#/response_format"),
         ({"response_format": {"type": "x"}}, "#/response_format/type"),
         ({"response_format": {"type": "json_schema", "json_schema": {}}}, "#/response_format/json_schema"),
         ({"text": 5}, "#/text"),
         ({"text": {"format": {"type": "json_schema", "schema": 5}}}, "#/text/format/schema"),
         (
-            {"text": {"format": {"type": "json_schema", "schema": {}, "strict": "x"}}},
+            {"text": {"format": {"type": "json_schema", "schema": {}, "strict": 1}}},
             "#/text/format/strict",
         ),
         ({"text": {"format": {"type": "text"}}, "response_format": {"type": "text"}}, "#/text/format"),
@@ -339,6 +351,17 @@ def test_requests_that_are_refused(request_: Any, pointer: str) -> None:
     with pytest.raises(ToolError) as caught:
         from_openai(request_, format=None if pointer == "format" else "hermes")
     assert caught.value.pointer == pointer
+
+
+def test_python_calls_need_python_names() -> None:
+    for name in ("get-time", "a.b", "class"):
+        tool = {"type": "function", "function": {"name": name}}
+        with pytest.raises(ToolError, match="no Python identifier") as caught:
+            tools([WEATHER, tool], format="python")
+        assert caught.value.pointer == "#/1/function/name"
+        assert tools([WEATHER, tool], format="python", choice="weather").accepts("[weather(city='Paris')]")
+    with pytest.raises(tokenfst.EmptyLanguageError, match="#/0/format/definition: "):
+        tools([custom("lark", "start: start")], format="hermes")
 
 
 def test_schemas_of_requests_are_named() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import json
 import pickle
 import random
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +21,8 @@ from reference.xml_parameters import STOPS
 from tokenfst import ParseError, ToolReply
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.formats import FORMATS
+from tokenfst.automata.tools.python_arguments import python_arguments
+from tokenfst.automata.tools.values import PythonText, read_python
 
 _INNER = {
     "type": "object",
@@ -315,6 +320,75 @@ def test_what_python_cannot_read_is_said() -> None:
         made = tokenfst.tools([definition], format=format)
         with pytest.raises(ParseError, match="Python does not read"):
             made.parse(begin % ("9" * 5000))
+
+
+def test_numbers_beyond_all_floats_are_refused() -> None:
+    """``1e999`` is a number of JSON and no float: an infinity would be another value."""
+    definition = {
+        "type": "function",
+        "name": "f",
+        "parameters": {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]},
+    }
+    for format, text in (
+        ("llama", '{"name": "f", "parameters": {"n": %s}}'),
+        ("python", "[f(n=%s)]"),
+        (
+            "qwen_3_coder",
+            "<tool_call>\n<function=f>\n<parameter=n>\n%s\n</parameter>\n</function>\n</tool_call>",
+        ),
+    ):
+        made = tokenfst.tools([definition], format=format)
+        assert made.parse(text % "1e+308").calls[0].arguments == {"n": 1e308}
+        for number in ("1e+999", "-1e+999"):
+            assert made.accepts(text % number)
+            parser, stream = made.parser(), made.stream()
+            for reads in (made.parse, parser.feed, stream.feed):
+                with pytest.raises(ParseError, match="beyond the range of a float"):
+                    reads(text % number)
+            assert parser.calls == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32), st.data())
+def test_python_literals_are_read_as_python_reads_them(seed: int, data: st.DataObject) -> None:
+    properties = {"a": True, "naïve": True, "क्षि": True}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    text = _literals(json.dumps(schema)).sample(random.Random(seed)).decode()
+    called = ast.parse(f"f({text})", mode="eval").body
+    assert isinstance(called, ast.Call)
+    expected = {each.arg: ast.literal_eval(each.value) for each in called.keywords}
+    if "inf" in repr(expected):
+        return
+    assert repr(read_python(text)) == repr(expected)
+    pieces, reader = f"{text})", PythonText()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(pieces)), max_size=8)))
+    parts = [pieces[a:b] for a, b in zip([0, *cuts], [*cuts, len(pieces)], strict=True)]
+    assert repr(json.loads("".join(map(reader.feed, parts)))) == repr(expected) and reader.is_done
+
+
+@lru_cache(maxsize=1)
+def _literals(schema: str) -> Any:
+    return python_arguments(json.loads(schema), "#", None)
+
+
+def test_python_arguments_take_linear_time() -> None:
+    """Counted by calls of Python, not by a clock."""
+    counts = []
+    for size in (500, 1000):
+        text = f"x=[{', '.join(['é', chr(39)][k % 2].join(chr(34) * 2) for k in range(size))}]"
+        calls = 0
+
+        def count(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        sys.setprofile(count)
+        try:
+            read_python(text)
+        finally:
+            sys.setprofile(None)
+        counts.append(calls)
+    assert counts[1] < 2.5 * counts[0]
 
 
 def test_constraints_pickle_and_copy() -> None:

@@ -16,11 +16,10 @@ import small_model
 from typing_extensions import TypedDict
 
 import tokenfst
-from tokenfst import Generator, json_schema, python_object, regex
+from tokenfst import Generator, ToolCall, ToolReply, json_schema, python_object, regex, tools
 from tokenfst.decoding.generation import generator as generators
 from tokenfst.decoding.generation import hosts
 from tokenfst.decoding.generation.targets import read_target
-from tokenfst.decoding.generation.tool_calls import ToolCall
 from tokenfst.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -28,6 +27,7 @@ from tokenfst.errors import (
     EmptyLanguageError,
     ModelError,
     TokenBudgetError,
+    ToolError,
     UnsupportedSchemaError,
     VocabularyMismatchError,
 )
@@ -159,13 +159,25 @@ def test_tools(generator, loaded):
     for _ in range(8):
         made = generator.tools(PROMPT, [book, cancel], max_new_tokens=50, do_sample=True, temperature=3.0)
         assert isinstance(made, ToolCall)
-        assert made.call() == made.function(*made.arguments.args, **made.arguments.kwargs)
+        assert made.function in (book, cancel) and made.call() == made.function(**made.arguments)
         names.add(made.name)
     assert names <= {"book", "cancel"}
-    call = generators.tool_target([book]).parse(
+    call = generators.tool_target([book], "json", None).parse(
         b'{"name": "book", "arguments": {"hotel": "}}", "nights": 2}}'
     )
     assert (call.name, call.call()) == ("book", "}} for 2")
+
+
+@pytest.mark.parametrize("format", ["hermes", "mistral", "python", "qwen_3_coder"])
+def test_tools_in_a_models_own_format(generator, format):
+    """The same machinery as ``tokenfst.tools``: its formats, its errors, and a target like any other."""
+    made = generator.tools(PROMPT, [book, cancel], format=format, max_new_tokens=120)
+    assert isinstance(made, ToolCall) and made.function in (book, cancel)
+    several = tools([book, cancel], format=format)
+    read = several.parse(made.raw if format != "python" else f"[{made.raw}]")
+    assert read.calls == (made,) and read.calls[0].call() == made.call()
+    reply = generator(PROMPT, tools([book], format=format, choice="book"), max_new_tokens=120)
+    assert isinstance(reply, ToolReply) and reply.calls[0].name == "book"
 
 
 def test_a_chat_goes_through_the_template(loaded):
@@ -297,13 +309,15 @@ def test_numbers_and_batches_are_checked(generator):
         generator.batch([PROMPT], [Person, Point])
     with pytest.raises(DecodingError, match="num_beams"):
         generator.stream(PROMPT, Person, num_beams=2)
-    with pytest.raises(ArgumentValueError, match="tools is empty"):
+    with pytest.raises(ToolError, match="there is no tool"):
         generator.tools(PROMPT, [])
-    with pytest.raises(ArgumentValueError, match="another tool"):
+    with pytest.raises(ToolError, match="that of the tool at #/0"):
         generator.tools(PROMPT, [book, book])
-    for wrong in (Person, 3, None):
-        with pytest.raises(ArgumentTypeError, match=r"tools\[0\]"):
+    for wrong in (3, None):
+        with pytest.raises(ToolError, match="#/0"):
             generator.tools(PROMPT, [wrong])
+    with pytest.raises(ToolError, match="no format of calls"):
+        generator.tools(PROMPT, [book], format="x")
 
 
 def test_models_that_do_not_fit_are_refused(loaded, tekken):

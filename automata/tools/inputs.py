@@ -1,0 +1,116 @@
+"""The input of a custom tool whose grammar needs a stack, where a format writes it as a string.
+
+The idea: a string is a code of characters, and what calls of rules read falls between characters where all rules have
+whole ones; so each rule is spelled by itself (``images.spellings``), and the grammar stays one. What is no string in
+quotation marks is bare text up to the sign that ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tokenfst.automata.expressions.expression import Expr, Op, concat, literal
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.images.spellings import Code, images_of_rules
+from tokenfst.automata.json_schema.writing.layout import layout
+from tokenfst.automata.json_values.strings import json_code
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.python_text.literals import string_code
+from tokenfst.automata.structural_tags.xml_styles import Style
+from tokenfst.automata.tools.definitions import Tool
+from tokenfst.automata.tools.sketches import Json, Sketch, constant, either, sequence
+from tokenfst.errors import AlgebraError, ConstraintError, ToolError
+
+_NO_TEXT = {
+    Op.ONE_TOKEN: "tokens",
+    Op.TOKENS: "tokens",
+    Op.SELECTION: "a choice of lazy terminals",
+    Op.OPENED: "items that must differ",
+    Op.FRESH: "items that must differ",
+}
+"""What cannot stand in a string."""
+
+
+def json_input(sketch: Sketch, number: int, tool: Tool, whitespace: str) -> Json:
+    """An object whose member ``input`` is the text, as a string of JSON."""
+    written = layout(whitespace)
+    lead = concat(literal(b"{"), written.opened, literal(b'"input"'), written.colon, literal(b'"'))
+    text = sketch.tag("", _grammar(_spelled(tool, json_code)), '"', "arguments", number, "json string")
+    return sequence(_regular(lead), text, _regular(concat(written.closing, literal(b"}"))))
+
+
+def python_input(sketch: Sketch, number: int, tool: Tool) -> Json:
+    """The keyword argument ``input``, a literal in either quotation mark."""
+    ways = []
+    for quote in "'\"":
+        spelled = _grammar(_spelled(tool, lambda quote=quote: string_code(quote)))
+        ways.append(sketch.tag(f"input={quote}", spelled, quote, "arguments", number, "python string"))
+    return either(*ways)
+
+
+def element_input(
+    sketch: Sketch,
+    number: int,
+    tool: Tool,
+    style: Style,
+    excludes: list[str],
+    whitespace: str,
+    *,
+    newlines: bool,
+) -> Json:
+    """The parameter ``input``, bare. ``newlines``: on lines of its own; ``excludes``: what it does not hold."""
+    gap = _regular(layout(whitespace).opened)
+    first, *rest = [style.before + "input" + style.after["string"][0], *style.after["string"][1:]]
+    line = "\n" if newlines else ""
+    before: list[Json] = [gap]
+    for part in rest:
+        before += [constant(first), gap]
+        first = part
+    end = line + style.stop + style.close.format("input")
+    text = without(tool, [end, *excludes])
+    return sequence(*before, sketch.tag(first + line, _grammar(text), end, "arguments", number, "text"), gap)
+
+
+def without(tool: Tool, parts: list[str]) -> Constraint:
+    """The texts that a custom tool takes which hold none of these."""
+    assert tool.input is not None, "a custom tool has an input"
+    texts = tool.input
+    for part in parts:
+        held = Language.any_bytes() + Language.literal(part) + Language.any_bytes()
+        try:
+            texts = texts & (Language.any_text() - held)
+        except AlgebraError as error:
+            raise ToolError(tool.pointer, f"what ends the input cannot be left out of it: {error}") from error
+    return texts
+
+
+def check_texts(tool: Tool) -> None:
+    """ToolError where the input of a custom tool has what no string holds."""
+    texts = tool.input
+    bodies = texts.rules.values() if isinstance(texts, Grammar) else ()
+    for body in bodies:
+        for node in body.walk():
+            if node.op in _NO_TEXT:
+                raise ToolError(
+                    tool.pointer, f"the grammar has {_NO_TEXT[node.op]}, which cannot stand in a string"
+                )
+
+
+def _spelled(tool: Tool, code: Callable[[], Code]) -> Constraint:
+    """The texts as the content of a string."""
+    grammar = tool.input
+    assert isinstance(grammar, Grammar), "what needs no stack is a pattern of a schema"
+    try:
+        made = images_of_rules(grammar.rules, code(), grammar.budget)
+    except ConstraintError as error:
+        raise ToolError(tool.pointer, f"the grammar cannot be written in a string: {error}") from error
+    return Grammar(made, grammar.start, source=grammar.source, budget=grammar.budget)
+
+
+def _regular(expr: Expr) -> Json:
+    return _grammar(Language(expr, "the signs of an object"))
+
+
+def _grammar(texts: Constraint) -> Json:
+    return {"type": "grammar", "grammar": texts}
