@@ -43,12 +43,13 @@ class Artifact:
     """What an artifact holds.
 
     ``arrays``: the tensors by name (read-only views of what was read; docs/format.md has shapes and
-    meanings), and the start states ``start`` and ``inner_start`` as ints; of a program (version 4), its parts.
+    meanings), and the start states ``start`` and ``inner_start`` as ints; of a program (versions 4 and 5), its parts.
     ``vocabulary_fingerprint`` and ``vocabulary_size``: of the vocabulary it was compiled for. ``source``: the
     constraint, for people. ``version``: of the format. ``digest``: SHA-256 of the content, in hex. ``size``: of the
     file, in bytes. ``split_pattern``: how the tokenizer splits texts, where only its own token sequences are meant;
     otherwise None.
-    ``token_names``: of a program that speaks of tokens, what it calls them (JSON).
+    ``token_names``: of a program that speaks of tokens, what it calls them (JSON). ``learned_by``: the release whose
+    automata learned what stands beside the program (version 5).
     """
 
     arrays: dict[str, Any]
@@ -60,11 +61,12 @@ class Artifact:
     size: int
     split_pattern: str | None = None
     token_names: str | None = None
+    learned_by: str | None = None
 
     @property
     def is_program(self) -> bool:
         """Whether it holds a program, of which states and masks are made when they are first asked for."""
-        return self.version == rules.PROGRAM_VERSION
+        return self.version in (rules.PROGRAM_VERSION, rules.LEARNED_VERSION)
 
 
 def serialize(
@@ -74,6 +76,7 @@ def serialize(
     source: str,
     split_pattern: str | None = None,
     token_names: str | None = None,
+    learned_by: str | None = None,
 ) -> bytes:
     """The bytes of an artifact. The same input gives the same bytes, in every process and on every machine.
 
@@ -81,8 +84,12 @@ def serialize(
     ``ArtifactError`` where they do not fit together, or where ``source`` is too long for a header.
     """
     version = rules.version_of(arrays, canonical=split_pattern is not None)
-    starts = {} if version == rules.PROGRAM_VERSION else {key: str(arrays[key]) for key in rules.STARTS}
-    beside = {rules.SPLIT_PATTERN: split_pattern, rules.TOKEN_NAMES: token_names}
+    starts = {key: str(arrays[key]) for key in rules.STARTS if key in arrays}
+    beside = {
+        rules.LEARNED_BY: learned_by,
+        rules.SPLIT_PATTERN: split_pattern,
+        rules.TOKEN_NAMES: token_names,
+    }
     metadata = starts | {key: value for key, value in beside.items() if value is not None}
     header: dict[str, Any] = {
         "__metadata__": {
@@ -241,6 +248,7 @@ def _checked_content(path: object, header: dict[str, Any], head: memoryview, dat
         size=len(head) + len(data),
         split_pattern=metadata.get(rules.SPLIT_PATTERN),
         token_names=metadata.get(rules.TOKEN_NAMES),
+        learned_by=metadata.get(rules.LEARNED_BY),
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.decoding.token_automata.tensors import (
+    LEARNED_TENSORS,
     MARKS,
     PROGRAM_TENSORS,
     STACK_TENSORS,
@@ -38,13 +39,20 @@ CANONICAL_VERSION = 3
 """The version of canonical tokenizations."""
 
 PROGRAM_VERSION = 4
-"""The version of programs, which hold no tables. All four are read."""
+"""The version of programs, which hold no tables."""
+
+LEARNED_VERSION = 5
+"""The version of programs with what was learned. All five are read."""
+
+LEARNED_BY = "learned_by"
+"""What the metadata of version 5 have beside: which release of this package learned it."""
 
 SPLIT_PATTERN = "split_pattern"
-"""What the metadata of version 3 have beside, and those of version 4 where only canonical tokenizations are meant."""
+"""What the metadata of version 3 have beside, and those of versions 4 and 5 where only canonical tokenizations are
+meant."""
 
 TOKEN_NAMES = "token_names"
-"""What the metadata of version 4 have beside where the program speaks of tokens."""
+"""What the metadata of versions 4 and 5 have beside where the program speaks of tokens."""
 
 MAX_HEADER = 16 << 20
 """The longest header, in bytes."""
@@ -56,7 +64,7 @@ MAX_VOCABULARY = (1 << 32) - 1
 def version_of(names: Container[str], *, canonical: bool = False) -> int:
     """The version of a file that holds these tensors; ``canonical``: of canonical tokenizations."""
     if "code" in names:
-        return PROGRAM_VERSION
+        return LEARNED_VERSION if LEARNED_TENSORS[0].name in names else PROGRAM_VERSION
     if canonical:
         return CANONICAL_VERSION
     return TOKENS_VERSION if TOKEN_COLUMNS.name in names else VERSION
@@ -65,7 +73,10 @@ def version_of(names: Container[str], *, canonical: bool = False) -> int:
 def tensors(names: Container[str]) -> tuple[Tensor, ...]:
     """The tensors of a file, in its order, given what it holds."""
     if "code" in names:
-        return PROGRAM_TENSORS
+        if LEARNED_TENSORS[0].name not in names:
+            return PROGRAM_TENSORS
+        place = next(number for number, tensor in enumerate(PROGRAM_TENSORS) if tensor.name == "lexicons")
+        return (*PROGRAM_TENSORS[:place], *LEARNED_TENSORS, *PROGRAM_TENSORS[place:])
     found = list(TENSORS)
     if TOKEN_COLUMNS.name in names:
         place = next(number for number, tensor in enumerate(found) if tensor.name == "worst")
@@ -94,7 +105,7 @@ METADATA = (
 )
 
 STARTS = ("start", "inner_start")
-"""Those of the metadata that are states, which version 4 does not have."""
+"""Those of the metadata that are states, which versions 4 and 5 do not have."""
 
 OPENING = b'{"__metadata__":{"digest":"'
 """How every header begins; 64 hexadecimal digits of SHA-256 follow, and then what that was taken over."""
@@ -133,10 +144,10 @@ def check_format(path: object, header: dict[str, Any]) -> None:
             f"{path} is a .safetensors file but not an artifact of tokenfst: {found}, not {FORMAT!r}"
         )
     version = metadata.get("version")
-    if version not in map(str, range(VERSION, PROGRAM_VERSION + 1)):
+    if version not in map(str, range(VERSION, LEARNED_VERSION + 1)):
         raise ArtifactVersionError(
             f"{path} is written in version {shown(version)} of the artifact format, and this release of "
-            f"tokenfst reads versions {VERSION} to {PROGRAM_VERSION} only: compile the constraint again with this "
+            f"tokenfst reads versions {VERSION} to {LEARNED_VERSION} only: compile the constraint again with this "
             "release"
         )
 
@@ -145,10 +156,12 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     """Check all values, and that the tensors fit each other and ``data_size`` bytes of data."""
     metadata = header["__metadata__"]
     canonical = metadata["version"] == str(CANONICAL_VERSION)
-    program = metadata["version"] == str(PROGRAM_VERSION)
+    program = metadata["version"] in (str(PROGRAM_VERSION), str(LEARNED_VERSION))
     wanted = [*METADATA, SPLIT_PATTERN] if canonical else METADATA
     if program:
         beside = (key for key in (SPLIT_PATTERN, TOKEN_NAMES) if key in metadata)
+        if metadata["version"] == str(LEARNED_VERSION):
+            beside = (*beside, LEARNED_BY)
         wanted = [*(key for key in METADATA if key not in STARTS), *beside]
     _check_keys(path, "its metadata", metadata, wanted)
     expected = tensors(() if canonical else header)
@@ -182,7 +195,7 @@ def _check_metadata(path: object, metadata: dict[str, Any]) -> None:
     if not _HEX.fullmatch(metadata["vocabulary_fingerprint"]):
         found = shown(metadata["vocabulary_fingerprint"])
         raise corrupt(path, f"the vocabulary's fingerprint is {found}, not 64 hexadecimal digits")
-    for key in ("source", SPLIT_PATTERN, TOKEN_NAMES):
+    for key in ("source", SPLIT_PATTERN, TOKEN_NAMES, LEARNED_BY):
         try:
             metadata.get(key, "").encode("utf-8")
         except UnicodeEncodeError as error:

@@ -230,3 +230,36 @@ PROGRAM_TENSORS = (
     Tensor("word_bytes", "U8", ("word_bytes",), "the words of all sets", ()),
 )
 """What version 4 has, a program: none of the others. ``program_arrays`` checks it, and the core when it reads it."""
+
+LEARNED_TENSORS = (
+    Tensor(
+        "learned_answers",
+        "U32",
+        ("answers", 6),
+        "look-ups: inner node; digest of the answer; value",
+        (
+            "learned answers ascend",
+            "learned answers lead to masks, or to inner nodes behind their own",
+            "what was learned are trees",
+        ),
+    ),
+    Tensor("learned_flip_offsets", "U32", ("masks + 1",), "where each mask's flips begin and end", ()),
+    Tensor("learned_flips", "U32", ("flips",), "token ids", ()),
+    Tensor("learned_mask_row", "U32", ("masks",), "the row of each mask, plus 1; 0: no row", ()),
+    Tensor("learned_nodes", "U32", ("nodes",), "the address that each inner node asks for", ()),
+    Tensor("learned_rows", "U32", ("rows", "words"), "sets of tokens as bits", ()),
+    Tensor(
+        "learned_states",
+        "U32",
+        ("learned", 7),
+        "digest of a state; value; distance; bound",
+        (
+            "rows of what was learned are whole",
+            "learned states ascend",
+            "learned states have masks and inner nodes that exist",
+            "each learned state has its own tree",
+        ),
+    ),
+)
+"""What version 5 has beside a program, before ``lexicons``. Masks follow the rules of ``mask_row``, ``flips`` and
+``rows``."""

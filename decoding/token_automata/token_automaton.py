@@ -13,6 +13,7 @@ Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from os import PathLike
@@ -31,6 +32,7 @@ from tokenfst.automata.languages.pickled import state_without
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact, artifact_format, program_arrays
 from tokenfst.decoding.token_automata import explaining as explaining  # Matcher.explain
+from tokenfst.decoding.token_automata import learned as learning
 from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
 from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
@@ -74,6 +76,8 @@ class Stats:
 
     Of push-down automata: ``frames``, the stack's symbols; ``leaves``, the masks by what was looked at of the stack;
     ``deepest_look``, the most symbols that one of them looks at.
+
+    ``masks_composed``: masks that were made here. ``masks_recalled``: those that were looked up in what others learned.
     """
 
     states: int
@@ -85,6 +89,8 @@ class Stats:
     frames: int = 0
     leaves: int = 0
     deepest_look: int = 0
+    masks_composed: int = 0
+    masks_recalled: int = 0
 
 
 class TokenAutomaton:
@@ -191,9 +197,11 @@ class TokenAutomaton:
         if self._arrays is not None:
             return self
         native = self._native
-        if native.is_pushdown and self._program is not None and not self._program.speaks_of_tokens:
-            # Anew: how states and frames are numbered depends on what was walked before (convention 10).
-            native = compose(self._program, self.vocabulary, self.budget)
+        stacked = native.is_pushdown and self._program is not None and not self._program.speaks_of_tokens
+        if self._program is not None and (stacked or native.has_learned):
+            # Anew: how states and frames are numbered depends on what was walked before (convention 10), and tables are
+            # made of the program alone.
+            native = compose(self._program, self.vocabulary, self.budget, self._classes)
         arrays = native.expand()
         expanded = self._from_arrays(arrays, self.vocabulary, self.source, self.budget)
         speaking_of(getattr(self._native, "constraint", None), expanded.native)
@@ -212,29 +220,65 @@ class TokenAutomaton:
         return expanded._arrays  # noqa: SLF001  # another of this class
 
     @checked_but("path")
-    def save(self, path: str | PathLike[str], *, expand: bool = True) -> None:
+    def save(self, path: str | PathLike[str], *, expand: bool = True, learned: bool = False) -> None:
         """Write an artifact (docs/format.md): the expanded automaton, or, without ``expand``, the automaton as it is.
         Of a lazy one that is its program, which ``load`` composes with the vocabulary again: every automaton has one,
-        and tables only those that ``expand()`` makes.
+        and tables only those that ``expand()`` makes. With ``learned``, the automaton as it is and what it has found
+        out by now: ``load`` takes that up, and masks that are known are not composed again.
 
         The file appears under its name only when it is whole. The same automaton gives the same bytes.
         """
-        artifact.write_bytes(path, self.serialize(expand=expand))
+        artifact.write_bytes(path, self.serialize(expand=expand, learned=learned))
 
     @checked
-    def serialize(self, *, expand: bool = True, split_pattern: str | None = None) -> bytes:
+    def serialize(
+        self, *, expand: bool = True, split_pattern: str | None = None, learned: bool = False
+    ) -> bytes:
         """The bytes that ``save`` writes. ``split_pattern``: where only canonical tokenizations are meant."""
-        size, names = len(self.vocabulary), None
-        if self._arrays is not None or expand:
+        size, names, release = len(self.vocabulary), None, None
+        if self._arrays is not None or (expand and not learned):
             arrays = self.arrays()
         elif self._program is None:
             raise ArtifactError(f"{self!r} was not made by compile() or load(), so its program is not known")
         else:
             arrays = program_arrays.arrays(self._program)
             names = program_arrays.token_names(self._program, self._classes)
+            if learned:
+                arrays, release = arrays | learning.merge(self._native), learning.release()
         return artifact.serialize(
-            arrays, self.vocabulary.fingerprint, size, self.source, split_pattern, names
+            arrays, self.vocabulary.fingerprint, size, self.source, split_pattern, names, release
         )
+
+    @checked_but("other")
+    def learn(self, other: TokenAutomaton | str | PathLike[str]) -> None:
+        """Take up what another automaton of the same constraint and vocabulary has found out, or what a file of one
+        holds. Masks that it knows are not composed here.
+
+        Raises ``ArtifactError`` where it is of another constraint, ``ArtifactVocabularyError`` of another vocabulary,
+        and what ``load`` raises. O(what both know).
+        """
+        name: object = other
+        if isinstance(other, TokenAutomaton):
+            found = artifact.parse(name, other.serialize(expand=False, learned=True))
+        else:
+            found = artifact.read(other)
+        self._check_vocabulary(found, name, self.vocabulary)
+        learning.same_program(found, name, self._program, self._classes)
+        learning.take_up(self._native, found, name)
+        learning.merge(self._native)
+
+    @checked_but("path")
+    def update(self, path: str | PathLike[str]) -> None:
+        """Bring a file of ``save(path, learned=True)`` and this automaton to what either knows; the file is written
+        where there is none. Several processes may do this at once: each waits for the others, and nothing is lost. (Not
+        on Windows, which has no such locks: there the last one wins.)
+
+        Raises what ``learn`` and ``save`` raise; the file is then as it was.
+        """
+        with learning.alone(path):
+            if os.path.lexists(path):
+                self.learn(path)
+            self.save(path, learned=True)
 
     @classmethod
     @checked
@@ -262,12 +306,7 @@ class TokenAutomaton:
         budget: Budget | None = None,
     ) -> TokenAutomaton:
         """The automaton of an artifact's tables or program, over all token sequences. Raises as ``load`` does."""
-        if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
-            raise ArtifactVocabularyError(
-                f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
-                f"({found.vocabulary_size:,} tokens); this one is {vocabulary.fingerprint[:12]} "
-                f"({len(vocabulary):,} tokens). Load the vocabulary it was made with, or compile it again"
-            )
+        cls._check_vocabulary(found, path, vocabulary)
         budget = budget or Budget()
         if found.is_program:
             return cls._of_program(found, path, vocabulary, budget)
@@ -275,6 +314,15 @@ class TokenAutomaton:
             return cls._from_arrays(found.arrays, vocabulary, found.source, budget)
         except ArtifactCorruptError as error:
             raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
+
+    @staticmethod
+    def _check_vocabulary(found: artifact.Artifact, path: object, vocabulary: Vocabulary) -> None:
+        if (found.vocabulary_fingerprint, found.vocabulary_size) != (vocabulary.fingerprint, len(vocabulary)):
+            raise ArtifactVocabularyError(
+                f"{path} was compiled for the vocabulary {found.vocabulary_fingerprint[:12]} "
+                f"({found.vocabulary_size:,} tokens); this one is {vocabulary.fingerprint[:12]} "
+                f"({len(vocabulary):,} tokens). Load the vocabulary it was made with, or compile it again"
+            )
 
     @classmethod
     def _of_program(
@@ -286,6 +334,7 @@ class TokenAutomaton:
             native = compose(program, vocabulary, budget, classes)
         except (ConstraintError, VocabularyMismatchError, TokenIdError) as error:
             raise artifact_format.corrupt(path, str(error)) from None
+        learning.take_up(native, found, path)
         return cls(native, vocabulary, found.source, budget, program=program, classes=classes)
 
     def distance(self) -> int:

@@ -56,41 +56,52 @@ void write_masks(const MaskPool& masks, Out& out) {
   for (uint32_t r = 1; r <= masks.num_rows(); ++r) out.rows.insert(out.rows.end(), masks.row(r), masks.row(r) + masks.words());
 }
 
-// The masks of a finished automaton, numbered as they are asked for. Which rows a running automaton keeps, and which
+// Masks in a file, numbered as they are asked for. Which rows a running automaton keeps, and which
 // of them a mask differs from, depends on what was walked before and on other automata over the vocabulary; here it
 // depends on the sets of tokens and their order alone (convention 10). Equal sets get one number.
 class CanonicalMasks {
  public:
-  explicit CanonicalMasks(const MaskPool& pool) : pool_(pool), masks_(pool.vocab_size()), row_(pool.words()), other_(pool.words()) {}
+  explicit CanonicalMasks(size_t vocab_size) : masks_(vocab_size), row_(masks_.words()), other_(masks_.words()) {}
 
-  // O(length of the list) for a mask that is one, O(words) for others, the first time.
-  uint32_t number(MaskId id) {
-    auto [it, fresh] = numbers_.try_emplace(id, 0);
-    if (!fresh) return it->second;
-    const Mask& mask = pool_[id];
-    if (mask.count == 0) return 0;
-    if (!mask.base) return it->second = masks_.add(0, {mask.flips, mask.num_flips});
-    pool_.fill(id, row_.data());
-    uint64_t hash = 0;
-    for (uint32_t word : row_) hash = mix(hash, word);
+  // Of a row, or null for the empty one, with flips. O(length of the list) where there is no row, O(words) elsewhere.
+  uint32_t number(const uint32_t* base, std::span<const uint32_t> flips) {
+    if (!base) return flips.empty() ? 0 : masks_.add(0, flips);
+    std::copy_n(base, row_.size(), row_.begin());
+    for (uint32_t token : flips) row_[token >> 5] ^= 1u << (token & 31);
+    const uint64_t hash = hash_of_row(row_);
     auto [first, last] = known_.equal_range(hash);
     for (; first != last; ++first) {
       masks_.fill(first->second, other_.data());
-      if (row_ == other_) return it->second = first->second;
+      if (row_ == other_) return first->second;
     }
-    it->second = masks_.add_dense(row_.data());
-    known_.emplace(hash, it->second);
+    const uint32_t made = std::ranges::all_of(row_, [](uint32_t word) { return word == 0; }) ? 0 : masks_.add_dense(row_.data());
+    known_.emplace(hash, made);
+    return made;
+  }
+
+  template <class Out>
+  void write(Out& out) const { write_masks(masks_, out); }
+
+ private:
+  MaskPool masks_;
+  std::unordered_multimap<uint64_t, MaskId> known_;
+  std::vector<uint32_t> row_, other_;
+};
+
+// The same of one pool's masks, each of which is looked at once.
+class PoolMasks : public CanonicalMasks {
+ public:
+  explicit PoolMasks(const MaskPool& pool) : CanonicalMasks(pool.vocab_size()), pool_(pool) {}
+
+  uint32_t number(MaskId id) {
+    auto [it, fresh] = numbers_.try_emplace(id, 0);
+    if (fresh) it->second = CanonicalMasks::number(pool_[id].base, {pool_[id].flips, pool_[id].num_flips});
     return it->second;
   }
 
-  void write(Arrays& out) const { write_masks(masks_, out); }
-
  private:
   const MaskPool& pool_;
-  MaskPool masks_;
   std::unordered_map<MaskId, uint32_t> numbers_;
-  std::unordered_multimap<uint64_t, MaskId> known_;
-  std::vector<uint32_t> row_, other_;
 };
 
 // Makes every state, mask and distance, and numbers them in breadth-first order.
@@ -107,7 +118,7 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
     if (q >= token_state.size()) token_state.resize(q + 1);
     token_state[q] = true;
   }
-  CanonicalMasks masks(automaton.masks());
+  PoolMasks masks(automaton.masks());
   const Budget& budget = bytes.budget();
   for (auto [token, column] : automaton.specials()) out.columns.insert(out.columns.end(), {token, column});
   if (bytes.boundary() != kNone) out.columns.insert(out.columns.end(), {kNone, bytes.boundary()});
@@ -148,7 +159,7 @@ inline Arrays expand_pushdown(TokenAutomaton& automaton) {
     throw BudgetExceeded("bytes", static_cast<double>(bytes.budget().bytes), "the transition table");
   }
   out.table.assign(order.size() * out.num_classes, 0);
-  CanonicalMasks masks(automaton.masks());
+  PoolMasks masks(automaton.masks());
   auto mask_number = [&](uint32_t value) { return value & AskTree::kAsk ? value : masks.number(value); };
   Stacks stacks;
   for (size_t k = 0; k < order.size(); ++k) {

@@ -9,7 +9,7 @@
 #include <span>
 #include <unordered_set>
 
-#include "walks/ask_tree.hpp"
+#include "token_automata/learned.hpp"
 #include "vocabulary/vocabulary.hpp"
 
 namespace tokenfst {
@@ -108,15 +108,36 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
   }
 }
 
+// Without a branch in the loop, so that it runs at the speed of memory.
+inline bool all_below(std::span<const uint32_t> values, size_t bound) {
+  uint32_t largest = 0;
+  for (uint32_t value : values) largest = std::max(largest, value);
+  return values.empty() || largest < bound;
+}
+
+inline void check_masks(std::span<const uint32_t> mask_row, std::span<const uint32_t> flip_offsets, std::span<const uint32_t> flips,
+                        std::span<const uint32_t> rows, const Vocabulary& vocabulary) {
+  const size_t words = (vocabulary.size() + 31) / 32;
+  require(!mask_row.empty() && flip_offsets.size() == mask_row.size() + 1, "each mask has a range of flips");
+  require(rows.size() % words == 0, "rows are whole");
+  require(all_below(mask_row, rows.size() / words + 1), "masks have rows that exist");
+  require(flip_offsets[0] == 0 && flip_offsets.back() == flips.size(), "flip ranges cover the flips");
+  require(mask_row[0] == 0 && flip_offsets[1] == 0, "mask 0 is the empty one");
+  for (size_t m = 1; m < flip_offsets.size(); ++m) require(flip_offsets[m - 1] <= flip_offsets[m], "flip ranges ascend");
+  for (size_t m = 0; m + 1 < flip_offsets.size(); ++m) {
+    for (uint32_t i = flip_offsets[m]; i < flip_offsets[m + 1]; ++i) {
+      require(flips[i] < vocabulary.size(), "flips are token ids");
+      require(i == flip_offsets[m] || flips[i - 1] < flips[i], "flips ascend");
+    }
+  }
+  if (vocabulary.size() % 32) {
+    for (size_t r = 0; r * words < rows.size(); ++r) require(rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
+  }
+}
+
 // Raises where a rule of docs/format.md is broken. O(size of the arrays).
 inline void check_view(const View& view, const Vocabulary& vocabulary) {
-  // Without a branch in the loop, so that it runs at the speed of memory.
-  auto all_below = [](std::span<const uint32_t> values, size_t bound) {
-    uint32_t largest = 0;
-    for (uint32_t value : values) largest = std::max(largest, value);
-    return values.empty() || largest < bound;
-  };
-  const size_t states = view.accepting.size(), words = (vocabulary.size() + 31) / 32;
+  const size_t states = view.accepting.size();
   require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1), "there are 1 to 256 byte classes");
   require(states >= 1, "state 0 is there");
   require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");
@@ -139,8 +160,7 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
   for (uint32_t distance : view.distance) {
     require(distance < states || distance == kUnreachable || !view.stacks.empty(), "a distance is less than the number of states");
   }
-  require(!view.mask_row.empty() && view.flip_offsets.size() == view.mask_row.size() + 1, "each mask has a range of flips");
-  require(view.rows.size() % words == 0, "rows are whole");
+  check_masks(view.mask_row, view.flip_offsets, view.flips, view.rows, vocabulary);
   if (view.stacks.empty()) {
     require(all_below(view.mask, view.mask_row.size()), "states have masks that exist");
   } else {
@@ -154,18 +174,32 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
     require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
     require((row[1] & ~(kThinSign | kValuesSign)) >= 1 && row[1] < 16, "a mark has signs that exist");
   }
-  require(all_below(view.mask_row, view.rows.size() / words + 1), "masks have rows that exist");
-  require(view.flip_offsets[0] == 0 && view.flip_offsets.back() == view.flips.size(), "flip ranges cover the flips");
-  require(view.mask_row[0] == 0 && view.flip_offsets[1] == 0, "mask 0 is the empty one");
-  for (size_t m = 1; m < view.flip_offsets.size(); ++m) require(view.flip_offsets[m - 1] <= view.flip_offsets[m], "flip ranges ascend");
-  for (size_t m = 0; m + 1 < view.flip_offsets.size(); ++m) {
-    for (uint32_t i = view.flip_offsets[m]; i < view.flip_offsets[m + 1]; ++i) {
-      require(view.flips[i] < vocabulary.size(), "flips are token ids");
-      require(i == view.flip_offsets[m] || view.flips[i - 1] < view.flips[i], "flips ascend");
-    }
+}
+
+// What was learned (docs/format.md, version 5): indices, and that look-ups end. O(size of the arrays).
+inline void check_learned(const LearnedView& view, const Vocabulary& vocabulary) {
+  require(view.states.size() % Learned::kStateRow == 0 && view.answers.size() % Learned::kAnswerRow == 0, "rows of what was learned are whole");
+  check_masks(view.mask_row, view.flip_offsets, view.flips, view.rows, vocabulary);
+  const size_t nodes = view.nodes.size(), masks = view.mask_row.size();
+  // `least`: of inner nodes; those of answers lead to nodes behind their own, so that look-ups end.
+  auto leads_on = [&](uint32_t value, uint64_t least) {
+    if (value & AskTree::kAsk) return (value & ~AskTree::kAsk) < nodes && (value & ~AskTree::kAsk) >= least;
+    return value <= masks;
+  };
+  std::vector<uint8_t> met(nodes);
+  auto is_first = [&](uint32_t value) { return !(value & AskTree::kAsk) || !std::exchange(met[value & ~AskTree::kAsk], uint8_t{1}); };
+  auto ascends = [](const uint32_t* row, size_t width, size_t key) { return std::lexicographical_compare(row - width, row - width + key, row, row + key); };
+  for (size_t k = 0; k < view.states.size(); k += Learned::kStateRow) {
+    const uint32_t* row = view.states.data() + k;
+    require(k == 0 || ascends(row, Learned::kStateRow, 4), "learned states ascend");
+    require(leads_on(row[4], 0), "learned states have masks and inner nodes that exist");
+    require(is_first(row[4]), "each learned state has its own tree");
   }
-  if (vocabulary.size() % 32) {
-    for (size_t r = 0; r * words < view.rows.size(); ++r) require(view.rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
+  for (size_t k = 0; k < view.answers.size(); k += Learned::kAnswerRow) {
+    const uint32_t* row = view.answers.data() + k;
+    require(k == 0 || ascends(row, Learned::kAnswerRow, 5), "learned answers ascend");
+    require(row[0] < nodes && row[5] != 0 && leads_on(row[5], uint64_t{row[0]} + 1), "learned answers lead to masks, or to inner nodes behind their own");
+    require(is_first(row[5]), "what was learned are trees");
   }
 }
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "artifact/artifact.hpp"
+#include "artifact/learned.hpp"
 #include "python/numpy_arrays.hpp"
 #include "python/calls.hpp"
 
@@ -24,6 +24,14 @@ Array<T> borrow(const nb::dict& arrays, const char* name) {
   return array;
 }
 
+// What keeps the arrays of a file alive.
+inline std::shared_ptr<void> keep(const nb::dict& arrays) {
+  return {new nb::list(arrays.values()), [](void* p) {
+            nb::gil_scoped_acquire gil;
+            delete static_cast<nb::list*>(p);
+          }};
+}
+
 inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start, uint32_t inner_start) {
   auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
   auto classes = borrow<uint8_t>(arrays, "classes");
@@ -31,10 +39,7 @@ inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vo
   if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
   View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
             words("rows"), view(borrow<uint8_t>(arrays, "accepting")), static_cast<uint32_t>(table.shape(1)), start, inner_start,
-            std::shared_ptr<void>(new nb::list(arrays.values()), [](void* p) {
-              nb::gil_scoped_acquire gil;
-              delete static_cast<nb::list*>(p);
-            })};
+            keep(arrays)};
   if (arrays.contains("stack_states")) {
     seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
                    words("stack_frames"), words("stack_chains"), words("stack_asks")};
@@ -43,6 +48,37 @@ inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vo
   if (arrays.contains("token_columns")) seen.columns = words("token_columns");
   const LongCall call;
   return std::make_shared<LoadedAutomaton>(seen, std::move(vocabulary));
+}
+
+inline void learn(TokenAutomaton& automaton, const nb::dict& arrays, bool instead) {
+  auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
+  LearnedView seen{words("learned_states"), words("learned_nodes"), words("learned_answers"), words("learned_mask_row"),
+                   words("learned_flip_offsets"), words("learned_flips"), words("learned_rows"), keep(arrays)};
+  const LongCall call;
+  check_learned(seen, automaton.vocabulary());
+  automaton.learn(std::make_shared<Learned>(std::move(seen)), instead);
+}
+
+inline nb::dict learned_to_python(TokenAutomaton& automaton) {
+  LearnedArrays out;
+  {
+    const LongCall call;
+    out = std::move(LearnedUnion(automaton).arrays());
+  }
+  nb::dict result;
+  auto add = [&](const char* name, std::vector<uint32_t>& values, size_t columns) {
+    const size_t count = values.size() / columns;
+    result[name] = columns == 1 ? to_numpy(std::move(values), {count}) : to_numpy(std::move(values), {count, columns});
+  };
+  add("learned_answers", out.answers, Learned::kAnswerRow);
+  add("learned_flip_offsets", out.flip_offsets, 1);
+  add("learned_flips", out.flips, 1);
+  add("learned_mask_row", out.mask_row, 1);
+  add("learned_nodes", out.nodes, 1);
+  const size_t words = automaton.masks().words(), rows = out.rows.size() / words;
+  result["learned_rows"] = to_numpy(std::move(out.rows), {rows, words});
+  add("learned_states", out.states, Learned::kStateRow);
+  return result;
 }
 
 inline nb::dict expand_to_python(TokenAutomaton& automaton) {

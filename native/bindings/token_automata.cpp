@@ -63,9 +63,12 @@ void bind_token_automata(nb::module_& m) {
           "narrow"_a = TokenAutomaton::kNarrowWalk, "symbols"_a = std::vector<std::pair<uint32_t, uint32_t>>{})
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)
+      .def("learn", &learn, "arrays"_a, "instead"_a = false)
+      .def("learned", &learned_to_python)
       .def_prop_ro("start", [](TokenAutomaton& self) { return self.start().state; })
       .def_prop_ro("is_empty", [](TokenAutomaton& self) { return is_dead(self.start()); })
       .def_prop_ro("has_marks", [](TokenAutomaton& self) { return self.bytes().marks().any; })
+      .def_prop_ro("has_learned", &TokenAutomaton::has_learned)
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
       .def_prop_ro("spellable", [](TokenAutomaton& self) {
@@ -110,6 +113,8 @@ void bind_token_automata(nb::module_& m) {
         result["frames"] = stats.frames;
         result["leaves"] = stats.leaves;
         result["deepest_look"] = stats.deepest_look;
+        result["masks_composed"] = stats.masks_composed;
+        result["masks_recalled"] = stats.masks_recalled;
         return result;
       });
   bind_configurations(m);

@@ -268,7 +268,7 @@ std::optional<bool> ByteAutomaton::alive_by_parts(State state) {
   return all;
 }
 
-size_t ByteAutomaton::bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() + state_index_.capacity() * sizeof(State); }
+size_t ByteAutomaton::bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() + state_index_.capacity() * sizeof(State); }
 
 void ByteAutomaton::check_bytes(size_t more) {
   if (bytes_held() + beside_.load(std::memory_order_relaxed) + more > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));
@@ -289,6 +289,12 @@ void ByteAutomaton::exceed(const char* resource, double limit) {
 State ByteAutomaton::intern(NodeId node) {
   auto lock = enter();
   return live_state(node);
+}
+
+Digest ByteAutomaton::digest(NodeId node) {
+  auto lock = enter();
+  if (!digests_) digests_ = std::make_unique<Digests>(arena_, derivatives_.selections(), std::as_const(derivatives_).unordered());
+  return digests_->of(node);
 }
 
 Unordered::Demand ByteAutomaton::demand(NodeId node) {

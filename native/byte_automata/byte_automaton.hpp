@@ -14,6 +14,7 @@
 #include <string>
 
 #include "expressions/blame.hpp"
+#include "expressions/digests.hpp"
 #include "byte_automata/columns.hpp"
 #include "threads/fork_gate.hpp"
 #include "byte_automata/leaps.hpp"
@@ -160,6 +161,8 @@ class ByteAutomaton {
     auto lock = enter();
     return f(arena_);
   }
+  // What an expression is, in every process that read the same program.
+  Digest digest(NodeId node);
   // Where an expression is all that a lexicon reads from one of its states on: the lexicon, and that state; else null.
   std::pair<const Lexicon*, uint32_t> words_of(NodeId id);
   // What may come of a node Unordered.
@@ -283,6 +286,7 @@ class ByteAutomaton {
   Derivatives derivatives_;
   ByteDerivatives byte_derivatives_;
   LeastLengths least_lengths_{arena_};
+  std::unique_ptr<Digests> digests_;  // once somebody asks for one
   std::unique_ptr<PushDown> pushdown_;  // where rules are called
   Marks marks_;
   std::vector<std::pair<NodeId, std::string>> labels_;

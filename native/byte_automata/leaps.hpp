@@ -87,9 +87,15 @@ class Leaps {
     }
     return id;
   }
+  // What follows the choice stays behind it as a whole, as it does where one steps, unless a member ends within the text.
   NodeId behind_choice(NodeId choice, NodeId rest, std::string_view text) {
     check_stack();
-    std::vector<NodeId> left(arena_.list(choice).begin(), arena_.list(choice).end());
+    const std::vector<NodeId> members(arena_.list(choice).begin(), arena_.list(choice).end());
+    const NodeId within = behind_each(members, kEpsilon, text);
+    if (within == kNone) return rest == kEpsilon ? kNone : behind_each(members, rest, text);
+    return arena_.concat(within, rest);
+  }
+  NodeId behind_each(std::vector<NodeId> left, NodeId rest, std::string_view text) {
     for (NodeId& member : left) {
       member = behind(arena_.concat(member, rest), text);
       if (member == kNone) return kNone;

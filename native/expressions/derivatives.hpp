@@ -24,6 +24,7 @@ class Derivatives {
   Selections& selections() { return selections_; }
   const Selections& selections() const { return selections_; }
   Unordered& unordered() { return unordered_; }
+  const Unordered& unordered() const { return unordered_; }
 
   // The moves of a closed expression. The span is valid until the next call.
   std::span<const Move> moves(NodeId id) {

@@ -117,6 +117,13 @@ class Unordered {
   NodeId origin(NodeId id) const { return members_[left_[arena_[id].b].members].all; }
   NodeId latest() const { return members_.back().all; }
 
+  // Calls f with numbers that say what a node has left to use, the same in every process that read the same program.
+  template <class F>
+  void each_number_left(uint32_t left, F&& f) const {
+    f(left_[left].members);
+    each_leaf(left_[left].set, members_[left_[left].members].depth, f);
+  }
+
   size_t memory() const {
     return trees_.size() * (sizeof(Tree) + 64) + left_.size() * (sizeof(Left) + 64) + tags_bytes_;
   }
@@ -280,6 +287,12 @@ class Unordered {
     if (depth > 0) return k >> (5 + depth) & 1 ? tree(depth, old.a, without(depth - 1, old.b, k)) : tree(depth, without(depth - 1, old.a, k), old.b);
     const uint32_t bit = 1u << (k & 31);
     return k & 32 ? tree(0, old.a & ~bit, old.b) : tree(0, old.a, old.b & ~bit);
+  }
+  template <class F>
+  void each_leaf(uint32_t set, int depth, F& f) const {
+    if (depth == 0) return f(uint64_t{trees_[set].a} << 32 | trees_[set].b);
+    each_leaf(trees_[set].a, depth - 1, f);
+    each_leaf(trees_[set].b, depth - 1, f);
   }
   uint32_t left(uint32_t members, uint32_t set, uint32_t options, uint32_t required) {
     auto [known, fresh] = left_index_.try_emplace(uint64_t{members} << 32 | set, static_cast<uint32_t>(left_.size()));

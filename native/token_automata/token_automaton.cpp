@@ -5,6 +5,7 @@ namespace tokenfst {
 
 uint32_t TokenAutomaton::find_distance(Config config, Stacks& stacks) {
   const auto lock = locked(mutex_);
+  if (bytes_->num_stacks(config.state) == 0 && recall_distance(config.state)) return info(config.state).distance.load();
   return bound(config, stacks);
 }
 
@@ -123,7 +124,7 @@ size_t TokenAutomaton::memory() {
 TokenAutomaton::Stats TokenAutomaton::stats() {
   const auto lock = locked(mutex_);
   size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
-  return {bytes_->num_states(), masks_made_, masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames, mask_leaves_, mask_tree_.deepest()};
+  return {bytes_->num_states(), masks_made_, masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames, mask_leaves_, mask_tree_.deepest(), masks_composed_, masks_recalled_};
 }
 
 std::vector<State> TokenAutomaton::reachable() {
@@ -151,15 +152,98 @@ size_t TokenAutomaton::bytes_held() const {
   return bytes_->memory() + held_beside();
 }
 
-size_t TokenAutomaton::held_beside() const { return masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory(); }
+size_t TokenAutomaton::held_beside() const {
+  size_t learned = 0;
+  for (const auto& each : learned_) learned += each->memory();
+  return learned + masks_.memory() + infos_.memory() + composition_.memory() + mask_tree_.memory() + worst_tree_.memory();
+}
 
 MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
   if (MaskId known = known_mask(config, stacks)) return known;
+  if (!learned_.empty()) {
+    if (MaskId known = recall(config, stacks)) return known;
+  }
   gathered_.clear();
   Asked asked(config, bytes_->num_stacks(config.state), stacks);
   StacksTrial trial(stacks);
   with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered_, stacks); });
   return keep_mask(config, stacks, gathered_, asked);
+}
+
+void TokenAutomaton::learn(std::shared_ptr<Learned> learned, bool instead) {
+  std::vector<std::shared_ptr<Learned>> gone;  // let go of behind the lock: Python may own what they borrow
+  const auto lock = locked(mutex_);
+  if (instead) gone.swap(learned_);
+  learned_.push_back(std::move(learned));
+}
+
+Digest TokenAutomaton::digest_of(State state) {
+  const Digest digest = bytes_->digest(bytes_->node(state));
+  if (!composition_.is_first({state})) return digest;
+  Digest first;  // the same expression may stand elsewhere, too
+  first.add(kFirstOfText);
+  first.add(digest);
+  return first;
+}
+
+std::pair<uint32_t, uint32_t> TokenAutomaton::known_distance(State state) {
+  if (state >= infos_.size() || bytes_->num_stacks(state) != 0) return {kUnknown, 0};
+  const Info& entry = info(state);
+  const uint32_t distance = entry.distance.load();
+  return {distance, distance == kUnknown ? 0 : entry.worst};
+}
+
+MaskId TokenAutomaton::recall(Config config, Stacks& stacks) {
+  const uint32_t count = bytes_->num_stacks(config.state);
+  const Digest digest = digest_of(config.state);
+  for (const auto& learned : learned_) {
+    const uint32_t* row = learned->find(digest);
+    if (!row) continue;
+    Asked asked(config, count, stacks);
+    const std::vector<StackId> tops = asked.known;
+    StacksTrial trial(stacks);
+    const uint32_t number = learned->mask(Learned::state(row).value, tops, stacks, asked.nodes, [&](uint32_t frame) { return digest_of_frame(frame); });
+    if (number == 0) continue;
+    const MaskId id = learned->adopt(number - 1, masks_);
+    if (!fits(config, id)) {
+      learned->distrust();
+      continue;
+    }
+    ++masks_recalled_;
+    return keep_mask(config, stacks, id, asked);
+  }
+  return 0;
+}
+
+bool TokenAutomaton::fits(Config config, MaskId id) const {
+  const auto& ends = vocabulary_->eos();
+  const auto allowed = static_cast<size_t>(std::ranges::count_if(ends, [&](uint32_t token) { return masks_.allows(id, token); }));
+  if (accepting(config)) return allowed == ends.size();
+  return (allowed == 0 || !composition_.specials().empty()) && (masks_[id].count > 0 || !complete_ || composition_.is_first(config));
+}
+
+bool TokenAutomaton::recall_distance(State state) {
+  if (learned_.empty() || state == kDead) return false;
+  Info& entry = info(state);
+  if (entry.distance.load() != kUnknown) return true;
+  const Digest digest = digest_of(state);
+  uint32_t distance = kUnknown, worst = 0;  // the least of each: all are upper bounds
+  for (const auto& learned : learned_) {
+    const uint32_t* row = learned->find(digest);
+    if (!row) continue;
+    const Learned::State known = Learned::state(row);
+    if (known.distance == kUnknown) continue;
+    if ((known.distance == 0) != accepting({state})) {
+      learned->distrust();
+      continue;
+    }
+    worst = distance == kUnknown ? known.worst : std::min(worst, known.worst);
+    distance = distance == kUnknown ? known.distance : std::min(distance, known.distance);
+  }
+  if (distance == kUnknown) return false;
+  entry.worst = worst;
+  entry.distance.store(distance, std::memory_order_release);
+  return true;
 }
 
 template <class Walk>
@@ -170,7 +254,11 @@ void TokenAutomaton::gather(Walk& walk, Config config, Gathered& gathered, Stack
 
 MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
   if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
-  MaskId id = mask_maker_.make(gathered);
+  ++masks_composed_;
+  return keep_mask(config, stacks, mask_maker_.make(gathered), asked);
+}
+
+MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked) {
   bytes_->set_beside(held_beside());
   if (bytes_held() > bytes_->budget().bytes) throw BudgetExceeded("bytes", static_cast<double>(bytes_->budget().bytes), "masks");
   Info& entry = info(config.state);

@@ -11,6 +11,7 @@
 #include "byte_automata/searches.hpp"
 #include "walks/exclusion.hpp"
 #include "masks/mask_maker.hpp"
+#include "token_automata/learned.hpp"
 #include "token_automata/token_distances.hpp"
 
 namespace tokenfst {
@@ -113,9 +114,29 @@ class TokenAutomaton : protected TokenDistances {
   // Returns whether there is anything that is not allowed.
   bool fill(Config config, uint32_t left, uint32_t* out, Stacks& stacks);
 
+  // From now on masks and distances are looked up there first; in what was taken up before, too, or instead of that. `learned`
+  // must be of the same program and vocabulary, and checked.
+  void learn(std::shared_ptr<Learned> learned, bool instead);
+  bool has_learned() {
+    const auto lock = locked(mutex_);
+    return !learned_.empty();
+  }
+  // Calls f with everything that was taken up, one after the other, while nothing changes.
+  template <class F>
+  void with_learned(F&& f) {
+    const auto lock = locked(mutex_);
+    f(std::as_const(learned_));
+  }
+  // Within with_learned(): what a state is called there, and how many tokens it is from acceptance, where that is known.
+  Digest digest_of(State state);
+  Digest digest_of_frame(uint32_t frame) { return bytes_->digest(bytes_->frame(frame).body); }
+  std::pair<uint32_t, uint32_t> known_distance(State state);
+  uint32_t known_root(State state) { return state < infos_.size() ? infos_[state].mask.load() : 0; }
+
   size_t memory();
+  // `masks_composed`: by walks and fragments; `masks_recalled`: looked up in what was learned.
   struct Stats {
-    size_t states, masks_made, distinct_masks, dense_rows, fragments, frames, leaves, deepest_look;
+    size_t states, masks_made, distinct_masks, dense_rows, fragments, frames, leaves, deepest_look, masks_composed, masks_recalled;
   };
   Stats stats();
 
@@ -137,15 +158,22 @@ class TokenAutomaton : protected TokenDistances {
   uint32_t find_distance(Config config, Stacks& stacks);
 
   static constexpr uint32_t kAtAll = UINT32_MAX - 1;
+  static constexpr uint64_t kFirstOfText = UINT64_MAX;  // no Kind
   static constexpr uint32_t kBytesOfToken = 16;  // more than most tokens have
 
   size_t bytes_held() const;
   size_t held_beside() const;
 
   MaskId make_mask(Config config, Stacks& stacks);
+  // Of what was learned; 0: it is not known.
+  MaskId recall(Config config, Stacks& stacks);
+  bool recall_distance(State state);
+  // Whether a mask can be that of a configuration, as far as a look tells.
+  bool fits(Config config, MaskId id) const;
   template <class Walk>
   void gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks);
   MaskId keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked);
+  MaskId keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked);
 
   // Tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end tokens where
   // `farthest` is a budget and the configuration accepts.
@@ -160,7 +188,8 @@ class TokenAutomaton : protected TokenDistances {
   MaskMaker mask_maker_{masks_};
   Gathered gathered_;  // of the mask that is made: its room is kept
   AskTree mask_tree_;
-  size_t masks_made_ = 0, mask_leaves_ = 0;
+  size_t masks_made_ = 0, mask_leaves_ = 0, masks_composed_ = 0, masks_recalled_ = 0;
+  std::vector<std::shared_ptr<Learned>> learned_;
   Mutex mutex_;
 };
 

@@ -121,6 +121,13 @@ class MaskPool {
     return known ? known : adopt_row(row.words.data(), row.hash, row.count);
   }
 
+  // The same with a copy of a row.
+  uint32_t copy_row(std::span<const uint32_t> row) {
+    const uint64_t hash = hash_of_row(row);
+    const uint32_t known = known_row(row.data(), hash);
+    return known ? known : adopt_row(keep(row), hash, count_of_row(row));
+  }
+
   // For finished artifacts: rows and flips stay owned by the caller.
   uint32_t adopt_row(const uint32_t* row) { return adopt_row(row, 0, count_of_row({row, words_})); }
   MaskId adopt(uint32_t base_index, const uint32_t* flips, uint32_t num_flips) {

@@ -25,6 +25,53 @@ class AskTree {
   void for_each(F&& f) const {
     children_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), value); });
   }
+  // What was asked on the way to a leaf: the address of a node, and what it showed: pairs of a frame and what lies below (0:
+  // nothing; else the address plus one of a node, new ones being those that follow). Of kPattern the first address, plus one, of
+  // each stack's node, or 0.
+  struct Step {
+    uint32_t address;
+    std::vector<uint32_t> shown;
+  };
+  // Calls f(steps, leaf) for each leaf below `root`, of a state with `count` stacks. `reader` is kept from one root to the next.
+  struct Reader {
+    std::unordered_map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> children;
+    std::vector<const std::vector<uint32_t>*> answers;
+  };
+  Reader reader() {
+    Reader made;
+    for_each([&](uint32_t ask, uint32_t answer, uint32_t value) { made.children[ask].emplace_back(answer, value); });
+    std::lock_guard lock(answers_mutex_);
+    made.answers.resize(answers_.size());
+    for (const auto& [shown, number] : answers_) made.answers[number & ~kMany] = &shown;
+    return made;
+  }
+  template <class F>
+  void each_leaf(const Reader& reader, uint32_t root, uint32_t count, F&& f) const {
+    struct Place {
+      uint32_t value, known;  // what is there, and how many addresses there are
+      std::vector<Step> steps;
+    };
+    for (std::vector<Place> pending{{root, count, {}}}; !pending.empty();) {
+      Place at = std::move(pending.back());
+      pending.pop_back();
+      if (!(at.value & kAsk)) {
+        if (at.value) f(at.steps, at.value);
+        continue;
+      }
+      const uint32_t ask = at.value & ~kAsk, address = asks_[ask];
+      const auto children = reader.children.find(ask);
+      if (children == reader.children.end()) continue;
+      for (auto [answer, value] : children->second) {
+        Place next{value, at.known, at.steps};
+        if (answer & kMany) next.steps.push_back({address, *reader.answers[answer & ~kMany]});
+        else next.steps.push_back({address, {answer >> 1, answer & 1 ? at.known + 1 : 0}});
+        for (size_t k = 1; address != kPattern && k < next.steps.back().shown.size(); k += 2) next.known = std::max(next.known, next.steps.back().shown[k]);
+        pending.push_back(std::move(next));
+      }
+    }
+  }
+  static constexpr uint32_t kPattern = UINT32_MAX;  // asks which stacks are the same
+
   // Adopts finished trees: the address that each inner node (from 1) asks for, and children.
   void adopt(std::span<const uint32_t> addresses) {
     for (uint32_t address : addresses) asks_[asks_.grow()] = address;
@@ -81,7 +128,6 @@ class AskTree {
   }
 
  private:
-  static constexpr uint32_t kPattern = UINT32_MAX;  // asks which stacks are the same
   static constexpr uint32_t kMany = 1u << 31;
 
   static void begin(Config config, uint32_t count, Stacks& stacks) {

@@ -21,7 +21,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata import artifact
-from tokenfst.decoding.token_automata.tensors import EVERY_TENSOR, PROGRAM_TENSORS, TENSORS
+from tokenfst.decoding.token_automata.tensors import EVERY_TENSOR, LEARNED_TENSORS, PROGRAM_TENSORS, TENSORS
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError, ArtifactVocabularyError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -236,9 +236,9 @@ def test_the_page_has_the_tensors_of_the_table() -> None:
             name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
             rows[name.strip("`")] = cells[-3:]
     expected = {}
-    for tensor in (*EVERY_TENSOR, *PROGRAM_TENSORS):
+    for tensor in (*EVERY_TENSOR, *PROGRAM_TENSORS, *LEARNED_TENSORS):
         shape = f"[{', '.join(map(str, tensor.shape))}]"
-        typed = tensor in (*TENSORS, *PROGRAM_TENSORS) or tensor.name == "token_columns"
+        typed = tensor in (*TENSORS, *PROGRAM_TENSORS, *LEARNED_TENSORS) or tensor.name == "token_columns"
         expected[tensor.name] = [*([tensor.dtype] if typed else []), shape, tensor.meaning]
     assert rows == expected
     assert {tensor.dtype for tensor in EVERY_TENSOR if tensor not in TENSORS} == {"U32"}  # as the page says
@@ -249,10 +249,10 @@ def test_the_core_reads_checks_and_writes_the_tensors_of_the_table() -> None:
     checks = (native / "artifact" / "view.hpp").read_text()
     body = checks.partition("inline void check_stacks")[2]
     found = set(re.findall(r'"([^"\n]+)"\);', body))
-    assert found == {rule for tensor in EVERY_TENSOR for rule in tensor.rules}
-    rules = [rule for tensor in EVERY_TENSOR for rule in tensor.rules]
+    rules = [rule for tensor in (*EVERY_TENSOR, *LEARNED_TENSORS) for rule in tensor.rules]
+    assert found == set(rules)
     assert len(set(rules)) == len(rules)
     face = (native / "bindings" / "artifact.hpp").read_text()
     read = set(re.findall(r'(?:words|borrow<\w+>)\((?:arrays, )?"(\w+)"\)', face))
     written = set(re.findall(r'(?:result\[|add\()"(\w+)"', face)) - {"start", "inner_start"}
-    assert read == written == {tensor.name for tensor in EVERY_TENSOR}
+    assert read == written == {tensor.name for tensor in (*EVERY_TENSOR, *LEARNED_TENSORS)}

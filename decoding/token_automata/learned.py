@@ -1,0 +1,98 @@
+"""What automata learn while they are walked, in files: taken up, updated, merged.
+
+A lazy automaton makes a mask when it is first asked for. What it has found out by then is written behind its program
+(docs/format.md, version 5), by what states mean and not by their numbers (docs/decisions/009-learned-state.md); so an
+automaton of the same program takes it up wherever it is, and what several have learned is one union.
+
+Invariant: nothing is taken up from another program, vocabulary or release of this package. A release that makes masks
+in another way may make other ones: what an earlier one has learned is left aside.
+
+Cost: to take up, linear in what there is; to write, a look at each state and a sort.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import tokenfst._native as _native
+from tokenfst.automata.expressions.program import Program
+from tokenfst.decoding.token_automata import artifact_format, program_arrays
+from tokenfst.decoding.token_automata.artifact import Artifact
+from tokenfst.decoding.token_automata.classes import TokenClasses
+from tokenfst.decoding.token_automata.tensors import LEARNED_TENSORS, PROGRAM_TENSORS
+from tokenfst.errors import ArtifactCorruptError, ArtifactError
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+def release() -> str:
+    """Whose masks are of one kind: this package and its version."""
+    package = __name__.partition(".")[0]
+    return f"{package} {sys.modules[package].__version__}"
+
+
+def take_up(native: _native.TokenAutomaton, found: Artifact, path: object) -> None:
+    """Look masks and distances up in an artifact from now on, where it has any and this release learned them. It must
+    be of the automaton's own program. ``ArtifactCorruptError``."""
+    if found.version != artifact_format.LEARNED_VERSION or found.learned_by != release():
+        return
+    try:
+        native.learn({tensor.name: found.arrays[tensor.name] for tensor in LEARNED_TENSORS})
+    except ArtifactCorruptError as error:
+        raise artifact_format.corrupt(path, f"it breaks the rule that {error}") from None
+
+
+def same_program(
+    found: Artifact, path: object, program: Program | None, classes: TokenClasses | None
+) -> None:
+    """Raise ``ArtifactError`` unless an artifact is of this program."""
+    if program is None or not found.is_program:
+        raise ArtifactError(
+            f"{path} cannot be learned from: only automata that are not expanded have something to learn"
+        )
+    own = program_arrays.arrays(program)
+    same = all(
+        own[tensor.name].tobytes() == found.arrays[tensor.name].tobytes() for tensor in PROGRAM_TENSORS
+    )
+    if not same or found.token_names != program_arrays.token_names(program, classes):
+        raise ArtifactError(
+            f"{path} is of another constraint, or of the same one put together in another order"
+        )
+
+
+def merge(native: _native.TokenAutomaton, learned: dict[str, Any] | None = None) -> dict[str, Any]:
+    """All that an automaton has found and taken up, and what else there is, as one; it is taken up in place of its
+    parts."""
+    if learned is not None:
+        native.learn(learned)
+    union: dict[str, Any] = native.learned()
+    if native.has_learned:
+        native.learn(union, instead=True)
+    return union
+
+
+@contextmanager
+def alone(path: str | PathLike[str]) -> Iterator[None]:
+    """One process at a time updates files of a folder, where the system has such locks. ``ArtifactError``."""
+    if fcntl is None:
+        yield
+        return
+    folder = Path(os.path.realpath(path)).parent
+    try:
+        file = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise ArtifactError(f"cannot open the folder {folder}: {error.strerror or error}") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
