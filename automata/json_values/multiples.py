@@ -58,6 +58,8 @@ class Multiples:
         return cls(((modulus, 1),))
 
     def __contains__(self, value: Fraction) -> bool:
+        if not self.terms or self.terms == EVERY.terms:
+            return self.terms != ()
         return sum(c for m, c in self.terms if m == 0 or (value / m).denominator == 1) == 1
 
     @property
@@ -76,15 +78,25 @@ class Multiples:
 
     def meet(self, other: Multiples, budget: Budget) -> Multiples:
         """Members of both."""
+        if self is other or self.terms == EVERY.terms or not other.terms:
+            return other
+        if other.terms == EVERY.terms or not self.terms:
+            return self
         return _sum(self._products(other, budget))
 
     def join(self, other: Multiples, budget: Budget) -> Multiples:
         """Members of at least one."""
+        if self is other or self.terms == EVERY.terms or not other.terms:
+            return self
+        if other.terms == EVERY.terms or not self.terms:
+            return other
         both = self._products(other, budget)
         return _sum([*self.terms, *other.terms, *((m, -c) for m, c in both)])
 
     def inverse(self) -> Multiples:
         """All other numbers."""
+        if not self.terms or self.terms == EVERY.terms:
+            return NONE if self.terms else EVERY
         return _sum([(_ANY, 1), *((m, -c) for m, c in self.terms)])
 
     def _products(self, other: Multiples, budget: Budget) -> list[tuple[Fraction, int]]:

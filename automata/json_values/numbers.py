@@ -26,6 +26,7 @@ from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
 _SHOWN = 6
+_DEFAULT = Budget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,9 @@ class NumberSet:
 
     def __invert__(self) -> NumberSet:
         """All other numbers."""
-        inverses = {part: part.inverse() for part in set(self.inside)}
-        return _normal(
-            self.cuts, [not there for there in self.at], [inverses[part] for part in self.inside], self.budget
-        )
+        inverses = {id(part): part.inverse() for part in {id(part): part for part in self.inside}.values()}
+        inside = [inverses[id(part)] for part in self.inside]
+        return _normal(self.cuts, [not there for there in self.at], inside, self.budget)
 
     # --- questions ------------------------------------------------------------------------------------
 
@@ -215,10 +215,14 @@ class NumberSet:
             cuts = tuple(sorted({*self.cuts, *other.cuts}))
         at, inside = self._cut(cuts)
         others_at, others_inside = other._cut(cuts)
-        known: dict[tuple[Multiples, Multiples], Multiples] = {}
-        for pair in set(zip(inside, others_inside, strict=True)):
-            known[pair] = parts(*pair, budget or Budget())
-        combined = [known[pair] for pair in zip(inside, others_inside, strict=True)]
+        # By identity: hashes of fractions cost more than to combine equal parts again.
+        known: dict[tuple[int, int], Multiples] = {}
+        combined = []
+        for one, two in zip(inside, others_inside, strict=True):
+            key = id(one), id(two)
+            if key not in known:
+                known[key] = parts(one, two, budget or _DEFAULT)
+            combined.append(known[key])
         return _normal(cuts, list(map(flags, at, others_at)), combined, budget)
 
     def _cut(self, cuts: Sequence[Fraction]) -> tuple[list[bool], list[Multiples]]:

@@ -502,4 +502,6 @@ def widest(*budgets: Budget | None) -> Budget | None:
     given = [budget for budget in budgets if budget is not None]
     if not given:
         return None
+    if all(budget is given[0] for budget in given):
+        return given[0]
     return Budget(*(max(getattr(b, field.name) for b in given) for field in fields(Budget)))

@@ -44,7 +44,7 @@ def has_a_word(root: Expr) -> bool:
         node = needed.pop()
         if node.op is Op.CONCAT:
             needed += node.args
-        elif node.op in SEARCHED:
+        elif node.op in SEARCHED or node.op is _UNION:
             node.known = _WORD
     return True
 
@@ -66,7 +66,7 @@ def _by_form(root: Expr) -> bool | None:
             found = True
         elif op is _UNION:
             inner = [facts.get(id(arg)) for arg in node.args]
-            found = True if True in inner else None if None in inner else False
+            found = True if True in inner or node.known == _WORD else None if None in inner else False
         elif op is _CONCAT:
             inner = [facts.get(id(arg)) for arg in node.args]
             found = False if False in inner else None if None in inner else True

@@ -33,7 +33,7 @@ class ProgramCode {
   static constexpr int32_t kNoWord = -1;
 
   nb::list labels;   // pairs (instruction, text)
-  nb::list assured;  // instructions of searched nodes that have a word
+  nb::list assured;  // instructions of nodes that were found to have a word
   nb::dict sets;     // bits to number
   nb::dict token_names;  // to number
   nb::list machines, lexicons;
@@ -116,8 +116,7 @@ class ProgramCode {
       if (size == 0) {
         if (std::ranges::any_of(operands_, [&](int32_t operand) { return operand == kNoWord || in_doubt(operand); })) return node;
         size = total(node, op);
-        const bool searched = op == Op::Intersect || op == Op::Complement || op == Op::Behind || op == Op::Scope;
-        if (searched && node_of(node).known == ExprNode::kHasWord) assured.append(length());
+        if (node_of(node).known == ExprNode::kHasWord) assured.append(length());
       }
       stack_.pop_back();
       give(node, add(node, operands_, size));

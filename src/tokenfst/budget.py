@@ -46,6 +46,13 @@ class Budget:
         )
 
     def __post_init__(self) -> None:
+        if (
+            self.states.__class__ is self.bytes.__class__ is self.positions.__class__ is int
+            and self.seconds.__class__ is float
+            and min(self.states, self.bytes, self.positions) >= 1
+            and self.seconds > 0
+        ):
+            return
         from tokenfst.arguments import real, whole
 
         for name in ("states", "bytes", "positions"):

@@ -5,5 +5,6 @@ A set is split by the type of its values, and each type is a union of cells. Str
 a budget.
 
 Read in this order: ``formula`` (what is to hold of a value), ``constants``, ``strings``, ``arrays``, ``objects``,
-``decisions`` (how many of several sets of objects hold), ``shape``; ``work`` (what a schema may cost).
+``statements`` and ``decisions`` (how many of several sets of objects hold), ``shape``; ``work`` (what a schema may
+cost).
 """

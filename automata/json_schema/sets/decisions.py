@@ -25,50 +25,23 @@ from typing import TypeGuard
 
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas
 from tokenfst.automata.json_schema.sets.objects import Named, Object, ObjectSet, cell
+from tokenfst.automata.json_schema.sets.statements import (
+    FALSE,
+    TRUE,
+    Cell,
+    Count,
+    Groups,
+    Literal,
+    Member,
+    Others,
+    Rest,
+    Statements,
+    Variable,
+)
 from tokenfst.automata.json_schema.sets.strings import Strings
 
 _MOST_CASES = 20_000
 _MOST_CELLS = 600
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """Of the member ``name``: it may be missing if ``absent``, and if it is there, its value is in ``held``."""
-
-    name: str
-    absent: bool
-    held: Formula
-
-
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """All members with one of these names, which no set lists, have values in ``held``; not ``all``: one has not."""
-
-    names: Strings
-    held: Formula
-    all: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """There are at least so many members; or, not ``least``, fewer."""
-
-    number: int
-    least: bool = True
-
-
-_Literal = _Member | _Rest | _Count
-# Tuples, not sets: in which order cases are told apart must not depend on addresses.
-_Clause = tuple[_Literal, ...]
-_Cell = tuple[_Clause, ...]
-_Group = tuple[_Cell, ...]
-_Variable = str | tuple[Strings, Formula] | None
-"""A name; of other names, which and what holds of them; ``None`` for the number of members."""
-
-_TRUE: _Group = ((),)
-_FALSE: _Group = ()
-_Groups = tuple[tuple[int, _Group], ...]
-"""What is left to decide of sets, by their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +53,11 @@ class _Case:
     some: tuple[Named, ...] = ()
     low: int = 0
     high: int | None = None
+
+    def with_member(self, name: str, absent: bool, held: Formula) -> _Case:
+        """The case in which that is known of a member, too."""
+        members = {**self.members, name: (absent, held)}
+        return _Case(members, self.demands, self.some, self.low, self.high)
 
 
 class Decisions:
@@ -100,8 +78,11 @@ class Decisions:
         self._names = list(listed | dict.fromkeys(sorted({name for each in cells for name in each.required})))
         self._cases = 0
         self._found: dict[Object, None] = {}
-        self._groups: _Groups = tuple(
-            (place, _group([self._read(each) for each in cells])) for place, cells in enumerate(sets)
+        self._order = {name: place for place, name in enumerate(self._names)}
+        self._statements = statements = Statements()
+        self._groups: Groups = tuple(
+            (place, statements.group([self._read(each) for each in cells]))
+            for place, cells in enumerate(sets)
         )
         self._orders = [dict.fromkeys(name for each in cells for name, _ in each.listed) for cells in sets]
 
@@ -114,8 +95,10 @@ class Decisions:
             self._cases += 1
             if self._cases > _MOST_CASES or len(self._found) > _MOST_CELLS:
                 return None
-            held = [place for place, group in groups if group == _TRUE]
-            left = tuple((place, group) for place, group in groups if group not in (_TRUE, _FALSE))
+            held = [place for place, group in groups if group is TRUE]
+            left = tuple(
+                (place, group) for place, group in groups if group is not TRUE and group is not FALSE
+            )
             possible = [count for count in self._counts if len(held) <= count <= len(held) + len(left)]
             if not possible:
                 continue
@@ -125,40 +108,40 @@ class Decisions:
                 for each in cells:
                     self._emit(self._taken(case, each), [*held, *(place for place, _ in left)])
             else:
-                done = tuple((place, _TRUE) for place in held)
+                done = tuple((place, TRUE) for place in held)
                 pending += reversed([((*done, *rest), inner) for rest, inner in self._split(left, case)])
         return tuple(self._found)
 
     # --- what cells say -------------------------------------------------------------------------------
 
-    def _read(self, made: Object) -> _Cell:
+    def _read(self, made: Object) -> Cell:
         """The clauses of a cell: of each listed name one, with what demands say of it."""
-        clauses: dict[_Clause, None] = {}
-        listed, formulas = dict(made.listed), self._formulas
+        clauses: list[tuple[Literal, ...]] = []
+        listed, formulas, statements = dict(made.listed), self._formulas, self._statements
         for name in self._names:
             held = listed.get(name, ANY)
             for demand in made.demands:
                 if demand.names.holds(name):
                     held = formulas.both(held, demand.formula)
             if held is not ANY or name in made.required:
-                clauses[(_Member(name, name not in made.required, held),)] = None
+                clauses.append((statements.member(name, name not in made.required, held),))
         for demand in made.demands:
             rest = self._rest(demand.names)
             if rest is not None and demand.formula is not ANY:
-                clauses[(_Rest(rest, demand.formula),)] = None
+                clauses.append((statements.rest(rest, demand.formula, holds=True),))
         for some in made.some:
-            options: list[_Literal] = [
-                _Member(name, False, some.formula) for name in self._names if some.names.holds(name)
+            options: list[Literal] = [
+                statements.member(name, False, some.formula) for name in self._names if some.names.holds(name)
             ]
             rest = self._rest(some.names)
             if rest is not None:
-                options.append(_Rest(rest, formulas.negate(some.formula), False))
-            clauses[tuple(options)] = None
+                options.append(statements.rest(rest, formulas.negate(some.formula), holds=False))
+            clauses.append(tuple(options))
         if made.low > max(len(made.required), bool(made.some)):
-            clauses[(_Count(made.low),)] = None
+            clauses.append((statements.count(made.low, least=True),))
         if made.high is not None:
-            clauses[(_Count(made.high + 1, False),)] = None
-        return tuple(clauses)
+            clauses.append((statements.count(made.high + 1, least=False),))
+        return statements.cell(map(statements.clause, clauses))
 
     def _rest(self, names: Strings) -> Strings | None:
         """Those that no set lists."""
@@ -169,62 +152,80 @@ class Decisions:
 
     # --- cases ----------------------------------------------------------------------------------------
 
-    def _split(self, groups: _Groups, case: _Case) -> Iterator[tuple[_Groups, _Case]]:
+    def _split(self, groups: Groups, case: _Case) -> Iterator[tuple[Groups, _Case]]:
         """The cases of one variable, with what is left to decide."""
         variable = self._variable(groups)
         if isinstance(variable, str):
             for left, absent, region in self._regions(variable, groups):
-                yield left, replace(case, members={**case.members, variable: (absent, region)})
+                yield left, case.with_member(variable, absent, region)
         elif variable is None:
-            for left, low, high in _numbers(groups):
+            for left, low, high in self._numbers(groups):
                 yield left, _counted(case, low, high)
         else:
-            names, formula = variable
             for holds in (True, False):
 
-                def decide(literal: _Literal, holds: bool = holds) -> bool | None:
-                    if isinstance(literal, _Rest) and (literal.names, literal.held) == variable:
-                        return literal.all is holds
-                    return None
+                def decide(literal: Literal, holds: bool = holds) -> bool | None:
+                    return (
+                        literal.all is holds
+                        if isinstance(literal, Rest) and literal.about is variable
+                        else None
+                    )
 
-                yield _decided(groups, decide), self._rested(case, names, formula, holds)
+                left = self._statements.decided(groups, variable, (variable, holds), decide)
+                yield left, self._rested(case, variable, holds)
 
-    def _variable(self, groups: _Groups) -> _Variable:
+    def _variable(self, groups: Groups) -> Variable:
         """What most sets speak of: a name rather than what is said of others, and the number of members last."""
-        seen: Counter[_Variable] = Counter()
-        for one in groups:
-            seen.update(list(dict.fromkeys(_variable(each) for each in _literals((one,)))))
-        order = {name: place for place, name in enumerate(self._names)}
+        seen: Counter[Variable] = Counter()
+        for _, group in groups:
+            seen.update(group.variables.keys())
+        order, last = self._order, len(self._order)
 
-        def rank(variable: _Variable) -> tuple[bool, int, int]:
-            place = order[variable] if isinstance(variable, str) else len(order)
+        def rank(variable: Variable) -> tuple[bool, int, int]:
+            place = order[variable] if isinstance(variable, str) else last
             return variable is None, -seen[variable], place
 
         return min(seen, key=rank)
 
-    def _regions(self, name: str, groups: _Groups) -> Iterator[tuple[_Groups, bool, Formula]]:
+    def _regions(self, name: str, groups: Groups) -> Iterator[tuple[Groups, bool, Formula]]:
         """What is left to decide, for each kind of a member: whether it may be missing, and its values."""
 
-        missing = _decided(groups, lambda literal: literal.absent if _speaks_of(literal, name) else None)
-        present = self._divided(
-            name, _decided(groups, lambda literal: _value_of(literal, name, ANY, holds=True)), ANY
+        statements = self._statements
+        missing = statements.decided(
+            groups,
+            name,
+            (name, None),
+            lambda literal: literal.absent if _speaks_of(literal, name) else None,
         )
+        present = self._divided(name, self._valued(groups, name, ANY, holds=True), ANY)
         for left, region in present.items():
             yield left, left == missing, region
         if missing not in present:
             yield missing, True, NONE
 
-    def _divided(self, name: str, left: _Groups, region: Formula) -> dict[_Groups, Formula]:
+    def _valued(self, groups: Groups, name: str, formula: Formula, *, holds: bool) -> Groups:
+        """What is left to decide where the member is there, and ``formula`` holds of its value, or does not."""
+        return self._statements.decided(
+            groups,
+            name,
+            (name, formula, holds),
+            lambda literal: _value_of(literal, name, formula, holds=holds),
+        )
+
+    def _divided(self, name: str, left: Groups, region: Formula) -> dict[Groups, Formula]:
         """What is left where the member is there, and the values in a region for which that is so."""
         self._formulas.work.tick()
-        said = Counter(literal.held for literal in _literals(left) if _speaks_of(literal, name))
+        said: Counter[Formula] = Counter()
+        for _, group in left:
+            if name in group.variables:
+                said.update(group.said(name))
         if not said:
             return {left: region}
         [(formula, _)] = said.most_common(1)
         inside = self._formulas.both(region, formula)
         outside = self._formulas.both(region, self._formulas.negate(formula))
-        holds = _decided(left, lambda literal: _value_of(literal, name, formula, holds=True))
-        fails = _decided(left, lambda literal: _value_of(literal, name, formula, holds=False))
+        holds = self._valued(left, name, formula, holds=True)
+        fails = self._valued(left, name, formula, holds=False)
         if self._is_empty(inside):
             return self._divided(name, fails, region)
         if self._is_empty(outside):
@@ -236,24 +237,34 @@ class Decisions:
             found[rest] = self._formulas.any_of((found[rest], values)) if rest in found else values
         return found
 
-    def _rested(self, case: _Case, names: Strings, formula: Formula, holds: bool) -> _Case:
+    def _numbers(self, groups: Groups) -> Iterator[tuple[Groups, int, int | None]]:
+        """What is left to decide, from one number of members to another."""
+        said = {each.number for each in _literals(groups) if isinstance(each, Count)}
+        for low, beyond in pairwise([0, *sorted(said - {0}), None]):
+            assert low is not None
+
+            def decide(literal: Literal, low: int = low) -> bool | None:
+                return (low >= literal.number) is literal.least if isinstance(literal, Count) else None
+
+            left = self._statements.decided(groups, None, (None, low), decide)
+            yield left, low, None if beyond is None else beyond - 1
+
+    def _rested(self, case: _Case, others: Others, holds: bool) -> _Case:
         if holds:
-            return replace(case, demands=(*case.demands, Named(names, formula)))
-        return replace(case, some=(*case.some, Named(names, self._formulas.negate(formula))))
+            return replace(case, demands=(*case.demands, Named(others.names, others.held)))
+        return replace(case, some=(*case.some, Named(others.names, self._formulas.negate(others.held))))
 
     # --- answers --------------------------------------------------------------------------------------
 
-    def _taken(self, case: _Case, literals: list[_Literal]) -> _Case:
+    def _taken(self, case: _Case, literals: list[Literal]) -> _Case:
         """A case in which all of these hold, too."""
         for literal in literals:
-            if isinstance(literal, _Member):
-                absent, region = case.members.get(literal.name, (True, ANY))
+            if isinstance(literal, Member):
+                absent, region = case.members.get(literal.about, (True, ANY))
                 region = self._formulas.both(region, literal.held)
-                case = replace(
-                    case, members={**case.members, literal.name: (absent and literal.absent, region)}
-                )
-            elif isinstance(literal, _Rest):
-                case = self._rested(case, literal.names, literal.held, literal.all)
+                case = case.with_member(literal.about, absent and literal.absent, region)
+            elif isinstance(literal, Rest):
+                case = self._rested(case, literal.about, literal.all)
             elif literal.least:
                 case = _counted(case, literal.number, None)
             else:
@@ -270,15 +281,21 @@ class Decisions:
         self._found.update(dict.fromkeys(cell(made, self._formulas)))
 
 
-def _literals(groups: _Groups) -> Iterator[_Literal]:
-    return (each for _, group in groups for made in group for clause in made for each in clause)
+def _literals(groups: Groups) -> Iterator[Literal]:
+    return (
+        each
+        for _, group in groups
+        for made in group.cells
+        for clause in made.clauses
+        for each in clause.literals
+    )
 
 
-def _speaks_of(literal: _Literal, name: str) -> TypeGuard[_Member]:
-    return isinstance(literal, _Member) and literal.name == name
+def _speaks_of(literal: Literal, name: str) -> TypeGuard[Member]:
+    return literal.about == name
 
 
-def _value_of(literal: _Literal, name: str, formula: Formula, *, holds: bool) -> bool | None:
+def _value_of(literal: Literal, name: str, formula: Formula, *, holds: bool) -> bool | None:
     """Whether a literal holds of a member that is there, if ``formula`` holds of its value, or does not."""
     if not _speaks_of(literal, name):
         return None
@@ -287,61 +304,20 @@ def _value_of(literal: _Literal, name: str, formula: Formula, *, holds: bool) ->
     return holds if literal.held is formula else None
 
 
-def _variable(literal: _Literal) -> _Variable:
-    if isinstance(literal, _Member):
-        return literal.name
-    return (literal.names, literal.held) if isinstance(literal, _Rest) else None
-
-
-def _group(cells: list[_Cell]) -> _Group:
-    return _TRUE if () in cells else tuple(dict.fromkeys(cells))
-
-
-def _decided(groups: _Groups, decide: Callable[[_Literal], bool | None]) -> _Groups:
-    """The sets, given whether some literals hold."""
-    known: dict[_Clause, _Clause | bool] = {}
-
-    def clause_left(clause: _Clause) -> _Clause | bool:
-        found = known.get(clause)
-        if found is None:
-            answers = {literal: decide(literal) for literal in clause}
-            rest = tuple(literal for literal, answer in answers.items() if answer is None)
-            found = known[clause] = True if True in answers.values() else (rest or False)
-        return found
-
-    result = []
-    for place, group in groups:
-        cells = []
-        for made in group:
-            left = [clause_left(clause) for clause in made]
-            if False not in left:
-                cells.append(tuple(dict.fromkeys(clause for clause in left if not isinstance(clause, bool))))
-        result.append((place, _group(cells)))
-    return tuple(result)
-
-
-def _plain(groups: _Groups) -> list[list[_Literal]] | None:
+def _plain(groups: Groups) -> list[list[Literal]] | None:
     """The literals that make all sets hold, for each way; ``None`` if these are not plainly few."""
-    if sum(len(group) > 1 for _, group in groups) > 1:
+    if sum(len(group.cells) > 1 for _, group in groups) > 1:
         return None
-    ways: list[list[_Literal]] = [[]]
+    ways: list[list[Literal]] = [[]]
     for _, group in groups:
-        if any(len(clause) > 1 for made in group for clause in made):
+        if any(len(clause.literals) > 1 for made in group.cells for clause in made.clauses):
             return None
-        ways = [[*way, *(each for clause in made for each in clause)] for way in ways for made in group]
+        ways = [
+            [*way, *(each for clause in made.clauses for each in clause.literals)]
+            for way in ways
+            for made in group.cells
+        ]
     return ways
-
-
-def _numbers(groups: _Groups) -> Iterator[tuple[_Groups, int, int | None]]:
-    """What is left to decide, from one number of members to another."""
-    said = {each.number for each in _literals(groups) if isinstance(each, _Count)}
-    for low, beyond in pairwise([0, *sorted(said - {0}), None]):
-        assert low is not None
-
-        def decide(literal: _Literal, low: int = low) -> bool | None:
-            return (low >= literal.number) is literal.least if isinstance(literal, _Count) else None
-
-        yield _decided(groups, decide), low, None if beyond is None else beyond - 1
 
 
 def _counted(case: _Case, low: int, high: int | None) -> _Case:

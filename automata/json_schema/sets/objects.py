@@ -91,7 +91,9 @@ def cell(made: Object, formulas: Formulas) -> ObjectSet:
     for name in made.required:
         if listed.get(name) is NONE or (barred and any(names.holds(name) for names in barred)):
             return ()
-    return (Object(tuple(listed.items()), made.required, demands, some, low, high, made.where),)
+    # Tuples are shared, never copied: they are many, and compared by identity first.
+    kept = made.listed if len(listed) == len(made.listed) else tuple(listed.items())
+    return (Object(kept, made.required, demands, some, low, high, made.where),)
 
 
 def meet_cells(left: Object, right: Object, formulas: Formulas) -> ObjectSet:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, union
+from tokenfst.automata.expressions.expression import EMPTY, Expr, complement, intersect, literal, union
 from tokenfst.automata.images.lengths import MAX_LENGTH, of_length
 from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.json_values.strings import (
@@ -27,6 +27,7 @@ from tokenfst.automata.json_values.strings import (
 )
 from tokenfst.automata.languages.emptiness import has_a_word, has_word
 from tokenfst.automata.languages.language import Language
+from tokenfst.errors import BudgetExceeded
 from tokenfst.recent import Recent
 
 _MOST_PAIRS = 16
@@ -81,7 +82,7 @@ class Part:
 
     def holds(self, text: str) -> bool:
         """Whether a text is in it."""
-        return self.language.accepts(text) if self.positive else not self.excluded().accepts(text)
+        return _accepts(self.language, text) if self.positive else not _accepts(self.excluded(), text)
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -116,7 +117,7 @@ class Strings:
             return not self.values
         if self.high is not None and self.high < self.low:
             return True
-        return len(self.parts) > 1 and work.is_plainly_empty(self.content, len(self.parts))
+        return len(self.parts) > 1 and work.is_plainly_empty(self, self._texts, len(self.parts))
 
     def content(self) -> Language:
         """The texts themselves, in UTF-8."""
@@ -126,8 +127,20 @@ class Strings:
         if self.low or self.high is not None:
             language = of_length(language, self.low, self.high)
         if self.excluded:
-            language = language - Language.union_of(Language.literal(word) for word in sorted(self.excluded))
+            barred = [Language.literal(word) for word in sorted(self.excluded) if not has_surrogate(word)]
+            language = language - Language.union_of(barred)
         return language
+
+    def _texts(self) -> Expr:
+        """The expression of a language with parts, without what a ``Language`` knows besides."""
+        if self.low or self.high is not None:
+            return self.content().expr
+        parts = [part.language.expr for part in self.parts if part.positive] or [Language.any_text().expr]
+        parts += [complement(part.excluded().expr) for part in self.parts if not part.positive]
+        if self.excluded:
+            barred = [literal(word.encode()) for word in sorted(self.excluded) if not has_surrogate(word)]
+            parts.append(complement(union(*barred)))
+        return intersect(*parts)
 
     def json(self, spelling: Spelling, work: Work) -> Expr:
         """All JSON texts of the cell, quotation marks included; EMPTY if there are none. Equal cells share one
@@ -157,6 +170,16 @@ class Strings:
     @property
     def _bounded(self) -> bool:
         return self.low > 0 or self.high is not None
+
+
+def _accepts(language: Language, text: str) -> bool:
+    """Whether a text is in a language: of each word of long lists that is asked."""
+    try:
+        return language.automaton.accepts(text.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    except BudgetExceeded:  # of all that its automaton was asked for so far
+        return language.accepts(text)
 
 
 _EVERY = Strings()

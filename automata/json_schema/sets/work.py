@@ -11,7 +11,7 @@ they may be left open: each has few states and little memory, and all of them to
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,7 +24,7 @@ from tokenfst.errors import BudgetExceeded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tokenfst.automata.languages.language import Language
+    from tokenfst.automata.expressions.expression import Expr
 
 _POSITIONS = 64
 """What a step counts for in ``Budget.positions``."""
@@ -54,6 +54,7 @@ class Work:
         self._left = self.budget.positions
         self._end = time.monotonic() + self.budget.seconds
         self._states = _ALL_QUESTIONS
+        self._answers: dict[Hashable, bool] = {}
 
     def tick(self, steps: int = 1) -> None:
         """Count some steps. BudgetExceeded("positions" or "seconds")."""
@@ -99,13 +100,18 @@ class Work:
         """The same of a short look, whose other bounds are those of ``budget``."""
         return replace(budget, seconds=self.left().seconds)
 
-    def is_plainly_empty(self, language: Callable[[], Language], parts: int) -> bool:
-        """Whether a short search finds that there is no word. ``parts``: how many languages it combines, which each
-        state has to do with."""
-        if self._states < _ASKED:
-            return False
+    def is_plainly_empty(self, key: Hashable, texts: Callable[[], Expr], parts: int) -> bool:
+        """Whether a short search finds that a language has no word, which ``key`` names. ``parts``: how many languages
+        it combines, which each state has to do with."""
+        found = self._answers.get(key)
+        if found is None:
+            if self._states < _ASKED:
+                return False
+            found = self._answers[key] = self._search(texts(), parts)
+        return found
+
+    def _search(self, expr: Expr, parts: int) -> bool:
         self.tick()
-        expr = language().expr
         budget = replace(_QUESTION, states=min(_QUESTION.states, self._states), seconds=self.left().seconds)
         used = budget.states
         try:

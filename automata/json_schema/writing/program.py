@@ -35,7 +35,7 @@ from tokenfst.automata.expressions.expression import (
 )
 from tokenfst.automata.expressions.program import Program, program_of
 from tokenfst.automata.expressions.rebuilding import rebuilt
-from tokenfst.automata.languages.emptiness import SEARCHED, is_known_to_have_word
+from tokenfst.automata.languages.emptiness import is_known_to_have_word
 from tokenfst.automata.languages.readable import shorten
 from tokenfst.automata.rules.graph import COMPOSED, Rules, name_of
 from tokenfst.budget import Budget
@@ -172,7 +172,7 @@ class _Walk:
         if op is Op.REPEAT:
             assert isinstance(node.value, tuple)
             total *= copies(node.value)
-        if op in SEARCHED and is_known_to_have_word(node):
+        if is_known_to_have_word(node):
             self.code.assured.append(self.code.length)
         return self.code.add(node, operands, min(total, MOST_POSITIONS))
 
