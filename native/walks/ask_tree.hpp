@@ -47,12 +47,12 @@ class AskTree {
   }
   template <class F>
   void each_leaf(const Reader& reader, uint32_t root, uint32_t count, F&& f) const {
-    struct Place {
+    struct Branch {
       uint32_t value, known;  // what is there, and how many addresses there are
       std::vector<Step> steps;
     };
-    for (std::vector<Place> pending{{root, count, {}}}; !pending.empty();) {
-      Place at = std::move(pending.back());
+    for (std::vector<Branch> pending{{root, count, {}}}; !pending.empty();) {
+      Branch at = std::move(pending.back());
       pending.pop_back();
       if (!(at.value & kAsk)) {
         if (at.value) f(at.steps, at.value);
@@ -62,7 +62,7 @@ class AskTree {
       const auto children = reader.children.find(ask);
       if (children == reader.children.end()) continue;
       for (auto [answer, value] : children->second) {
-        Place next{value, at.known, at.steps};
+        Branch next{value, at.known, at.steps};
         if (answer & kMany) next.steps.push_back({address, *reader.answers[answer & ~kMany]});
         else next.steps.push_back({address, {answer >> 1, answer & 1 ? at.known + 1 : 0}});
         for (size_t k = 1; address != kPattern && k < next.steps.back().shown.size(); k += 2) next.known = std::max(next.known, next.steps.back().shown[k]);
