@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-import tokenfst._native
+import tokenfst._native as _native
 from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
 
 
@@ -38,7 +38,7 @@ _NAMES = {
     "boolean": ("boolean", np.uint8),
 }
 ARC_TYPES: dict[str, ArcType] = {
-    name: ArcType(name, weight, getattr(tokenfst._native, f"Fst_{name}"), dtype)
+    name: ArcType(name, weight, getattr(_native, f"Fst_{name}"), dtype)
     for name, (weight, dtype) in _NAMES.items()
 }
 """Every arc type by its name."""
