@@ -39,8 +39,15 @@ def plain(machine: Any) -> Plain:
     return made
 
 
+class Diverges(Exception):
+    """Paths through epsilons have no sum."""
+
+
 def _sum_closure(m: np.ndarray) -> np.ndarray:
-    return np.linalg.inv(np.eye(len(m)) - m)
+    if len(m) and abs(np.linalg.eigvals(m)).max() > 0.999:
+        raise Diverges
+    reached = np.linalg.matrix_power(np.eye(len(m)) + (m > 0), len(m)) > 0
+    return np.where(reached, np.linalg.inv(np.eye(len(m)) - m), 0.0)
 
 
 def _least_closure(m: np.ndarray) -> np.ndarray:
@@ -96,6 +103,14 @@ def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] =
         if value != zero:
             found[x, y] = float(-np.log(value)) if sums else value
     return found
+
+
+def diverges(machine: Plain) -> bool:
+    """Whether the costs of all paths, as negative logarithms, have no sum."""
+    total = np.zeros((machine.states, machine.states))
+    for source, _, _, weight, target in machine.arcs:
+        total[source, target] += np.exp(-weight)
+    return bool(machine.states and abs(np.linalg.eigvals(total)).max() > 0.999)
 
 
 def close(one: dict[Any, float], other: dict[Any, float], tolerance: float) -> bool:

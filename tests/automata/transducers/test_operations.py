@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pywrapfst
 from support.transducer_worlds import TOLERANCE, adopted, meaning, ours, same, sums, theirs
 
 import tokenfst.fst as fst
-from reference.transducers import close, random_plain
+from reference.transducers import Diverges, close, diverges, random_plain
 from tokenfst import Budget
 from tokenfst.errors import BudgetExceeded, FstOpError
 
@@ -32,7 +32,10 @@ class World:
         self.tolerance = 4 * TOLERANCE[self.arc_type]
 
     def machine(self, **shape: Any) -> fst.VectorFst:
-        return ours(random_plain(self.rng, least=self.least, **shape), self.arc_type)
+        made = random_plain(self.rng, least=self.least, **shape)
+        if sums(self.arc_type) and diverges(made):
+            raise Diverges
+        return ours(made, self.arc_type)
 
     def same(self, one: Any, other: Any, longest: int = 2) -> bool:
         return same(one, other, longest, self.tolerance)
@@ -105,10 +108,7 @@ def composition(name: str) -> Callable[[World], None]:
             other.arcsort("ilabel")
         found = fst.compose(one, other, name)
         wanted = pywrapfst.compose(theirs(one).arcsort("olabel"), theirs(other), compose_filter=name)
-        try:
-            assert world.same(found, wanted)
-        except np.linalg.LinAlgError:  # paths that count more than once, and need not have a sum
-            assert name in ("trivial", "no_match")
+        assert world.same(found, wanted)
 
     return check
 
@@ -355,16 +355,20 @@ OPERATIONS: dict[str, tuple[Callable[[World], None], tuple[str, ...]]] = {
     "replace": (replace, BOTH),
     "statemap": (statemap, BOTH),
 }
-FEW, MANY, PARTS = 12, 10_000, 5
+FEW, MANY, PARTS = 10, 10_000, 5
 
 
-def worlds(name: str, seeds: Iterator[int] | range) -> None:
+def worlds(name: str, seeds: range) -> None:
     check, arc_types = OPERATIONS[name]
+    skipped = 0
     for seed in seeds:
         try:
             check(World(seed, arc_types))
+        except Diverges:
+            skipped += 1
         except Exception as error:
             raise AssertionError(f"{name}, seed {seed}: {error}") from error
+    assert skipped * 10 <= len(seeds), f"{name}: {skipped} of {len(seeds)} sums diverge"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
