@@ -193,6 +193,28 @@ def randgen(
     return ifst.like(ifst.core.randgen(npath, seed, by_weight, max_length, limits(budget)))
 
 
+@checked
+def synchronize(ifst: VectorFst, *, budget: Budget | None = None) -> VectorFst:
+    """An equivalent machine that reads and writes a label at once as long as it can.
+
+    Where a cycle reads more than it writes, or less, there is none: ``BudgetExceeded``.
+    """
+    return ifst.like(ifst.core.synchronize(limits(budget)))
+
+
+@checked
+def epsnormalize(ifst: VectorFst, eps_norm_type: str = "input", *, budget: Budget | None = None) -> VectorFst:
+    """An equivalent machine without epsilons on both sides, whose arcs that read nothing ("output": write
+    nothing) carry only what one label maps to beyond its first, or what stands behind all that is read.
+
+    ``FstOpError`` where a cycle reads nothing and writes.
+    """
+    side = chosen("epsnormalize: eps_norm_type", eps_norm_type, ("input", "output"))
+    if side == "output":
+        return epsnormalize(ifst.copy().invert(), budget=budget).invert()
+    return ifst.like(ifst.core.epsnormalize(SHORTEST_DELTA, limits(budget)))
+
+
 # --- questions ----------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@
 #include "bindings/bindings.hpp"
 #include "fst/compose.hpp"
 #include "fst/files.hpp"
+#include "fst/normalize.hpp"
 #include "fst/paths.hpp"
 #include "fst/properties.hpp"
 #include "fst/relations.hpp"
@@ -251,6 +252,12 @@ void bind_fst_operations(nanobind::class_<FstHandle<S>>& c) {
         const auto kind = static_cast<fst::Outputs>(outputs);
         if (kind == fst::Outputs::Disambiguate) fst::require_path<S>("determinize(det_type=\"disambiguate\")");
         return metered(l, "determinize", [&, x = a.read()](Meter& m) { return H(fst::determinize(*x, kind, H::label(subsequential), delta, m)); });
+      })
+      .def("synchronize", [](const H& a, Limits l) {
+        return metered(l, "synchronize", [&, x = a.read()](Meter& m) { return H(fst::synchronize(*x, m)); });
+      })
+      .def("epsnormalize", [](const H& a, double delta, Limits l) {
+        return metered(l, "epsnormalize", [&, x = a.read()](Meter& m) { return H(fst::epsnormalize(*x, delta, m)); });
       })
       .def("minimize", [](const H& a, double delta, bool allow_nondet, Limits l) {
         return metered(l, "minimize", [&, x = a.read()](Meter& m) { return H(fst::minimize(*x, delta, allow_nondet, m)); });

@@ -21,6 +21,7 @@ from tokenfst.automata.transducers.operations import (
     compose,
     determinize,
     difference,
+    epsnormalize,
     equal,
     equivalent,
     intersect,
@@ -32,6 +33,7 @@ from tokenfst.automata.transducers.operations import (
     reverse,
     shortestdistance,
     shortestpath,
+    synchronize,
 )
 from tokenfst.automata.transducers.replacing import replace
 from tokenfst.automata.transducers.symbols import NO_SYMBOL, SymbolTable
@@ -77,6 +79,7 @@ __all__ = [
     "difference",
     "divide",
     "encode",
+    "epsnormalize",
     "equal",
     "equivalent",
     "from_bytes",
@@ -98,6 +101,7 @@ __all__ = [
     "statemap",
     "string",
     "string_map",
+    "synchronize",
     "table_of",
     "times",
     "to_bytes",

@@ -319,8 +319,38 @@ def statemap(world: World) -> None:
     assert world.same(found, machine)
     keys = [[(a.ilabel, a.olabel, a.nextstate) for a in found.arcs(s)] for s in found.states()]
     assert all(len(set(each)) == len(each) for each in keys)
-    unique = pywrapfst.statemap(theirs(machine), "arc_unique")
-    assert world.same(fst.statemap(machine, "arc_unique"), unique)
+    unique = fst.statemap(machine, "arc_unique")
+    for state in machine.states():
+        arcs = [(a.ilabel, a.olabel, float(a.weight), a.nextstate) for a in unique.arcs(state)]
+        assert len(set(arcs)) == len(arcs)
+        assert set(arcs) == {(a.ilabel, a.olabel, float(a.weight), a.nextstate) for a in machine.arcs(state)}
+
+
+def epsnormalize(world: World) -> None:
+    machine = world.machine(acyclic=True)
+    for side in ("input", "output"):
+        found = fst.epsnormalize(machine, side)
+        assert world.same(found, machine, 3)
+        for state in found.states():
+            for arc in found.arcs(state):
+                assert arc.ilabel or arc.olabel
+    cyclic = world.machine()
+    try:
+        assert world.same(fst.epsnormalize(cyclic), cyclic)
+    except FstOpError as error:
+        assert "reads nothing and writes" in str(error)
+
+
+def synchronize(world: World) -> None:
+    machine = world.machine(acyclic=True)
+    found = fst.synchronize(machine)
+    assert world.same(found, machine, 3)
+    assert world.same(found, pywrapfst.synchronize(theirs(machine)), 3)
+    for state in found.states():
+        for arc in found.arcs(state):
+            if bool(arc.ilabel) != bool(arc.olabel):  # then one side alone goes on, to the end
+                for after in found.arcs(arc.nextstate):
+                    assert (not after.ilabel or bool(arc.ilabel)) and (not after.olabel or bool(arc.olabel))
 
 
 OPERATIONS: dict[str, tuple[Callable[[World], None], tuple[str, ...]]] = {
@@ -354,6 +384,8 @@ OPERATIONS: dict[str, tuple[Callable[[World], None], tuple[str, ...]]] = {
     "encode": (encode, ALL),
     "replace": (replace, BOTH),
     "statemap": (statemap, BOTH),
+    "epsnormalize": (epsnormalize, ALL),
+    "synchronize": (synchronize, BOTH),
 }
 FEW, MANY, PARTS = 10, 10_000, 5
 
