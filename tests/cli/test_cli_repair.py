@@ -15,8 +15,10 @@ def test_texts_are_repaired() -> None:
 
 def test_a_file_as_a_whole(tmp_path: Path) -> None:
     schema, broken = tmp_path / "s.json", tmp_path / "broken.json"
-    schema.write_text('{"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"],
-    "additionalProperties": false}') broken.write_text('{"a": tru')
+    properties = {"a": {"type": "boolean"}}
+    closed = {"type": "object", "properties": properties, "required": ["a"], "additionalProperties": False}
+    schema.write_text(json.dumps(closed))
+    broken.write_text('{"a": tru')
     done = tokenfst("repair", "--json-schema", str(schema), "--text-file", str(broken), "--json")
     answer = json.loads(done.out)
     assert done.code == 0
