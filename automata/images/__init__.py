@@ -4,5 +4,6 @@ Each is the image or the inverse image of a language under a relation on charact
 language's times the relation's; the constructions count states against a budget.
 
 Read in this order: ``letters`` (automata over letters instead of bytes), ``spellings`` (inverse images under codes),
-``lengths`` (how many characters), ``edits``, ``folding``, ``equivalence``, ``rewriting``.
+``lengths`` (how many characters), ``edits``, ``folding``, ``equivalence``, ``rewriting``,
+``repair`` (the nearest text).
 """

@@ -4,5 +4,5 @@ Machines cross as numpy arrays of arcs. Label 0 is epsilon, byte b has label b +
 does not import pynini; calling an operation does.
 
 Read in this order: ``labels``, ``fst`` (arcs, and the operations of OpenFst), ``label_kinds`` (what labels stand
-for), ``files`` (its binary files, and text).
+for), ``headers`` (what its files begin with), ``files`` (its binary files, and text).
 """

@@ -18,7 +18,6 @@ stderr only, and digits would be both letters and labels.
 from __future__ import annotations
 
 import re
-import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.automata.openfst import fst
+from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor
 from tokenfst.automata.openfst.label_kinds import with_byte_symbols
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
 from tokenfst.errors import FstError
@@ -33,10 +33,6 @@ from tokenfst.errors import FstError
 if TYPE_CHECKING:
     import pynini
 
-_MAGIC = struct.pack("<i", 2125659606)
-_SYMBOLS_MAGIC = struct.pack("<i", 2125658996)
-_VERSION = 2
-_ISYMBOLS, _OSYMBOLS, _ALIGNED = 1, 2, 4
 _EPSILON, _ANY, _OTHER = "<eps>", "<any>", "<other>"
 _CLASSES = (_ANY, _OTHER)
 _HEX = re.compile("0[xX][0-9a-fA-F]{2}")
@@ -53,7 +49,7 @@ def read_fst(path: Path) -> pynini.Fst:
     Raises ``FstError`` where it is neither, ``OSError``, ``MissingDependencyError`` without pynini. Linear.
     """
     data = path.read_bytes()
-    if data.startswith(_MAGIC):
+    if data.startswith(MAGIC):
         reader = _Reader(data)
         arcs = reader.arcs()
         columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
@@ -75,63 +71,39 @@ class _Reader:
     """An OpenFst file, read from its beginning on. Whatever goes beyond its end raises ``FstError``."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, len(_MAGIC)
+        self._data, self._cursor = data, Cursor(data)
         self.tables: list[Any] = [None, None]
         """The symbol tables of both sides, once ``arcs`` has read them."""
 
     def arcs(self) -> fst.Arcs:
-        kind, arc_type = self._text(), self._text()
-        (version, flags, _, start, num_states, num_arcs) = self._unpack("<iiQqqq")
+        kind, arc_type, version, flags, _, start, num_states, num_arcs = self._cursor.header()
         if arc_type != b"standard":
             raise FstError(
                 f"its arcs are of type {arc_type.decode('ascii', 'backslashreplace')!r}, and only 'standard' is read; "
                 "convert it with fstmap --map_type=to_std"
             )
-        if kind not in (b"vector", b"const") or version != _VERSION or flags & _ALIGNED:
+        if kind not in (b"vector", b"const") or version != VERSION or flags & ALIGNED:
             raise FstError(
                 f"it is an OpenFst file of type {kind.decode('ascii', 'backslashreplace')!r}, version {version}; read "
-                f"are vector and const, version {_VERSION}, not aligned: convert it with fstconvert --fst_type=vector"
+                f"are vector and const, version {VERSION}, not aligned: convert it with fstconvert --fst_type=vector"
             )
-        for side, flag in enumerate((_ISYMBOLS, _OSYMBOLS)):
+        for side, flag in enumerate((ISYMBOLS, OSYMBOLS)):
             if flags & flag:
                 self.tables[side] = self._symbols()
-        if (len(self._data) - self._at) % 4:
+        at = self._cursor.at
+        if (len(self._data) - at) % 4:
             raise FstError("its length is not that of whole states and arcs: the file is damaged")
-        body = np.frombuffer(self._data, "<i4", offset=self._at).astype(np.int32)
+        body = np.frombuffer(self._data, "<i4", offset=at).astype(np.int32)
         if kind == b"const":
             return fst.const_arcs(start, num_states, num_arcs, body)
         return _vector_arcs(start, num_states, body)
 
     def _symbols(self) -> Any:
-        if self._take(len(_SYMBOLS_MAGIC)) != _SYMBOLS_MAGIC:
-            raise FstError("a table of symbols is announced and is not there: the file is damaged")
-        table = fst.require_pynini().SymbolTable(self._string())
-        _, count = self._unpack("<qq")
-        for _ in range(count):
-            symbol = self._string()
-            (label,) = self._unpack("<q")
+        name, symbols = self._cursor.symbols()
+        table = fst.require_pynini().SymbolTable(name)
+        for symbol, label in symbols:
             table.add_symbol(symbol, label)
         return table
-
-    def _string(self) -> str:
-        try:
-            return self._text().decode()
-        except UnicodeDecodeError as error:
-            raise FstError("a table of symbols holds what is no UTF-8: the file is damaged") from error
-
-    def _text(self) -> bytes:
-        (length,) = self._unpack("<i")
-        return self._take(length)
-
-    def _unpack(self, form: str) -> tuple[int, ...]:
-        return struct.unpack(form, self._take(struct.calcsize(form)))
-
-    def _take(self, length: int) -> bytes:
-        end = self._at + length
-        if length < 0 or end > len(self._data):
-            raise FstError("it ends too early: the file is damaged")
-        taken, self._at = self._data[self._at : end], end
-        return taken
 
 
 def _vector_arcs(start: int, num_states: int, body: npt.NDArray[np.int32]) -> fst.Arcs:

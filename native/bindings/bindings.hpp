@@ -21,5 +21,9 @@ void bind_byte_automata(nanobind::module_& m);
 void bind_token_automata(nanobind::module_& m);
 void bind_matchers(nanobind::module_& m);
 void bind_devices(nanobind::module_& m);
+void bind_fst_tropical(nanobind::module_& m);
+void bind_fst_log(nanobind::module_& m);
+void bind_fst_real(nanobind::module_& m);
+void bind_fst_minmax(nanobind::module_& m);
 
 }  // namespace tokenfst

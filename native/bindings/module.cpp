@@ -23,6 +23,10 @@ const char* class_of(Fault fault) {
     case Fault::Corrupt: return "ArtifactCorruptError";
     case Fault::Vocabulary: return "VocabularyError";
     case Fault::Logits: return "LogitsError";
+    case Fault::FstOp: return "FstOpError";
+    case Fault::FstIndex: return "FstIndexError";
+    case Fault::FstIO: return "FstIOError";
+    case Fault::FstWeight: return "FstBadWeightError";
   }
   return "TokenfstError";
 }
@@ -54,4 +58,8 @@ NB_MODULE(_native, m) {
   bind_token_automata(m);
   bind_matchers(m);
   bind_devices(m);
+  bind_fst_tropical(m);
+  bind_fst_log(m);
+  bind_fst_real(m);
+  bind_fst_minmax(m);
 }

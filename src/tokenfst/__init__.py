@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tokenfst.automata.images.edits import within_edits
     from tokenfst.automata.images.equivalence import normalization_insensitive
     from tokenfst.automata.images.folding import case_insensitive
+    from tokenfst.automata.images.repair import repair
     from tokenfst.automata.images.rewriting import rewrite
     from tokenfst.automata.json_schema.changes import schema_changes
     from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
@@ -190,6 +191,7 @@ __all__ = [
     "python_object",
     "quoted_text",
     "regex",
+    "repair",
     "rewrite",
     "schema_changes",
     "smc",
@@ -289,6 +291,7 @@ _PLACES = {
     "python_object": "automata.python_text.objects",
     "quoted_text": "automata.grammars.lists",
     "regex": "automata.regex.translate",
+    "repair": "automata.images.repair",
     "rewrite": "automata.images.rewriting",
     "schema_changes": "automata.json_schema.changes",
     "smc": "decoding.particles.smc",
@@ -316,7 +319,7 @@ _OLD = {
     "gcd_sample": "exact_length_sample",
 }
 """Old names, which work for one version."""
-_FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget"})
+_FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget", "fst"})
 
 
 def __getattr__(name: str) -> Any:

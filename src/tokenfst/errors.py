@@ -252,6 +252,26 @@ class FstError(TokenfstError, ValueError):
     """A transducer is not of the kind that a call can read; the message names the state, arc or property."""
 
 
+class FstArgError(FstError):
+    """An argument of a call over transducers has no meaning there; ``pywrapfst`` has an error of the same name."""
+
+
+class FstBadWeightError(FstError):
+    """A weight is no member of its semiring, such as NaN; ``pywrapfst`` has an error of the same name."""
+
+
+class FstIndexError(FstError, IndexError):
+    """A transducer has no such state or label; ``pywrapfst`` has an error of the same name."""
+
+
+class FstIOError(FstError, OSError):
+    """A file holds no transducer or symbol table that can be read; ``pywrapfst`` has an error of the same name."""
+
+
+class FstOpError(FstError, RuntimeError):
+    """An operation has no result for these transducers; ``pywrapfst`` has an error of the same name."""
+
+
 class DrawingError(TokenfstError, ValueError):
     """A machine cannot be drawn as asked."""
 

@@ -1,0 +1,79 @@
+"""What OpenFst's binary files begin with: the header and the tables of symbols. Every size is compared with
+the size of the file first."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from tokenfst.errors import FstIOError
+
+MAGIC = struct.pack("<i", 2125659606)
+SYMBOLS_MAGIC = struct.pack("<i", 2125658996)
+VERSION = 2
+ISYMBOLS, OSYMBOLS, ALIGNED = 1, 2, 4
+
+Symbols = tuple[str, list[tuple[str, int]]]
+"""The name of a table, and its symbols with their labels."""
+
+
+class Header(NamedTuple):
+    """The header of an OpenFst file."""
+
+    kind: bytes
+    arc_type: bytes
+    version: int
+    flags: int
+    properties: int
+    start: int
+    num_states: int
+    num_arcs: int
+
+
+class Cursor:
+    """A file's bytes, read from the beginning on. Whatever goes beyond their end raises ``FstIOError``."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def header(self) -> Header:
+        """The header, its magic number among it."""
+        magic = self._take(len(MAGIC))
+        if magic == MAGIC[::-1]:
+            raise FstIOError(
+                "it was written on a machine of the other byte order (big-endian): only little-endian is read"
+            )
+        if magic != MAGIC:
+            raise FstIOError("it is no OpenFst file: it does not begin with OpenFst's magic number")
+        return Header(self._text(), self._text(), *self.unpack("<iiQqqq"))
+
+    def symbols(self) -> Symbols:
+        """A table of symbols."""
+        if self._take(len(SYMBOLS_MAGIC)) != SYMBOLS_MAGIC:
+            raise FstIOError("a table of symbols is announced and is not there: the file is damaged")
+        name = self._string()
+        _, count = self.unpack("<qq")
+        if not 0 <= count <= len(self.data):
+            raise FstIOError(f"a table of symbols announces {count} symbols: the file is damaged")
+        return name, [(self._string(), self.unpack("<q")[0]) for _ in range(count)]
+
+    def unpack(self, form: str) -> tuple[int, ...]:
+        """Numbers."""
+        return struct.unpack(form, self._take(struct.calcsize(form)))
+
+    def _string(self) -> str:
+        try:
+            return self._text().decode()
+        except UnicodeDecodeError as error:
+            raise FstIOError("a table of symbols holds what is no UTF-8: the file is damaged") from error
+
+    def _text(self) -> bytes:
+        (length,) = self.unpack("<i")
+        return self._take(length)
+
+    def _take(self, length: int) -> bytes:
+        end = self.at + length
+        if length < 0 or end > len(self.data):
+            raise FstIOError("it ends too early: the file is damaged")
+        taken, self.at = self.data[self.at : end], end
+        return taken

@@ -1,0 +1,347 @@
+"""Changes arc by arc: ``arcmap``, ``statemap``, labels and weights encoded as one label, other labels. All on
+arrays, linear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.arguments import checked
+from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.automata.transducers.vector import DELTA, VectorFst, chosen, limits, positive
+from tokenfst.automata.transducers.weights import Weight, arc_type_named, number
+from tokenfst.budget import Budget
+from tokenfst.errors import FstArgError, FstBadWeightError, FstOpError
+
+_Ints = npt.NDArray[np.int32]
+_MAP_TYPES = (
+    "identity", "input_epsilon", "invert", "output_epsilon", "plus", "power", "quantize", "rmweight", "superfinal",
+    "times", "to_log", "to_log64", "to_std",
+)  # fmt: skip
+_COSTS = ("standard", "tropical64", "log", "log64")
+"""Arc types whose weights are negative logarithms, and are the same numbers in each other."""
+
+
+def rebuilt(
+    fst: VectorFst, *, arc_type: str | None = None, finals: Any = None, ilabels: Any = None, olabels: Any = None,
+    weights: Any = None, budget: Budget | None = None,
+) -> VectorFst:  # fmt: skip
+    """The machine with other weights, labels or another semiring."""
+    kind = arc_type_named(arc_type or fst.arc_type())
+    parts = fst.arrays()
+    finals = parts[0] if finals is None else finals
+    weights = parts[4] if weights is None else weights
+    labels = [
+        np.ascontiguousarray(own if given is None else given, np.int32)
+        for own, given in ((parts[2], ilabels), (parts[3], olabels))
+    ]
+    core = kind.core.from_arrays(
+        fst.start(), np.ascontiguousarray(finals, kind.dtype), parts[1], *labels,
+        np.ascontiguousarray(weights, kind.dtype), parts[5], limits(budget),
+    )  # fmt: skip
+    return VectorFst.of_core(kind, core, fst.tables)
+
+
+@checked
+def arcmap(
+    ifst: VectorFst, delta: float = DELTA, map_type: str = "identity", power: float = 1.0,
+    weight: Weight | str | float | None = None, *, budget: Budget | None = None,
+) -> VectorFst:  # fmt: skip
+    """Every arc and final weight changed: labels dropped, weights mapped, another semiring (docs/fst.md says
+    how)."""
+    chosen("arcmap: map_type", map_type, _MAP_TYPES)
+    if map_type in ("to_std", "to_log", "to_log64"):
+        return _to(ifst, {"to_std": "standard"}.get(map_type, map_type.removeprefix("to_")), budget)
+    if map_type == "superfinal":
+        return _superfinal(ifst, budget)
+    finals, _, ilabels, olabels, weights, _ = ifst.arrays()
+    if map_type == "input_epsilon":
+        return rebuilt(ifst, ilabels=np.zeros_like(ilabels), budget=budget)
+    if map_type == "output_epsilon":
+        return rebuilt(ifst, olabels=np.zeros_like(olabels), budget=budget)
+    function = _weight_map(ifst, map_type, delta, power, weight)
+    return rebuilt(ifst, finals=function(finals), weights=function(weights), budget=budget)
+
+
+def _weight_map(fst: VectorFst, map_type: str, delta: float, power: float, weight: Any) -> Any:
+    """A function of arrays of weights. Zero stays Zero."""
+    core, name, dtype = fst.kind.core, fst.arc_type(), fst.kind.dtype
+    zero, one = core.zero(), core.one()
+    if map_type == "identity":
+        return lambda values: values
+    if map_type == "rmweight":
+        return lambda values: np.where(values == zero, zero, one).astype(dtype)
+    if map_type in ("plus", "times"):
+        default = zero if map_type == "plus" else one
+        value = default if weight is None else number(weight, fst.kind, f"arcmap: {map_type}")
+        operation = getattr(core, map_type)
+
+        def combine(values: Any) -> Any:
+            distinct, place = np.unique(values, return_inverse=True)
+            new = [zero if each == zero else operation(float(each), value) for each in distinct]
+            return np.array(new, dtype)[place]
+
+        return combine if weight is not None else lambda values: values
+    if map_type == "quantize":
+        positive("arcmap: delta", delta)
+        return lambda values: np.where(
+            np.isfinite(values), np.floor(values / delta + 0.5) * delta, values
+        ).astype(dtype)
+    if name in ("minmax", "minmax64", "boolean"):
+        raise FstOpError(f"arcmap: {map_type} has no meaning in the semiring {fst.weight_type()!r}")
+    if map_type == "power":
+        if not power > 0 or power == float("inf"):
+            raise FstArgError(f"arcmap: power must be more than 0 and finite, not {power!r}")
+        return (lambda values: values * power) if name in _COSTS else (lambda values: values**power)
+
+    def inverted(values: Any) -> Any:
+        if name in _COSTS:
+            return np.where(values == zero, zero, -values)
+        return np.where(values == zero, zero, 1 / np.where(values == zero, 1, values))
+
+    return inverted
+
+
+def _to(fst: VectorFst, arc_type: str, budget: Budget | None) -> VectorFst:
+    if fst.arc_type() not in _COSTS:
+        raise FstOpError(
+            f"arcmap: weights of the semiring {fst.weight_type()!r} are no negative logarithms: convert(fst, arc_type) "
+            "says what becomes of them"
+        )
+    return convert(fst, arc_type, budget=budget)
+
+
+@checked
+def convert(ifst: VectorFst, arc_type: str, *, budget: Budget | None = None) -> VectorFst:
+    """The machine over another semiring: costs stay the numbers that they are, probabilities become their negative
+    logarithms and the other way round; of "boolean" only what is Zero counts. ``FstOpError`` from and to
+    min-max, but for "boolean".
+
+    ``FstBadWeightError`` where a float32 cannot hold a weight.
+    """
+    new = arc_type_named(arc_type)
+    if arc_type == ifst.arc_type():
+        return ifst.copy()
+    mine, its = (("minmax" in name) - ("boolean" in name) for name in (ifst.arc_type(), arc_type))
+    if mine != its and max(mine, its) > 0 and min(mine, its) == 0:
+        raise FstOpError(
+            f"convert: {ifst.arc_type()!r} and {arc_type!r} have no common meaning: One is minus infinity in min-max"
+        )
+    finals, _, _, _, weights, _ = ifst.arrays()
+    zero = ifst.kind.core.zero()
+    real = {"real", "real64"}
+
+    def mapped(values: Any) -> Any:
+        wide = values.astype(np.float64)
+        if arc_type == "boolean":
+            return wide != zero
+        if ifst.arc_type() == "boolean":
+            return np.where(wide == zero, new.core.zero(), new.core.one())
+        with np.errstate(divide="ignore"):
+            if ifst.arc_type() in real and arc_type not in real:
+                wide = -np.log(wide)
+            elif arc_type in real and ifst.arc_type() not in real:
+                wide = np.exp(-wide)
+        made = wide.astype(new.dtype)
+        lost = np.isfinite(wide) & (
+            ~np.isfinite(made) | ((made == new.core.zero()) & (wide != new.core.zero()))
+        )
+        if lost.any():
+            raise FstBadWeightError(
+                f"convert: the weight {wide[lost][0]!r} does not fit into arcs of type {arc_type!r}"
+            )
+        return made
+
+    return rebuilt(ifst, arc_type=arc_type, finals=mapped(finals), weights=mapped(weights), budget=budget)
+
+
+def _superfinal(fst: VectorFst, budget: Budget | None) -> VectorFst:
+    """One final state, with weight One and no arcs; epsilons with the final weights lead to it."""
+    core, made = fst.kind.core, fst.copy()
+    finals = [state for state in fst.states() if fst.core.final(state) != core.zero()]
+    if not finals or (
+        len(finals) == 1 and fst.core.final(finals[0]) == core.one() and fst.num_arcs(finals[0]) == 0
+    ):
+        return made
+    end = made.add_state()
+    for state in finals:
+        made.core.add_arc(state, 0, 0, fst.core.final(state), end)
+        made.core.set_final(state, core.zero())
+    return made.set_final(end)
+
+
+@checked
+def statemap(ifst: VectorFst, map_type: str, *, budget: Budget | None = None) -> VectorFst:
+    """ "identity"; "arc_sum": arcs with the same labels and target as one, with the sum of their weights;
+    "arc_unique": arcs that are wholly the same as one. Arcs come out sorted by (input, output, target)."""
+    chosen("statemap: map_type", map_type, ("identity", "arc_sum", "arc_unique"))
+    if map_type == "identity":
+        return ifst.copy()
+    made = (
+        VectorFst(ifst.arc_type())
+        .set_input_symbols(ifst.input_symbols())
+        .set_output_symbols(ifst.output_symbols())
+    )
+    made.add_states(ifst.num_states())
+    plus = ifst.kind.core.plus
+    for state in ifst.states():
+        kept: dict[tuple[int, ...], float] = {}
+        for ilabel, olabel, weight, target in sorted(
+            ifst.core.arcs(state), key=lambda arc: (arc[0], arc[1], arc[3], arc[2])
+        ):
+            key: tuple[Any, ...] = (ilabel, olabel, target)
+            if map_type == "arc_unique":
+                key = (*key, weight)
+            kept[key] = plus(kept[key], weight) if key in kept and map_type == "arc_sum" else weight
+        for key, weight in kept.items():
+            made.core.add_arc(state, key[0], key[1], weight, key[2])
+        made.core.set_final(state, ifst.core.final(state))
+    return made if ifst.start() < 0 else made.set_start(ifst.start())
+
+
+# --- encoding -----------------------------------------------------------------------------------------
+
+
+class EncodeMapper:
+    """Makes (input, output), (input, weight) or all three one label, and takes such labels apart again.
+
+    A table of what was encoded grows with each machine; label k stands for entry k - 1. Final weights become
+    arcs to a new state where weights are encoded. Epsilon arcs of weight One keep label 0.
+    """
+
+    @checked
+    def __init__(
+        self, arc_type: str = "standard", encode_labels: bool = False, encode_weights: bool = False
+    ) -> None:
+        self._kind = arc_type_named(arc_type)
+        self._labels, self._weights = encode_labels, encode_weights
+        self._codes: dict[tuple[int, int, float], int] = {}
+        self._tables: tuple[SymbolTable | None, SymbolTable | None] = None, None
+
+    def arc_type(self) -> str:
+        """The arc type of what is encoded."""
+        return self._kind.name
+
+    def weight_type(self) -> str:
+        """Its semiring."""
+        return self._kind.weight_type
+
+    def _code(self, ilabel: int, olabel: int, weight: float) -> int:
+        key = (ilabel, olabel if self._labels else 0, weight if self._weights else self._kind.core.one())
+        return self._codes.setdefault(key, len(self._codes) + 1)
+
+    def _check(self, call: str, fst: VectorFst) -> None:
+        if fst.kind is not self._kind:
+            raise FstOpError(
+                f"{call}: the mapper is for arcs of type {self._kind.name!r}, and the machine has {fst.arc_type()!r}"
+            )
+
+    def encoded(self, fst: VectorFst) -> VectorFst:
+        """What ``VectorFst.encode`` makes of a machine."""
+        self._check("encode", fst)
+        one, zero = self._kind.core.one(), self._kind.core.zero()
+        made = VectorFst(self._kind.name)
+        made.add_states(fst.num_states())
+        self._tables = fst.tables
+        end = -1
+        for state in fst.states():
+            for ilabel, olabel, weight, target in fst.core.arcs(state):
+                plain = not ilabel and not olabel and (weight == one or not self._weights)
+                code = 0 if plain else self._code(ilabel, olabel, weight)
+                kept = one if self._weights else weight
+                made.core.add_arc(state, code, code if self._labels else olabel, kept, target)
+            final = fst.core.final(state)
+            if self._weights and final not in (zero, one):
+                if end < 0:
+                    end = made.add_state()
+                    made.set_final(end)
+                code = self._code(0, 0, final)
+                made.core.add_arc(state, code, code if self._labels else 0, one, end)
+            else:
+                made.core.set_final(state, final)
+        return made if fst.start() < 0 else made.set_start(fst.start())
+
+    def decoded(self, fst: VectorFst) -> VectorFst:
+        """What ``VectorFst.decode`` makes of a machine. ``FstOpError`` for labels that were never encoded."""
+        self._check("decode", fst)
+        entries = list(self._codes)
+        _, _, ilabels, olabels, weights, _ = fst.arrays()
+        if int(ilabels.max(initial=0)) > len(entries):
+            raise FstOpError(
+                f"decode: label {ilabels.max()} was not encoded by this mapper, which knows {len(entries)}"
+            )
+        one = self._kind.core.one()
+        table = np.array([(0, 0), *((i, o) for i, o, _ in entries)], np.int32)
+        values = np.array([one, *(w for _, _, w in entries)], np.float64)
+        made = rebuilt(
+            fst,
+            ilabels=table[ilabels, 0],
+            olabels=table[ilabels, 1] if self._labels else olabels,
+            weights=np.where(ilabels > 0, values[ilabels], weights) if self._weights else weights,
+        )
+        return VectorFst.of_core(made.kind, made.core, self._tables)
+
+
+@checked
+def encode(ifst: VectorFst, mapper: EncodeMapper) -> VectorFst:
+    """The machine with labels and weights as one label."""
+    return mapper.encoded(ifst)
+
+
+@checked
+def decode(ifst: VectorFst, mapper: EncodeMapper) -> VectorFst:
+    """The labels and weights that ``mapper`` made one label."""
+    return mapper.decoded(ifst)
+
+
+# --- labels -------------------------------------------------------------------------------------------
+
+
+def relabelled(fst: VectorFst, ipairs: Iterable[Any] | None, opairs: Iterable[Any] | None) -> VectorFst:
+    """What ``VectorFst.relabel_pairs`` makes of a machine."""
+    if ipairs is None and opairs is None:
+        raise FstArgError("relabel_pairs: neither ipairs nor opairs is given")
+    _, _, ilabels, olabels, _, _ = fst.arrays()
+    return rebuilt(
+        fst, ilabels=_mapped("ipairs", ilabels, ipairs), olabels=_mapped("opairs", olabels, opairs)
+    )
+
+
+def _mapped(name: str, labels: _Ints, pairs: Iterable[Any] | None) -> _Ints:
+    if pairs is None:
+        return labels
+    new: dict[int, int] = {}
+    for at, pair in enumerate(pairs):
+        try:
+            old, label = map(int, pair)
+        except (TypeError, ValueError):
+            raise FstArgError(f"relabel_pairs: {name}[{at}] is no pair of labels: {pair!r:.60}") from None
+        if min(old, label) < 0 or max(old, label) > 2**31 - 1:
+            raise FstArgError(
+                f"relabel_pairs: {name}[{at}] has a label that is not from 0 to 2^31 - 1: {pair!r}"
+            )
+        if new.setdefault(old, label) != label:
+            raise FstArgError(f"relabel_pairs: {name}[{at}] gives label {old} a second new label")
+    distinct, place = np.unique(labels, return_inverse=True)
+    return np.array([new.get(each, each) for each in distinct.tolist()], np.int32)[place].astype(np.int32)
+
+
+def table_pairs(
+    side: str, old: SymbolTable | None, new: SymbolTable | None, unknown: str
+) -> list[tuple[int, int]] | None:
+    """Pairs of the labels of the same symbols in two tables."""
+    if new is None:
+        return None
+    if old is None:
+        raise FstArgError(f"relabel_tables: there is no old table of {side} labels, and the machine has none")
+    if unknown and not new.member(unknown):
+        raise FstOpError(f"relabel_tables: the unknown symbol {unknown!r} is not in the new table")
+    pairs = []
+    for label, symbol in old:
+        if not new.member(symbol) and not unknown:
+            raise FstOpError(f"relabel_tables: the new table of {side} labels lacks {symbol!r}")
+        pairs.append((label, int(new.find(symbol if new.member(symbol) else unknown))))
+    return pairs

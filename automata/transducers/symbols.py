@@ -1,0 +1,167 @@
+"""Symbol tables: which text a label stands for, in OpenFst's binary and text files."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokenfst.arguments import checked
+from tokenfst.automata.openfst.headers import SYMBOLS_MAGIC, Cursor
+from tokenfst.errors import FstArgError, FstIOError
+
+NO_SYMBOL = -1
+"""The label of a symbol that is not there."""
+
+
+class SymbolTable:
+    """Symbols and their labels, each once. Kept in the order in which they were added."""
+
+    def __init__(self, name: str = "<unspecified>") -> None:
+        self._name = name
+        self._labels: dict[str, int] = {}
+        self._symbols: dict[int, str] = {}
+        self._next = 0
+
+    @checked
+    def add_symbol(self, symbol: str, key: int = NO_SYMBOL) -> int:
+        """The label of ``symbol``: the one that it has, else ``key``, else the next that is free.
+
+        ``FstArgError`` where ``key`` stands for another symbol.
+        """
+        if symbol in self._labels:
+            return self._labels[symbol]
+        key = self._next if key == NO_SYMBOL else key
+        if key < 0:
+            raise FstArgError(f"add_symbol: a label is not negative: {key}")
+        if key in self._symbols:
+            raise FstArgError(f"add_symbol: label {key} stands for {self._symbols[key]!r} already")
+        self._labels[symbol] = key
+        self._symbols[key] = symbol
+        self._next = max(self._next, key + 1)
+        return key
+
+    def add_table(self, other: SymbolTable) -> None:
+        """All symbols of another table, with labels of their own here."""
+        for symbol in other._labels:
+            self.add_symbol(symbol)
+
+    @checked
+    def find(self, key: int | str) -> str | int:
+        """The symbol of a label ("" if there is none), or the label of a symbol (-1)."""
+        return self._labels.get(key, NO_SYMBOL) if isinstance(key, str) else self._symbols.get(key, "")
+
+    @checked
+    def member(self, key: int | str) -> bool:
+        """Whether a label or symbol is in the table."""
+        return key in self._labels if isinstance(key, str) else key in self._symbols
+
+    def available_key(self) -> int:
+        """The next label that is free."""
+        return self._next
+
+    def num_symbols(self) -> int:
+        """How many symbols there are."""
+        return len(self._labels)
+
+    def name(self) -> str:
+        """The table's name."""
+        return self._name
+
+    def set_name(self, name: str) -> None:
+        """Give it another name."""
+        self._name = name
+
+    def copy(self) -> SymbolTable:
+        """A table of its own with the same symbols."""
+        made = SymbolTable(self._name)
+        made._labels, made._symbols, made._next = dict(self._labels), dict(self._symbols), self._next
+        return made
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return iter(self._symbols.items())
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __eq__(self, other: object) -> bool:
+        return self._symbols == other._symbols if isinstance(other, SymbolTable) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<SymbolTable {self._name!r} of {len(self)} symbols>"
+
+    # --- files ----------------------------------------------------------------------------------------
+
+    def write_to_string(self) -> bytes:
+        """The table as OpenFst writes it."""
+        parts = [SYMBOLS_MAGIC, _text(self._name), struct.pack("<qq", self._next, len(self))]
+        for key, symbol in self:
+            parts += [_text(symbol), struct.pack("<q", key)]
+        return b"".join(parts)
+
+    @classmethod
+    @checked
+    def read_from_string(cls, data: bytes) -> SymbolTable:
+        """The table in the bytes of a file. ``FstIOError`` where there is none."""
+        return _read(Cursor(data), cls)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Into a file, as OpenFst does."""
+        Path(path).write_bytes(self.write_to_string())
+
+    @classmethod
+    @checked
+    def read(cls, path: str | os.PathLike[str]) -> SymbolTable:
+        """The table in a file. ``FstIOError``, ``OSError``."""
+        return cls.read_from_string(Path(path).read_bytes())
+
+    @checked
+    def write_text(self, path: str | os.PathLike[str]) -> None:
+        """Into a text file, a symbol and its label a line."""
+        for _, symbol in self:
+            if len(symbol.split()) != 1:
+                raise FstIOError(f"write_text: the symbol {symbol!r} is empty or has white space in it")
+        Path(path).write_text("".join(f"{symbol}\t{key}\n" for key, symbol in self), encoding="utf-8")
+
+    @classmethod
+    @checked
+    def read_text(cls, path: str | os.PathLike[str]) -> SymbolTable:
+        """The table in a text file. ``FstIOError`` names the line of what cannot be read."""
+        made = cls(os.fspath(path))
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise FstIOError(f"{path}: byte {error.start} is no UTF-8") from error
+        for at, line in enumerate(lines, 1):
+            words = line.split()
+            if not words:
+                continue
+            if len(words) != 2 or not words[1].isdecimal():
+                raise FstIOError(f"{path}, line {at}: a line is a symbol and its label, not {line[:60]!r}")
+            if made.member(words[0]) or made.member(int(words[1])):
+                raise FstIOError(f"{path}, line {at}: the symbol or label is there already: {line[:60]!r}")
+            made.add_symbol(words[0], int(words[1]))
+        return made
+
+
+def read_symbols(cursor: Cursor) -> SymbolTable:
+    """The table at a place of a file."""
+    return _read(cursor, SymbolTable)
+
+
+def _read(cursor: Cursor, cls: type[SymbolTable]) -> SymbolTable:
+    name, symbols = cursor.symbols()
+    made = cls(name)
+    for symbol, key in symbols:
+        if made.member(symbol) or made.member(key) or key < 0:
+            raise FstIOError(f"a table of symbols has {symbol!r} or label {key} twice: the file is damaged")
+        made.add_symbol(symbol, key)
+    return made
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return struct.pack("<i", len(data)) + data

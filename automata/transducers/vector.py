@@ -1,0 +1,496 @@
+"""A transducer: states, arcs, weights, symbol tables; and what OpenFst does to one in place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tokenfst.arguments import checked
+from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType, Weight, arc_type_named, number
+from tokenfst.budget import Budget
+from tokenfst.errors import FstArgError, FstIndexError, FstOpError
+
+if TYPE_CHECKING:
+    from tokenfst.automata.transducers.mapping import EncodeMapper
+
+NO_STATE_ID = -1
+"""The state that is none: ``start`` of a machine without one."""
+NO_LABEL = -1
+WeightLike = Weight | str | float
+SHORTEST_DELTA = 1e-6
+DELTA = 1 / 1024
+Limits = tuple[int, int, float]
+
+
+def limits(budget: Budget | None) -> Limits:
+    """A budget as the core takes it."""
+    given = budget or Budget()
+    return given.states, given.bytes, given.seconds
+
+
+def chosen(name: str, value: object, choices: Iterable[str]) -> str:
+    """``value`` if it is one of ``choices``, else ``FstArgError``."""
+    if value not in (known := tuple(choices)):
+        raise FstArgError(f"{name} is {' or '.join(map(repr, known))}, not {value!r}")
+    return str(value)
+
+
+def positive(name: str, value: float) -> float:
+    """A tolerance: more than 0."""
+    if not value > 0 or value == float("inf"):
+        raise FstArgError(f"{name} must be more than 0 and finite, not {value!r}")
+    return value
+
+
+def refuse_unbuilt(call: str, **given: object) -> None:
+    """``FstArgError`` for an argument of OpenFst's that is not there yet, unless it is left out."""
+    for name, value in given.items():
+        if value not in (None, NO_STATE_ID, "auto"):
+            raise FstArgError(f"{call}: {name}={value!r} is not there yet in tokenfst.fst; leave it out")
+
+
+class Arc:
+    """An arc: labels, a weight (a ``Weight``, a number or text), and the state it leads to."""
+
+    __slots__ = ("ilabel", "nextstate", "olabel", "weight")
+
+    def __init__(self, ilabel: int, olabel: int, weight: WeightLike, nextstate: int) -> None:
+        self.ilabel, self.olabel, self.weight, self.nextstate = ilabel, olabel, weight, nextstate
+
+    def copy(self) -> Arc:
+        """An arc of its own with the same parts."""
+        return Arc(self.ilabel, self.olabel, self.weight, self.nextstate)
+
+    def _key(self) -> tuple[object, ...]:
+        return self.ilabel, self.olabel, self.weight, self.nextstate
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Arc) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Arc({self.ilabel}, {self.olabel}, {str(self.weight)!r}, {self.nextstate})"
+
+
+class VectorFst:
+    """A weighted transducer. ``arc_type``: "standard" (tropical), "log", "log64", "real", ... (docs/fst.md)."""
+
+    def __init__(self, arc_type: str = "standard") -> None:
+        self._kind = arc_type_named(arc_type)
+        self.core: Any = self._kind.core()
+        """The core's object."""
+        self._isymbols: SymbolTable | None = None
+        self._osymbols: SymbolTable | None = None
+
+    @classmethod
+    def of_core(
+        cls, kind: ArcType, core: Any, tables: tuple[SymbolTable | None, SymbolTable | None] = (None, None)
+    ) -> VectorFst:
+        """A machine around an object of the core."""
+        made = cls(kind.name)
+        made.core = core
+        return made.set_tables(tables)
+
+    @property
+    def kind(self) -> ArcType:
+        """The arc type with all that belongs to it."""
+        return self._kind
+
+    @property
+    def tables(self) -> tuple[SymbolTable | None, SymbolTable | None]:
+        """Both symbol tables."""
+        return self._isymbols, self._osymbols
+
+    def set_tables(self, tables: tuple[SymbolTable | None, SymbolTable | None]) -> VectorFst:
+        """Both symbol tables, shared."""
+        self._isymbols, self._osymbols = tables
+        return self
+
+    def like(self, core: Any) -> VectorFst:
+        """Another machine of this semiring, with the same tables."""
+        return VectorFst.of_core(self._kind, core, self.tables)
+
+    # --- what it is -----------------------------------------------------------------------------------
+
+    def arc_type(self) -> str:
+        """The name of the arc type."""
+        return self._kind.name
+
+    def weight_type(self) -> str:
+        """The name of the semiring."""
+        return self._kind.weight_type
+
+    def fst_type(self) -> str:
+        """Always "vector"."""
+        return "vector"
+
+    def start(self) -> int:
+        """The start, or -1."""
+        return int(self.core.start())
+
+    def num_states(self) -> int:
+        """How many states there are."""
+        return int(self.core.num_states())
+
+    def num_arcs(self, state: int | None = None) -> int:
+        """How many arcs leave a state, or (without one) there are in all."""
+        return int(self.core.total_arcs() if state is None else self.core.num_arcs(state))
+
+    def states(self) -> range:
+        """All states."""
+        return range(self.num_states())
+
+    def arcs(self, state: int) -> Iterator[Arc]:
+        """The arcs that leave a state."""
+        kind = self._kind
+        return (Arc(i, o, Weight.of(kind, w), n) for i, o, w, n in self.core.arcs(state))
+
+    def final(self, state: int) -> Weight:
+        """The final weight of a state: Zero where it does not accept."""
+        return Weight.of(self._kind, self.core.final(state))
+
+    def num_input_epsilons(self, state: int) -> int:
+        """How many arcs of a state read nothing."""
+        return sum(arc[0] == 0 for arc in self.core.arcs(state))
+
+    def num_output_epsilons(self, state: int) -> int:
+        """How many arcs of a state write nothing."""
+        return sum(arc[1] == 0 for arc in self.core.arcs(state))
+
+    def properties(self, mask: int, test: bool = True) -> int:
+        """OpenFst's property bits under ``mask``. All are looked up, with ``test`` or without. Linear."""
+        return int(self.core.properties(limits(Budget.unlimited()))) & mask
+
+    def verify(self) -> bool:
+        """True: no machine here leads to a state that is not there, or has a label below 0."""
+        return True
+
+    def arrays(self) -> tuple[Any, ...]:
+        """The machine as numpy arrays: final weights and numbers of arcs by state; input labels, output
+        labels, weights, next states by arc."""
+        return tuple(self.core.arrays())
+
+    def copy(self) -> VectorFst:
+        """A machine of its own; nothing is copied until one of both is changed."""
+        tables = tuple(None if table is None else table.copy() for table in self.tables)
+        return VectorFst.of_core(self._kind, self.core.copy(), tables)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"<VectorFst {self.arc_type()} of {self.num_states()} states and {self.num_arcs()} arcs>"
+
+    def __str__(self) -> str:
+        return self.print()
+
+    # --- changing it ----------------------------------------------------------------------------------
+
+    def add_state(self) -> int:
+        """One more state; its number."""
+        return int(self.core.add_state())
+
+    @checked
+    def add_states(self, n: int) -> VectorFst:
+        """``n`` more states."""
+        for _ in range(n):
+            self.core.add_state()
+        return self
+
+    def add_arc(self, state: int, arc: Arc) -> VectorFst:
+        """One more arc from a state. The state it leads to must be there. ``FstIndexError``,
+        ``FstBadWeightError``."""
+        weight = arc.weight
+        if type(weight) is not float:
+            weight = number(weight, self._kind, "the weight of an arc")
+        self.core.add_arc(state, arc.ilabel, arc.olabel, weight, arc.nextstate)
+        return self
+
+    def set_start(self, state: int) -> VectorFst:
+        """Begin at a state."""
+        self.core.set_start(state)
+        return self
+
+    def set_final(self, state: int, weight: WeightLike | None = None) -> VectorFst:
+        """Let a state accept with a weight (One if not given)."""
+        value = self._kind.core.one() if weight is None else number(weight, self._kind, "a final weight")
+        self.core.set_final(state, value)
+        return self
+
+    @checked
+    def delete_arcs(self, state: int, n: int | None = None) -> VectorFst:
+        """Without the arcs of a state, or its last ``n``."""
+        self.core.clear_arcs(state, self.core.num_arcs(state) if n is None else n)
+        return self
+
+    @checked
+    def delete_states(self, states: Iterable[int] | None = None) -> VectorFst:
+        """Without some states and the arcs to them, or without any. The others keep their order."""
+        if states is None:
+            self.core = self._kind.core()
+            return self
+        gone = set(states)
+        if wrong := [state for state in gone if not 0 <= state < self.num_states()]:
+            raise FstIndexError(f"delete_states: there is no state {wrong[0]}")
+        finals, counts, ilabels, olabels, weights, nexts = self.arrays()
+        keep = np.ones(len(finals), bool)
+        keep[list(gone)] = False
+        place = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+        source = np.repeat(np.arange(len(finals)), counts)
+        stays = keep[source] & keep[nexts]
+        start = self.start()
+        counts = np.bincount(place[source[stays]], minlength=int(keep.sum())).astype(np.int64)
+        self.core = self._kind.core.from_arrays(
+            int(place[start]) if start >= 0 else -1, finals[keep], counts,
+            ilabels[stays], olabels[stays], weights[stays], place[nexts[stays]], limits(Budget.unlimited()),
+        )  # fmt: skip
+        return self
+
+    def reserve_states(self, n: int) -> VectorFst:
+        """Room for states to come."""
+        self.core.reserve(n, 0)
+        return self
+
+    def reserve_arcs(self, state: int, n: int) -> VectorFst:
+        """Nothing: arcs of all states lie in one array."""
+        return self
+
+    def input_symbols(self) -> SymbolTable | None:
+        """The table of input labels."""
+        return self._isymbols
+
+    def output_symbols(self) -> SymbolTable | None:
+        """The table of output labels."""
+        return self._osymbols
+
+    @checked
+    def set_input_symbols(self, table: SymbolTable | None) -> VectorFst:
+        """Give input labels a table (a copy of it), or none."""
+        self._isymbols = None if table is None else table.copy()
+        return self
+
+    @checked
+    def set_output_symbols(self, table: SymbolTable | None) -> VectorFst:
+        """Give output labels a table (a copy of it), or none."""
+        self._osymbols = None if table is None else table.copy()
+        return self
+
+    # --- operations in place --------------------------------------------------------------------------
+
+    @checked
+    def arcsort(self, sort_type: str = "ilabel", *, budget: Budget | None = None) -> VectorFst:
+        """Sort the arcs of each state by "ilabel" or "olabel", then by the other label."""
+        by_output = chosen("arcsort: sort_type", sort_type, ("ilabel", "olabel")) == "olabel"
+        self.core = self.core.arcsort(by_output, limits(budget))
+        return self
+
+    @checked
+    def closure(self, closure_type: str = "star", *, budget: Budget | None = None) -> VectorFst:
+        """Any number of times: "star", or at least once: "plus"."""
+        plus = chosen("closure: closure_type", closure_type, ("star", "plus")) == "plus"
+        self.core = self.core.closure(plus, limits(budget))
+        return self
+
+    @checked
+    def concat(self, fst2: VectorFst, *, budget: Budget | None = None) -> VectorFst:
+        """This one, then the other."""
+        require_same("concat", self, fst2)
+        self.core = self.core.concat(fst2.core, limits(budget))
+        return self
+
+    @checked
+    def union(self, *fsts2: VectorFst, budget: Budget | None = None) -> VectorFst:
+        """This one or one of the others."""
+        for other in fsts2:
+            require_same("union", self, other)
+            self.core = self.core.union(other.core, limits(budget))
+        return self
+
+    @checked
+    def connect(self, *, budget: Budget | None = None) -> VectorFst:
+        """Without states on no path from the start to acceptance."""
+        self.core = self.core.connect(limits(budget))
+        return self
+
+    @checked
+    def topsort(self, *, budget: Budget | None = None) -> VectorFst:
+        """In topological order; a machine with cycles stays as it is."""
+        self.core, _ = self.core.topsort(limits(budget))
+        return self
+
+    @checked
+    def invert(self, *, budget: Budget | None = None) -> VectorFst:
+        """Exchange input and output."""
+        self.core = self.core.relabelled(0, limits(budget))
+        self._isymbols, self._osymbols = self._osymbols, self._isymbols
+        return self
+
+    @checked
+    def project(self, project_type: str, *, budget: Budget | None = None) -> VectorFst:
+        """The acceptor of one side: "input" or "output"."""
+        side = chosen("project: project_type", project_type, ("input", "output"))
+        self.core = self.core.relabelled(1 if side == "input" else 2, limits(budget))
+        table = self._isymbols if side == "input" else self._osymbols
+        self._isymbols = self._osymbols = table
+        return self
+
+    @checked
+    def minimize(
+        self, delta: float = SHORTEST_DELTA, allow_nondet: bool = False, *, budget: Budget | None = None
+    ) -> VectorFst:
+        """As few states as a deterministic machine can have; ``FstOpError`` for others, unless
+        ``allow_nondet``."""
+        self.core = self.core.minimize(positive("minimize: delta", delta), allow_nondet, limits(budget))
+        return self
+
+    @checked
+    def prune(
+        self, delta: float = DELTA, nstate: int = NO_STATE_ID, weight: Weight | str | float | None = None,
+        *, budget: Budget | None = None,
+    ) -> VectorFst:  # fmt: skip
+        """Without what lies on no path as good as the best one times ``weight``."""
+        refuse_unbuilt("prune", nstate=nstate)
+        if weight is None:
+            return self
+        self.core = self.core.prune(number(weight, self._kind, "prune: weight"), limits(budget))
+        return self
+
+    @checked
+    def push(
+        self, delta: float = SHORTEST_DELTA, remove_total_weight: bool = False,
+        reweight_type: str = "to_initial", *, budget: Budget | None = None,
+    ) -> VectorFst:  # fmt: skip
+        """Move weights towards the start ("to_initial") or towards acceptance ("to_final")."""
+        to_final = chosen("push: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
+        delta = positive("push: delta", delta)
+        self.core = self.core.push(True, False, to_final, remove_total_weight, False, delta, limits(budget))
+        return self
+
+    @checked
+    def reweight(
+        self, potentials: Iterable[Any], reweight_type: str = "to_initial", *, budget: Budget | None = None
+    ) -> VectorFst:
+        """Move weights by a potential for each state, such as ``shortestdistance`` gives."""
+        to_final = chosen("reweight: reweight_type", reweight_type, ("to_initial", "to_final")) == "to_final"
+        values = [number(each, self._kind, f"reweight: potential {at}") for at, each in enumerate(potentials)]
+        self.core = self.core.reweight(np.array(values, np.float64), to_final, limits(budget))
+        return self
+
+    @checked
+    def rmepsilon(
+        self, queue_type: str = "auto", connect: bool = True, weight: Weight | str | float | None = None,
+        nstate: int = NO_STATE_ID, delta: float = SHORTEST_DELTA, *, budget: Budget | None = None,
+    ) -> VectorFst:  # fmt: skip
+        """Without arcs that read and write nothing. ``FstOpError`` where a cycle of them has no sum."""
+        refuse_unbuilt("rmepsilon", weight=weight, nstate=nstate)
+        chosen("rmepsilon: queue_type", queue_type, QUEUE_TYPES)
+        self.core = self.core.rmepsilon(connect, positive("rmepsilon: delta", delta), limits(budget))
+        return self
+
+    @checked
+    def encode(self, mapper: EncodeMapper) -> VectorFst:
+        """Make labels and weights one label, as ``mapper`` says; it learns how to take them apart."""
+        return self._become(mapper.encoded(self))
+
+    @checked
+    def decode(self, mapper: EncodeMapper) -> VectorFst:
+        """The labels and weights that ``mapper`` made one label."""
+        return self._become(mapper.decoded(self))
+
+    @checked
+    def relabel_pairs(
+        self, ipairs: Iterable[Any] | None = None, opairs: Iterable[Any] | None = None
+    ) -> VectorFst:
+        """Other labels, by pairs of old and new; all others stay."""
+        from tokenfst.automata.transducers.mapping import relabelled
+
+        return self._become(relabelled(self, ipairs, opairs))
+
+    @checked
+    def relabel_tables(
+        self, old_isymbols: SymbolTable | None = None, new_isymbols: SymbolTable | None = None,
+        unknown_isymbol: str = "", attach_new_isymbols: bool = True, old_osymbols: SymbolTable | None = None,
+        new_osymbols: SymbolTable | None = None, unknown_osymbol: str = "", attach_new_osymbols: bool = True,
+    ) -> VectorFst:  # fmt: skip
+        """The labels that the same symbols have in other tables. ``FstOpError`` for symbols that the new ones
+        lack."""
+        from tokenfst.automata.transducers.mapping import table_pairs
+
+        if new_isymbols is None and new_osymbols is None:
+            raise FstArgError("relabel_tables: no new table is given")
+        pairs = [
+            table_pairs(side, old or own, new, unknown)
+            for side, own, old, new, unknown in (
+                ("input", self._isymbols, old_isymbols, new_isymbols, unknown_isymbol),
+                ("output", self._osymbols, old_osymbols, new_osymbols, unknown_osymbol),
+            )
+        ]
+        self.relabel_pairs(*pairs)
+        if new_isymbols is not None and attach_new_isymbols:
+            self.set_input_symbols(new_isymbols)
+        if new_osymbols is not None and attach_new_osymbols:
+            self.set_output_symbols(new_osymbols)
+        return self
+
+    def _become(self, other: VectorFst) -> VectorFst:
+        self.core = other.core
+        return self.set_tables(other.tables)
+
+    # --- files and text -------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, source: str | os.PathLike[str]) -> VectorFst:
+        """The machine in an OpenFst file (vector or const). ``FstIOError``, ``OSError``."""
+        from tokenfst.automata.transducers.files import read
+
+        return read(source)
+
+    @classmethod
+    def read_from_string(cls, state: bytes) -> VectorFst:
+        """The machine in the bytes of an OpenFst file."""
+        from tokenfst.automata.transducers.files import from_bytes
+
+        return from_bytes(state)
+
+    def write(self, source: str | os.PathLike[str], fst_type: Literal["vector", "const"] = "vector") -> None:
+        """Into an OpenFst file of type "vector" or "const"."""
+        from tokenfst.automata.transducers.files import write
+
+        write(self, source, fst_type)
+
+    def write_to_string(self, fst_type: Literal["vector", "const"] = "vector") -> bytes:
+        """The bytes of an OpenFst file."""
+        from tokenfst.automata.transducers.files import to_bytes
+
+        return to_bytes(self, fst_type)
+
+    def print(
+        self, isymbols: SymbolTable | None = None, osymbols: SymbolTable | None = None,
+        ssymbols: SymbolTable | None = None, acceptor: bool = False, show_weight_one: bool = False,
+        missing_sym: str = "",
+    ) -> str:  # fmt: skip
+        """The machine as AT&T text; weights read back as they are."""
+        from tokenfst.automata.transducers.text import print_fst
+
+        return print_fst(self, isymbols, osymbols, ssymbols, acceptor, show_weight_one, missing_sym)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return VectorFst.read_from_string, (self.write_to_string(),)
+
+
+QUEUE_TYPES = ("auto", "fifo", "lifo", "shortest", "state", "top")
+"""OpenFst's names. The order of work is chosen by the machine here, whatever is asked for; the result is the
+same."""
+
+
+def require_same(call: str, *fsts: VectorFst) -> ArcType:
+    """The semiring that all of them have; ``FstOpError`` where they differ."""
+    kinds = {each.kind.name for each in fsts}
+    if len(kinds) > 1:
+        raise FstOpError(
+            f"{call}: the machines are over different semirings ({', '.join(sorted(kinds))}): map one of them with "
+            'arcmap(map_type="to_log64") or its kin'
+        )
+    return ARC_TYPES[kinds.pop()]

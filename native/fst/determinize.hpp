@@ -1,0 +1,242 @@
+// Determinization (Mohri 1997): at most one arc for each input label. A state of the result is a subset: states with what is owed
+// on the way to each, a weight and a string of outputs. What all of them owe alike goes onto the arc: the sum of the weights, the
+// longest prefix of the strings.
+//
+// Two subsets are one where weights lie on the same place of a grid of `delta` (semirings.hpp); the weights that are kept are those of
+// the first one, not rounded. Epsilon is a label like others here. The result may be exponential, and of some machines
+// there is none at all (two cycles over one word, of different weights or outputs): the budget says so.
+//
+// Outputs of a functional transducer: one string a state of a subset, all else is refused. Not functional: as many as there are.
+// Disambiguate: the one with the best weight.
+#pragma once
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "fst/graph.hpp"
+#include "fst/strings.hpp"
+#include "support/hash_index.hpp"
+
+namespace tokenfst::fst {
+
+enum class Outputs { Acceptor, Functional, Nonfunctional, Disambiguate };
+
+template <class S>
+class Determinization {
+ public:
+  using Wide = typename S::Wide;
+  using Weight = typename Wide::Weight;
+  struct Element {
+    Id state, string;
+    Weight weight;
+  };
+  struct Move {
+    Id label, string, target;  // `target`: a subset
+    Weight weight;
+  };
+  struct Final {
+    Id string;
+    Weight weight;
+  };
+
+  // `machine` has no states without a way to acceptance.
+  Determinization(const Machine<S>& machine, Outputs outputs, double delta, Strings& strings, Meter& meter)
+      : in_(machine), outputs_(outputs), delta_(delta), strings_(strings), meter_(meter) {}
+
+  Id start() {
+    if (in_.start() == kNone) return kNone;
+    group_.assign(1, {in_.start(), Strings::kEmpty, Wide::one()});
+    return subset();
+  }
+  size_t size() const { return begins_.size(); }
+  std::span<const Element> elements(Id t) const {
+    const uint64_t end = static_cast<size_t>(t) + 1 < begins_.size() ? begins_[t + 1] : elements_.size();
+    return {elements_.data() + begins_[t], end - begins_[t]};
+  }
+  uint64_t memory() const { return elements_.size() * sizeof(Element) + begins_.size() * 8 + index_.memory() + strings_.memory(); }
+
+  // The arcs of subset `t`, by label, and what it ends with: a string and a weight for each end.
+  void expand(Id t, std::vector<Move>& moves, std::vector<Final>& finals) {
+    moves.clear();
+    finals.clear();
+    steps_.clear();
+    const size_t count = elements(t).size();
+    for (size_t k = 0; k < count; ++k) {
+      const Element from = elements(t)[k];
+      if (in_.is_final(from.state)) finals.push_back({from.string, Wide::times(from.weight, in_.final(from.state))});
+      const auto arcs = in_.arcs(from.state);
+      meter_.step(1 + arcs.size());
+      for (const auto& arc : arcs) {
+        const Weight w = Wide::times(from.weight, arc.weight);
+        if (w == Wide::zero()) continue;
+        const Id string = outputs_ == Outputs::Acceptor ? from.string : strings_.concat(from.string, strings_.of(arc.olabel));
+        steps_.push_back({arc.ilabel, {arc.nextstate, string, w}});
+      }
+    }
+    merge_finals(finals);
+    const auto before = [](const Step& a, const Step& b) {
+      return std::tuple(a.label, a.to.state, a.to.string) < std::tuple(b.label, b.to.state, b.to.string);
+    };
+    if (!std::is_sorted(steps_.begin(), steps_.end(), before)) std::stable_sort(steps_.begin(), steps_.end(), before);
+    for (size_t at = 0; at < steps_.size();) {
+      const Id label = steps_[at].label;
+      group_.clear();
+      for (; at < steps_.size() && steps_[at].label == label; ++at) enter(steps_[at].to);
+      Weight common = group_[0].weight;
+      Id prefix = group_[0].string;
+      for (size_t k = 1; k < group_.size(); ++k) {
+        common = Wide::plus(common, group_[k].weight);
+        if (outputs_ != Outputs::Acceptor) prefix = strings_.common(prefix, group_[k].string);
+      }
+      const uint32_t given = strings_.length(prefix);
+      for (Element& each : group_) {
+        each.weight = group_.size() == 1 ? Wide::one() : Wide::divide(each.weight, common);
+        each.string = strings_.drop(each.string, given);
+      }
+      moves.push_back({label, prefix, subset(), common});
+    }
+    meter_.bytes(memory());
+  }
+
+ private:
+  struct Step {
+    Id label;
+    Element to;
+  };
+
+  // One more way to the group at hand, whose states ascend.
+  void enter(const Element& to) {
+    if (!group_.empty() && group_.back().state == to.state) {
+      Element& last = group_.back();
+      if (last.string == to.string) {
+        last.weight = Wide::plus(last.weight, to.weight);
+        return;
+      }
+      if (outputs_ == Outputs::Functional) refuse_nonfunctional(to.state);
+      if (outputs_ == Outputs::Disambiguate) {
+        if (Wide::better(to.weight, last.weight)) last = to;
+        return;
+      }
+    }
+    group_.push_back(to);
+  }
+  [[noreturn]] static void refuse_nonfunctional(Id state) {
+    refuse("determinize: the transducer is not functional: state " + std::to_string(state) +
+           " is reached by one input with two outputs; det_type=\"nonfunctional\" keeps both, \"disambiguate\" the better one");
+  }
+  void merge_finals(std::vector<Final>& finals) {
+    std::stable_sort(finals.begin(), finals.end(), [](const Final& a, const Final& b) { return a.string < b.string; });
+    size_t kept = 0;
+    for (size_t at = 0; at < finals.size(); ++at) {
+      if (finals[at].weight == Wide::zero()) continue;
+      if (kept && finals[kept - 1].string == finals[at].string) finals[kept - 1].weight = Wide::plus(finals[kept - 1].weight, finals[at].weight);
+      else finals[kept++] = finals[at];
+    }
+    finals.resize(kept);
+    if (kept < 2) return;
+    if (outputs_ == Outputs::Functional) refuse("determinize: the transducer is not functional: one input ends with two outputs; det_type=\"nonfunctional\" keeps both");
+    if (outputs_ == Outputs::Disambiguate) {
+      finals[0] = *std::min_element(finals.begin(), finals.end(), [](const Final& a, const Final& b) { return Wide::better(a.weight, b.weight); });
+      finals.resize(1);
+    }
+  }
+  // The number of the group at hand.
+  Id subset() {
+    uint64_t hash = group_.size();
+    for (const Element& each : group_) {
+      hash = (hash ^ static_cast<uint64_t>(each.state)) * 0x9E3779B97F4A7C15ull;
+      hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(each.string)) * 0xBF58476D1CE4E5B9ull;
+      hash = (hash ^ (hash >> 32) ^ Wide::key(each.weight, delta_)) * 0x94D049BB133111EBull;
+    }
+    const uint32_t small = static_cast<uint32_t>(hash >> 32);
+    const uint32_t found = index_.find(small, [&](uint32_t at) {
+      const auto other = elements(static_cast<Id>(at));
+      return std::equal(other.begin(), other.end(), group_.begin(), group_.end(), [&](const Element& a, const Element& b) {
+        return a.state == b.state && a.string == b.string && (a.weight == b.weight || Wide::key(a.weight, delta_) == Wide::key(b.weight, delta_));
+      });
+    });
+    if (found != HashIndex::kNothing) return static_cast<Id>(found);
+    const uint32_t made = static_cast<uint32_t>(begins_.size());
+    meter_.states(made + 1);
+    begins_.push_back(elements_.size());
+    elements_.insert(elements_.end(), group_.begin(), group_.end());
+    index_.add(small, made);
+    return static_cast<Id>(made);
+  }
+
+  const Machine<S>& in_;
+  const Outputs outputs_;
+  const double delta_;
+  Strings& strings_;
+  Meter& meter_;
+  std::vector<Element> elements_, group_;
+  std::vector<uint64_t> begins_;
+  std::vector<Step> steps_;
+  HashIndex index_;
+};
+
+// An arc whose output is a string: its first label, and behind it states of their own for the others.
+template <class S>
+void add_string_arc(Machine<S>& out, Id from, Id ilabel, Id string, typename S::Weight weight, Id to, const Strings& strings, Id more = 0) {
+  while (strings.length(string) > 1) {
+    const Id between = out.add_state();
+    out.add_arc(from, {ilabel, strings.first(string), weight, between});
+    string = strings.rest(string);
+    from = between;
+    ilabel = more;
+    weight = S::one();
+  }
+  out.add_arc(from, {ilabel, string == Strings::kEmpty ? 0 : strings.first(string), weight, to});
+}
+
+// `subsequential`: the input label of what is written behind the input.
+template <class S>
+Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequential, double delta, Meter& meter) {
+  using W = typename S::Weight;
+  const Machine<S> in = connect(machine, meter);
+  Strings strings;
+  Determinization<S> subsets(in, outputs, delta, strings, meter);
+  std::vector<typename Determinization<S>::Move> moves;
+  std::vector<typename Determinization<S>::Final> finals;
+  Machine<S> out;
+  if (subsets.start() == kNone) return out;
+  if (outputs == Outputs::Acceptor) {
+    out.set_start(0);
+    for (Id t = 0; static_cast<size_t>(t) < subsets.size(); ++t) {
+      subsets.expand(t, moves, finals);
+      out.add_state(finals.empty() ? S::zero() : static_cast<W>(finals[0].weight));
+      for (const auto& move : moves) out.add_arc(t, {move.label, move.label, static_cast<W>(move.weight), move.target});
+      meter.made(out, subsets.memory());
+    }
+    return out;
+  }
+  // First the subsets, with strings for outputs; then the states between the labels of a string.
+  Machine<S> plain;
+  std::vector<std::tuple<Id, Id, W>> ends;
+  for (Id t = 0; static_cast<size_t>(t) < subsets.size(); ++t) {
+    subsets.expand(t, moves, finals);
+    plain.add_state();
+    for (const auto& end : finals) {
+      if (end.string == Strings::kEmpty) plain.set_final(t, static_cast<W>(end.weight));
+      else ends.emplace_back(t, end.string, static_cast<W>(end.weight));
+    }
+    for (const auto& move : moves) plain.add_arc(t, {move.label, move.string, static_cast<W>(move.weight), move.target});
+    meter.made(plain, subsets.memory());
+  }
+  for (Id t = 0; t < plain.num_states(); ++t) out.add_state(plain.final(t));
+  out.set_start(0);
+  size_t end = 0;
+  for (Id t = 0; t < plain.num_states(); ++t) {
+    for (const auto& arc : plain.arcs(t)) add_string_arc(out, t, arc.ilabel, arc.olabel, arc.weight, arc.nextstate, strings);
+    for (; end < ends.size() && std::get<0>(ends[end]) == t; ++end) {
+      const Id last = out.add_state(S::one());
+      add_string_arc(out, t, subsequential, std::get<1>(ends[end]), std::get<2>(ends[end]), last, strings, subsequential);
+    }
+    meter.step();
+    meter.made(out, plain.memory() + subsets.memory());
+  }
+  return out;
+}
+
+}  // namespace tokenfst::fst

@@ -1,0 +1,234 @@
+// Searches of a machine as a graph: what is reached, components that are strongly connected, a topological order. Linear, and
+// without recursion.
+//
+// A view says where the edges of a state lead: `view.each(s, f)` calls `f(next, weight)`. Forward is the machine itself;
+// Backward holds the arcs by the states that they enter.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "fst/machine.hpp"
+#include "fst/meter.hpp"
+
+namespace tokenfst::fst {
+
+template <class S>
+struct Forward {
+  const Machine<S>& machine;
+  Id size() const { return machine.num_states(); }
+  Id name(Id s) const { return s; }  // for errors
+  template <class F>
+  void each(Id s, F&& f) const {
+    for (const auto& arc : machine.arcs(s)) f(arc.nextstate, arc.weight);
+  }
+  uint32_t degree(Id s) const { return static_cast<uint32_t>(machine.arcs(s).size()); }
+  std::pair<Id, typename S::Weight> edge(Id s, uint32_t at) const {
+    const auto& arc = machine.arcs(s)[at];
+    return {arc.nextstate, arc.weight};
+  }
+};
+
+template <class S>
+class Backward {
+ public:
+  using Weight = typename S::Weight;
+  Backward(const Machine<S>& machine, Meter& meter) : offsets_(machine.num_states() + 1, 0) {
+    const Id n = machine.num_states();
+    meter.bytes(machine.memory() + machine.num_arcs() * sizeof(edges_[0]) + offsets_.size() * 4);
+    if (machine.num_arcs() > UINT32_MAX) throw BudgetExceeded("arcs", UINT32_MAX, meter.what());
+    for (Id s = 0; s < n; ++s) {
+      for (const auto& arc : machine.arcs(s)) ++offsets_[arc.nextstate + 1];
+    }
+    for (Id s = 0; s < n; ++s) offsets_[s + 1] += offsets_[s];
+    edges_.resize(machine.num_arcs());
+    std::vector<uint32_t> at(offsets_.begin(), offsets_.end() - 1);
+    for (Id s = 0; s < n; ++s) {
+      for (const auto& arc : machine.arcs(s)) edges_[at[arc.nextstate]++] = {s, arc.weight};
+      meter.step();
+    }
+  }
+  Id size() const { return static_cast<Id>(offsets_.size()) - 1; }
+  Id name(Id s) const { return s; }
+  template <class F>
+  void each(Id s, F&& f) const {
+    for (uint32_t at = offsets_[s]; at < offsets_[s + 1]; ++at) f(edges_[at].first, edges_[at].second);
+  }
+  uint32_t degree(Id s) const { return offsets_[s + 1] - offsets_[s]; }
+  std::pair<Id, Weight> edge(Id s, uint32_t at) const { return edges_[offsets_[s] + at]; }
+
+ private:
+  std::vector<uint32_t> offsets_;
+  std::vector<std::pair<Id, Weight>> edges_;
+};
+
+// Marks what is reached from the states in `stack`.
+template <class View>
+std::vector<uint8_t> reached(const View& view, std::vector<Id> stack, Meter& meter) {
+  std::vector<uint8_t> seen(view.size(), 0);
+  for (Id s : stack) seen[s] = 1;
+  while (!stack.empty()) {
+    const Id s = stack.back();
+    stack.pop_back();
+    view.each(s, [&](Id next, auto) {
+      if (!seen[next]) {
+        seen[next] = 1;
+        stack.push_back(next);
+      }
+    });
+    meter.step(1 + view.degree(s));
+  }
+  return seen;
+}
+
+template <class S>
+std::vector<uint8_t> accessible(const Machine<S>& machine, Meter& meter) {
+  std::vector<Id> from;
+  if (machine.start() != kNone) from.push_back(machine.start());
+  return reached(Forward<S>{machine}, std::move(from), meter);
+}
+
+template <class S>
+std::vector<uint8_t> coaccessible(const Machine<S>& machine, Meter& meter) {
+  std::vector<Id> from;
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    if (machine.is_final(s)) from.push_back(s);
+  }
+  return reached(Backward<S>(machine, meter), std::move(from), meter);
+}
+
+// Strongly connected components (Tarjan), numbered such that edges lead to the same number or a smaller one. `order` has the
+// states by component. A component `is_cyclic` where some edge stays inside of it.
+struct Components {
+  std::vector<Id> of, order;
+  std::vector<uint32_t> begin;  // of each component in `order`, and the end
+  std::vector<uint8_t> is_cyclic;
+  Id size() const { return static_cast<Id>(is_cyclic.size()); }
+  bool acyclic() const { return std::find(is_cyclic.begin(), is_cyclic.end(), 1) == is_cyclic.end(); }
+  std::pair<const Id*, const Id*> states(Id component) const {
+    return {order.data() + begin[component], order.data() + begin[component + 1]};
+  }
+};
+
+// `first`, or kNone: the search begins there. `keep(s, at)`: whether edge number `at` of `s` counts.
+template <class View, class Keep>
+Components components(const View& view, Id first, Keep&& keep, Meter& meter) {
+  const Id n = view.size();
+  Components found;
+  found.of.assign(n, kNone);
+  found.order.reserve(n);
+  found.begin.push_back(0);
+  std::vector<Id> number(n, kNone), low(n), open;
+  std::vector<std::pair<Id, uint32_t>> path;
+  Id next_number = 0;
+  const auto enter = [&](Id s) {
+    number[s] = low[s] = next_number++;
+    open.push_back(s);
+    path.emplace_back(s, 0);
+  };
+  for (Id root = first == kNone ? 0 : -1; root < n; ++root) {
+    const Id from = root < 0 ? first : root;
+    if (number[from] != kNone) continue;
+    enter(from);
+    while (!path.empty()) {
+      meter.step();
+      const Id s = path.back().first;
+      const uint32_t degree = view.degree(s);
+      bool entered = false;
+      while (path.back().second < degree) {
+        const uint32_t at = path.back().second++;
+        if (!keep(s, at)) continue;
+        const Id to = view.edge(s, at).first;
+        if (number[to] == kNone) {
+          enter(to);
+          entered = true;
+          break;
+        }
+        if (found.of[to] == kNone) low[s] = std::min(low[s], number[to]);
+      }
+      if (entered) continue;
+      path.pop_back();
+      if (!path.empty()) low[path.back().first] = std::min(low[path.back().first], low[s]);
+      if (low[s] != number[s]) continue;
+      const Id component = found.size();
+      Id member;
+      do {
+        member = open.back();
+        open.pop_back();
+        found.of[member] = component;
+        found.order.push_back(member);
+      } while (member != s);
+      bool cyclic = found.order.size() - found.begin.back() > 1;
+      if (!cyclic) {
+        for (uint32_t at = 0; at < degree && !cyclic; ++at) cyclic = keep(s, at) && view.edge(s, at).first == s;
+      }
+      found.is_cyclic.push_back(cyclic);
+      found.begin.push_back(static_cast<uint32_t>(found.order.size()));
+    }
+  }
+  return found;
+}
+
+template <class View>
+Components components(const View& view, Id first, Meter& meter) {
+  return components(view, first, [](Id, uint32_t) { return true; }, meter);
+}
+
+// Whether each edge leads to a larger number (or, with `down`, to a smaller one).
+template <class View>
+bool edges_go(const View& view, bool down) {
+  for (Id s = 0; s < view.size(); ++s) {
+    bool fits = true;
+    view.each(s, [&](Id next, auto) { fits &= down ? next < s : next > s; });
+    if (!fits) return false;
+  }
+  return true;
+}
+
+// The machine with state `place[s]` for state s, or without it where that is kNone; `count` of them.
+template <class S>
+Machine<S> renumbered(const Machine<S>& machine, const std::vector<Id>& place, Id count, Meter& meter) {
+  std::vector<Id> origin(count);
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    if (place[s] != kNone) origin[place[s]] = s;
+  }
+  Machine<S> out;
+  out.reserve(count, machine.num_arcs());
+  for (Id t = 0; t < count; ++t) {
+    const Id s = origin[t];
+    out.add_state(machine.final(s));
+    for (auto arc : machine.arcs(s)) {
+      arc.nextstate = place[arc.nextstate];
+      if (arc.nextstate != kNone) out.add_arc(t, arc);
+    }
+    meter.step();
+  }
+  if (machine.start() != kNone) out.set_start(place[machine.start()]);
+  return out;
+}
+
+// Without the states on no path from the start to a final one; the others keep their order.
+template <class S>
+Machine<S> connect(const Machine<S>& machine, Meter& meter) {
+  const auto access = accessible(machine, meter), coaccess = coaccessible(machine, meter);
+  std::vector<Id> place(machine.num_states(), kNone);
+  Id count = 0;
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    if (access[s] && coaccess[s]) place[s] = count++;
+  }
+  return renumbered(machine, place, count, meter);
+}
+
+// In topological order, or as it was where there is none: `done` says which.
+template <class S>
+Machine<S> topsort(const Machine<S>& machine, bool& done, Meter& meter) {
+  const Components found = components(Forward<S>{machine}, machine.start(), meter);
+  done = found.acyclic();
+  if (!done) return machine;
+  std::vector<Id> place(machine.num_states());
+  for (Id s = 0; s < machine.num_states(); ++s) place[s] = found.size() - 1 - found.of[s];
+  return renumbered(machine, place, machine.num_states(), meter);
+}
+
+}  // namespace tokenfst::fst

@@ -1,0 +1,108 @@
+// A transducer: states with the arcs that leave them, as OpenFst's VectorFst.
+//
+// All arcs lie in one array; a state knows where its own begin, how many they are, and for how many there is room. A state that
+// outgrows its room moves to the end of the array with twice as much; a construction that finishes one state after another
+// never moves any, and its arcs lie in the order of states without gaps. Labels are not negative, label 0 is epsilon.
+// Invariant: `start` and every next state are states that there are, or `start` is kNone. Adding an arc is O(1) amortized.
+//
+// Rejected: a vector for each state, as OpenFst has (an allocation a state, and no two states side by side); arrays without room
+// for more (Python adds arcs in any order).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calls/budget.hpp"
+#include "fst/semirings.hpp"
+
+namespace tokenfst::fst {
+
+using Id = int32_t;
+constexpr Id kNone = -1;
+
+template <class W>
+struct Arc {
+  Id ilabel, olabel;
+  W weight;
+  Id nextstate;
+};
+
+template <class S>
+class Machine {
+ public:
+  using Semiring = S;
+  using Weight = typename S::Weight;
+  using ArcType = Arc<Weight>;
+
+  Id num_states() const { return static_cast<Id>(states_.size()); }
+  Id start() const { return start_; }
+  Weight final(Id s) const { return states_[s].final; }
+  bool is_final(Id s) const { return states_[s].final != S::zero(); }
+  std::span<const ArcType> arcs(Id s) const { return {arcs_.data() + states_[s].begin, states_[s].count}; }
+  std::span<ArcType> arcs(Id s) { return {arcs_.data() + states_[s].begin, states_[s].count}; }
+  uint64_t num_arcs() const { return num_arcs_; }
+  uint64_t memory() const { return states_.size() * sizeof(State) + arcs_.size() * sizeof(ArcType); }
+
+  void set_start(Id s) { start_ = s; }
+  void set_final(Id s, Weight w) { states_[s].final = w; }
+  Id add_state(Weight final = S::zero()) {
+    if (states_.size() >= INT32_MAX - 1) throw BudgetExceeded("states", INT32_MAX - 1, "a transducer");
+    states_.push_back({final, 0, 0, arcs_.size()});
+    return num_states() - 1;
+  }
+  void add_arc(Id s, ArcType arc) {
+    State& state = states_[s];
+    ++num_arcs_;
+    if (state.count == state.capacity) {
+      if (state.begin + state.count != arcs_.size()) {
+        if (state.count) move_to_end(state);
+        else state.begin = arcs_.size();
+      }
+      if (state.begin + state.count == arcs_.size()) {
+        arcs_.push_back(arc);
+        state.count = ++state.capacity;
+        return;
+      }
+    }
+    arcs_[state.begin + state.count++] = arc;
+  }
+  void clear_arcs(Id s) {
+    num_arcs_ -= states_[s].count;
+    states_[s].count = 0;
+  }
+  // Keeps the first `count` arcs.
+  void shrink_arcs(Id s, size_t count) {
+    num_arcs_ -= states_[s].count - count;
+    states_[s].count = static_cast<uint32_t>(count);
+  }
+  void reserve(uint64_t states, uint64_t arcs) {
+    states_.reserve(states);
+    arcs_.reserve(arcs);
+  }
+
+ private:
+  struct State {
+    Weight final;
+    uint32_t count, capacity;
+    uint64_t begin;
+  };
+
+  void move_to_end(State& state) {
+    const uint64_t from = std::exchange(state.begin, arcs_.size());
+    state.capacity = 2 * state.count;
+    arcs_.resize(arcs_.size() + state.capacity);
+    std::copy_n(arcs_.begin() + static_cast<int64_t>(from), state.count, arcs_.begin() + static_cast<int64_t>(state.begin));
+  }
+
+  std::vector<State> states_;
+  std::vector<ArcType> arcs_;
+  uint64_t num_arcs_ = 0;
+  Id start_ = kNone;
+};
+
+[[noreturn]] inline void refuse(const std::string& message) { throw Error(Fault::FstOp, message); }
+
+}  // namespace tokenfst::fst

@@ -1,0 +1,37 @@
+// What a construction over transducers may cost (convention 8): states, bytes and seconds of a Budget, and its name for errors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "calls/budget.hpp"
+
+namespace tokenfst::fst {
+
+class Meter {
+ public:
+  // `what` is a string literal: errors keep it.
+  Meter(const Budget& budget, const char* what) : budget_(budget), what_(what), pace_(budget.seconds, what) {}
+  const char* what() const { return what_; }
+
+  void step(uint64_t effort = 1) { pace_.step(static_cast<uint32_t>(std::min<uint64_t>(effort, 1 << 20))); }
+  void states(uint64_t count) const {
+    if (count > budget_.states) throw BudgetExceeded("states", static_cast<double>(budget_.states), what_);
+  }
+  void bytes(uint64_t count) const {
+    if (count > budget_.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget_.bytes), what_);
+  }
+  // A machine that grows, with `beside` bytes of tables.
+  template <class Machine>
+  void made(const Machine& machine, uint64_t beside = 0) const {
+    states(static_cast<uint64_t>(machine.num_states()));
+    bytes(machine.memory() + beside);
+  }
+
+ private:
+  const Budget budget_;
+  const char* const what_;
+  Pace pace_;
+};
+
+}  // namespace tokenfst::fst

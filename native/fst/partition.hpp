@@ -1,0 +1,210 @@
+// The coarsest partition of the states of a graph with labels such that states of one block have the same arcs into the same blocks.
+//
+// Acyclic graphs: from the last states backwards, states with equal arcs are found by hash, in one pass (Revuz 1992). Deterministic
+// graphs: refinement by the smaller half (Hopcroft 1971, as written down by Valmari 2012), m log n. Others: rounds of
+// hashing until nothing changes any more; n rounds at worst.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fst/machine.hpp"
+#include "fst/meter.hpp"
+#include "support/hash_index.hpp"
+
+namespace tokenfst::fst {
+
+struct LabelledEdge {
+  Id label, to;
+  auto operator<=>(const LabelledEdge&) const = default;
+};
+
+// The edges of each state, sorted; `label` stands for all that an arc has but its target. `kind`: what a state is by itself.
+struct LabelledGraph {
+  std::vector<uint64_t> begin = {0};
+  std::vector<LabelledEdge> edges;
+  std::vector<Id> kind;
+  Id labels = 0, kinds = 0;  // how many there are
+  Id size() const { return static_cast<Id>(kind.size()); }
+  std::span<const LabelledEdge> of(Id s) const { return {edges.data() + begin[s], begin[s + 1] - begin[s]}; }
+};
+
+// Sequences of numbers, by number.
+class Signatures {
+ public:
+  std::vector<Id> current;
+  void sign(Id kind, const std::vector<LabelledEdge>& edges) {
+    current.assign(1, kind);
+    for (const LabelledEdge& edge : edges) {
+      current.push_back(edge.label);
+      current.push_back(edge.to);
+    }
+  }
+  Id number() {
+    uint64_t hash = current.size();
+    for (Id each : current) {
+      hash = (hash ^ static_cast<uint32_t>(each)) * 0x9E3779B97F4A7C15ull;
+      hash ^= hash >> 32;
+    }
+    const uint32_t small = static_cast<uint32_t>(hash);
+    const uint32_t found = index_.find(small, [&](uint32_t at) {
+      return std::equal(current.begin(), current.end(), all_.begin() + static_cast<int64_t>(begin_[at]), all_.begin() + static_cast<int64_t>(begin_[at + 1]));
+    });
+    if (found != HashIndex::kNothing) return static_cast<Id>(found);
+    const uint32_t made = static_cast<uint32_t>(begin_.size()) - 1;
+    all_.insert(all_.end(), current.begin(), current.end());
+    begin_.push_back(all_.size());
+    index_.add(small, made);
+    return static_cast<Id>(made);
+  }
+  Id size() const { return static_cast<Id>(begin_.size()) - 1; }
+
+ private:
+  std::vector<Id> all_;
+  std::vector<uint64_t> begin_ = {0};
+  HashIndex index_;
+};
+
+// Valmari's sets that split: elements 0..n-1 in sets; `mark` some, then `split` each set into what is marked and what is not.
+class Refinable {
+ public:
+  explicit Refinable(size_t n) : elements(n), place_(n), set_of(n, 0), first(n + 1), past(n + 1), marked_(n + 1, 0) {
+    for (size_t k = 0; k < n; ++k) elements[k] = place_[k] = static_cast<uint32_t>(k);
+    count = n > 0;
+    first[0] = 0;
+    past[0] = static_cast<uint32_t>(n);
+  }
+  // Into sets of equal keys, which are below `limit`.
+  template <class Key>
+  void split_by(Id limit, Key&& key) {
+    std::vector<uint32_t> begin(static_cast<size_t>(limit) + 1, 0);
+    for (uint32_t e : elements) ++begin[key(e) + 1];
+    count = 0;
+    for (Id k = 0; k < limit; ++k) {
+      if (begin[k + 1] == 0) {
+        begin[k + 1] = begin[k];
+        continue;
+      }
+      first[count] = begin[k];
+      past[count++] = begin[k + 1] += begin[k];
+    }
+    for (uint32_t e = 0; e < elements.size(); ++e) place_[e] = begin[key(e)]++;
+    for (uint32_t e = 0; e < place_.size(); ++e) elements[place_[e]] = e;
+    for (uint32_t s = 0; s < count; ++s) {
+      for (uint32_t k = first[s]; k < past[s]; ++k) set_of[elements[k]] = s;
+    }
+  }
+  void mark(uint32_t e) {
+    const uint32_t s = set_of[e], i = place_[e], j = first[s] + marked_[s];
+    elements[i] = elements[j];
+    place_[elements[i]] = i;
+    elements[j] = e;
+    place_[e] = j;
+    if (!marked_[s]++) touched_.push_back(s);
+  }
+  void split() {
+    while (!touched_.empty()) {
+      const uint32_t s = touched_.back(), j = first[s] + marked_[s];
+      touched_.pop_back();
+      if (j == past[s]) {
+        marked_[s] = 0;
+        continue;
+      }
+      if (marked_[s] <= past[s] - j) {
+        first[count] = first[s];
+        past[count] = first[s] = j;
+      } else {
+        past[count] = past[s];
+        first[count] = past[s] = j;
+      }
+      for (uint32_t i = first[count]; i < past[count]; ++i) set_of[elements[i]] = count;
+      marked_[s] = marked_[count] = 0;
+      ++count;
+    }
+  }
+
+  std::vector<uint32_t> elements;
+
+ private:
+  std::vector<uint32_t> place_;
+
+ public:
+  std::vector<uint32_t> set_of, first, past;
+  uint32_t count = 0;
+
+ private:
+  std::vector<uint32_t> marked_, touched_;
+};
+
+// `order`: the states from the last to the first, so that edges lead to earlier ones.
+inline std::vector<Id> acyclic_blocks(const LabelledGraph& graph, const std::vector<Id>& order, Meter& meter) {
+  std::vector<Id> block(graph.size());
+  std::vector<LabelledEdge> edges;
+  Signatures known;
+  for (Id s : order) {
+    edges.assign(graph.of(s).begin(), graph.of(s).end());
+    for (LabelledEdge& edge : edges) edge.to = block[edge.to];
+    if (!std::is_sorted(edges.begin(), edges.end())) std::sort(edges.begin(), edges.end());
+    known.sign(graph.kind[s], edges);
+    block[s] = known.number();
+    meter.step(1 + graph.of(s).size());
+  }
+  return block;
+}
+
+inline std::vector<Id> deterministic_blocks(const LabelledGraph& graph, Meter& meter) {
+  const size_t n = graph.kind.size(), m = graph.edges.size();
+  std::vector<uint32_t> tail(m), entering(m), begin(n + 1, 0);
+  for (size_t s = 0; s < n; ++s) {
+    for (uint64_t at = graph.begin[s]; at < graph.begin[s + 1]; ++at) {
+      tail[at] = static_cast<uint32_t>(s);
+      ++begin[graph.edges[at].to + 1];
+    }
+  }
+  for (size_t s = 0; s < n; ++s) begin[s + 1] += begin[s];
+  std::vector<uint32_t> at(begin.begin(), begin.end() - 1);
+  for (uint32_t e = 0; e < m; ++e) entering[at[graph.edges[e].to]++] = e;
+  Refinable blocks(n), cords(m);
+  blocks.split_by(graph.kinds, [&](uint32_t s) { return graph.kind[s]; });
+  cords.split_by(graph.labels, [&](uint32_t e) { return graph.edges[e].label; });
+  // All blocks of the beginning are looked at, for edges are missing: what has none with a label is told from what has one.
+  for (uint32_t b = 0, c = 0;;) {
+    for (; b < blocks.count; ++b) {
+      for (uint32_t i = blocks.first[b]; i < blocks.past[b]; ++i) {
+        const uint32_t s = blocks.elements[i];
+        for (uint32_t j = begin[s]; j < begin[s + 1]; ++j) cords.mark(entering[j]);
+        meter.step(1 + begin[s + 1] - begin[s]);
+      }
+      cords.split();
+    }
+    if (c == cords.count) break;
+    for (uint32_t i = cords.first[c]; i < cords.past[c]; ++i) blocks.mark(tail[cords.elements[i]]);
+    meter.step(cords.past[c] - cords.first[c]);
+    blocks.split();
+    ++c;
+  }
+  return {blocks.set_of.begin(), blocks.set_of.end()};
+}
+
+inline std::vector<Id> blocks_by_rounds(const LabelledGraph& graph, Meter& meter) {
+  std::vector<Id> block = graph.kind, next(graph.size());
+  std::vector<LabelledEdge> edges;
+  for (Id count = -1;;) {
+    Signatures known;
+    for (Id s = 0; s < graph.size(); ++s) {
+      edges.assign(graph.of(s).begin(), graph.of(s).end());
+      for (LabelledEdge& edge : edges) edge.to = block[edge.to];
+      std::sort(edges.begin(), edges.end());
+      known.sign(block[s], edges);
+      next[s] = known.number();
+      meter.step(1 + edges.size());
+    }
+    block = next;
+    if (known.size() == count) return block;
+    count = known.size();
+  }
+}
+
+}  // namespace tokenfst::fst

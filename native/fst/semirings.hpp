@@ -1,0 +1,135 @@
+// Semirings of numbers: what arcs weigh.
+//
+// A semiring is a struct of static functions over a plain value, so that a machine is an array of numbers and each algorithm is
+// compiled for each semiring. All of these commute; so no algorithm keeps apart what stands left and right. `kPath`: the sum of
+// two weights is one of them, and `better` is the order that it makes. The others are sums, which need not converge: `star` is
+// 1 + a + a*a + ..., where it exists.
+//
+// `key` is what two weights have in common that count as equal: the grid of `delta` for weights that are added, the grid
+// of relative size for probabilities, where a distance of `delta` would take all small ones for zero.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tokenfst::fst {
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+// A cycle that weighs this much less than one counts as one: rounding alone makes as much of weights that sum to one.
+constexpr double kAlmost = 1e-13;
+
+inline uint64_t grid(double value, double delta) {
+  const double place = std::isfinite(value) ? std::floor(value / delta + 0.5) : value;
+  return std::bit_cast<uint64_t>(place == 0 ? 0.0 : place);
+}
+
+template <class T>
+struct Tropical {
+  using Weight = T;
+  using Wide = Tropical<double>;
+  static constexpr bool kPath = true;
+  static T zero() { return kInfinity<T>; }
+  static T one() { return 0; }
+  static T plus(T a, T b) { return b < a ? b : a; }
+  static T times(T a, T b) { return a + b; }
+  static T divide(T a, T b) { return a == zero() && b != zero() ? a : a - b; }
+  static bool member(T a) { return !std::isnan(a) && a != -kInfinity<T>; }
+  static bool better(T a, T b) { return a < b; }
+  static bool near(T a, T b, double delta) { return a <= b + delta && b <= a + delta; }
+  static uint64_t key(T a, double delta) { return grid(a, delta); }
+  static bool star(T a, T& out) {
+    out = one();
+    return a >= 0;
+  }
+};
+
+template <class T>
+struct Log {
+  using Weight = T;
+  using Wide = Log<double>;
+  static constexpr bool kPath = false;
+  static T zero() { return kInfinity<T>; }
+  static T one() { return 0; }
+  static T plus(T a, T b) {
+    if (a == zero()) return b;
+    if (b == zero()) return a;
+    return a > b ? b - std::log1p(std::exp(b - a)) : a - std::log1p(std::exp(a - b));
+  }
+  static T times(T a, T b) { return a + b; }
+  static T divide(T a, T b) { return a == zero() && b != zero() ? a : a - b; }
+  static bool member(T a) { return !std::isnan(a) && a != -kInfinity<T>; }
+  static bool better(T a, T b) { return a < b; }
+  static bool near(T a, T b, double delta) { return a <= b + delta && b <= a + delta; }
+  static uint64_t key(T a, double delta) { return grid(a, delta); }
+  static bool star(T a, T& out) {
+    out = a == zero() ? one() : std::log(-std::expm1(-a));
+    return a > kAlmost;
+  }
+};
+
+template <class T>
+struct Real {
+  using Weight = T;
+  using Wide = Real<double>;
+  static constexpr bool kPath = false;
+  static T zero() { return 0; }
+  static T one() { return 1; }
+  static T plus(T a, T b) { return a + b; }
+  static T times(T a, T b) { return a * b; }
+  static T divide(T a, T b) { return a / b; }
+  static bool member(T a) { return a >= 0 && a < kInfinity<T>; }
+  static bool better(T a, T b) { return a > b; }
+  static bool near(T a, T b, double delta) { return std::abs(a - b) <= delta * std::max<T>(1, std::max(std::abs(a), std::abs(b))); }
+  static uint64_t key(T a, double delta) { return grid(std::log(static_cast<double>(a)), delta); }
+  static bool star(T a, T& out) {
+    out = 1 / (1 - a);
+    return 1 - a > kAlmost;
+  }
+};
+
+template <class T>
+struct MinMax {
+  using Weight = T;
+  using Wide = MinMax<double>;
+  static constexpr bool kPath = true;
+  static T zero() { return kInfinity<T>; }
+  static T one() { return -kInfinity<T>; }
+  static T plus(T a, T b) { return b < a ? b : a; }
+  static T times(T a, T b) { return a < b ? b : a; }
+  static T divide(T a, T b) { return a >= b ? a : std::numeric_limits<T>::quiet_NaN(); }
+  static bool member(T a) { return !std::isnan(a); }
+  static bool better(T a, T b) { return a < b; }
+  static bool near(T a, T b, double delta) { return a == b || (a <= b + delta && b <= a + delta); }
+  static uint64_t key(T a, double delta) { return grid(a, delta); }
+  static bool star(T, T& out) {
+    out = one();
+    return true;
+  }
+};
+
+struct Boolean {
+  using Weight = uint8_t;
+  using Wide = Boolean;
+  static constexpr bool kPath = true;
+  static uint8_t zero() { return 0; }
+  static uint8_t one() { return 1; }
+  static uint8_t plus(uint8_t a, uint8_t b) { return a | b; }
+  static uint8_t times(uint8_t a, uint8_t b) { return a & b; }
+  static uint8_t divide(uint8_t a, uint8_t b) { return b ? a : 2; }
+  static bool member(uint8_t a) { return a < 2; }
+  static bool better(uint8_t a, uint8_t b) { return a > b; }
+  static bool near(uint8_t a, uint8_t b, double) { return a == b; }
+  static uint64_t key(uint8_t a, double) { return a; }
+  static bool star(uint8_t, uint8_t& out) {
+    out = one();
+    return true;
+  }
+};
+
+}  // namespace tokenfst::fst

@@ -1,0 +1,110 @@
+"""Weighted transducers under pywrapfst's names, in the native core: ``import tokenfst.fst as fst`` (docs/fst.md).
+
+``fst.read``, ``fst.VectorFst``, ``fst.compose`` ... mean what they mean in ``pywrapfst``; ``accep``,
+``cross``, ``string_map`` and ``optimize`` what they mean in ``pynini``. Neither is needed.
+"""
+
+from __future__ import annotations
+
+from tokenfst.automata.transducers.building import accep, cross, optimize, string, string_map
+from tokenfst.automata.transducers.files import (
+    from_bytes,
+    from_pynini,
+    read,
+    table_of,
+    to_bytes,
+    to_pynini,
+    write,
+)
+from tokenfst.automata.transducers.mapping import EncodeMapper, arcmap, convert, decode, encode, statemap
+from tokenfst.automata.transducers.operations import (
+    compose,
+    determinize,
+    difference,
+    epsnormalize,
+    equal,
+    equivalent,
+    intersect,
+    isomorphic,
+    prune,
+    push,
+    randequivalent,
+    randgen,
+    reverse,
+    shortestdistance,
+    shortestpath,
+    synchronize,
+)
+from tokenfst.automata.transducers.replacing import replace
+from tokenfst.automata.transducers.symbols import NO_SYMBOL, SymbolTable
+from tokenfst.automata.transducers.text import Compiler
+from tokenfst.automata.transducers.vector import NO_LABEL, NO_STATE_ID, Arc, VectorFst
+from tokenfst.automata.transducers.weights import Weight, divide, plus, power, times
+from tokenfst.errors import (
+    FstArgError,
+    FstBadWeightError,
+    FstError,
+    FstIndexError,
+    FstIOError,
+    FstOpError,
+)
+
+Fst = VectorFst
+"""The same class: there is one kind of machine."""
+
+__all__ = [
+    "NO_LABEL",
+    "NO_STATE_ID",
+    "NO_SYMBOL",
+    "Arc",
+    "Compiler",
+    "EncodeMapper",
+    "Fst",
+    "FstArgError",
+    "FstBadWeightError",
+    "FstError",
+    "FstIOError",
+    "FstIndexError",
+    "FstOpError",
+    "SymbolTable",
+    "VectorFst",
+    "Weight",
+    "accep",
+    "arcmap",
+    "compose",
+    "convert",
+    "cross",
+    "decode",
+    "determinize",
+    "difference",
+    "divide",
+    "encode",
+    "epsnormalize",
+    "equal",
+    "equivalent",
+    "from_bytes",
+    "from_pynini",
+    "intersect",
+    "isomorphic",
+    "optimize",
+    "plus",
+    "power",
+    "prune",
+    "push",
+    "randequivalent",
+    "randgen",
+    "read",
+    "replace",
+    "reverse",
+    "shortestdistance",
+    "shortestpath",
+    "statemap",
+    "string",
+    "string_map",
+    "synchronize",
+    "table_of",
+    "times",
+    "to_bytes",
+    "to_pynini",
+    "write",
+]

@@ -1,0 +1,415 @@
+"""Every operation on random machines: against pywrapfst, and against the twin that sums paths by matrices."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import pywrapfst
+from support.transducer_worlds import TOLERANCE, adopted, meaning, ours, same, sums, theirs
+
+import tokenfst.fst as fst
+from reference.transducers import Diverges, close, diverges, random_plain
+from tokenfst import Budget
+from tokenfst.errors import BudgetExceeded, FstOpError
+
+BOTH = ("standard", "log", "log64")
+ALL = (*BOTH, "tropical64")
+SMALL = Budget(states=2000, seconds=20)
+
+
+class World:
+    """One seed: machines over one semiring."""
+
+    def __init__(self, seed: int, arc_types: tuple[str, ...]) -> None:
+        self.rng = random.Random(seed)
+        self.arc_type = self.rng.choice(arc_types)
+        # Sums converge where few arcs of a state weigh e^-1.5 at most.
+        self.least = 1.5 if sums(self.arc_type) else 0.0
+        self.tolerance = 4 * TOLERANCE[self.arc_type]
+
+    def machine(self, **shape: Any) -> fst.VectorFst:
+        made = random_plain(self.rng, least=self.least, **shape)
+        if sums(self.arc_type) and diverges(made):
+            raise Diverges
+        return ours(made, self.arc_type)
+
+    def same(self, one: Any, other: Any, longest: int = 2) -> bool:
+        return same(one, other, longest, self.tolerance)
+
+
+def in_place(name: str, *arguments: Any) -> Callable[[World], None]:
+    """An operation in place whose result has the very states and arcs of pywrapfst's."""
+
+    def check(world: World) -> None:
+        machine = world.machine()
+        found = getattr(machine.copy(), name)(*arguments)
+        wanted = getattr(theirs(machine), name)(*arguments)
+        assert pywrapfst.equal(theirs(found), wanted)
+
+    return check
+
+
+def of_two(name: str) -> Callable[[World], None]:
+    def check(world: World) -> None:
+        one, other = world.machine(), world.machine()
+        found = getattr(one.copy(), name)(other)
+        wanted = getattr(theirs(one), name)(theirs(other))
+        assert pywrapfst.equal(theirs(found), wanted) or (name == "union" and world.same(found, wanted))
+
+    return check
+
+
+def reverse(world: World) -> None:
+    machine = world.machine()
+    assert pywrapfst.equal(theirs(fst.reverse(machine)), pywrapfst.reverse(theirs(machine)))
+    plain = fst.reverse(machine, require_superinitial=False)
+    assert world.same(plain, fst.reverse(machine))
+
+
+def topsort(world: World) -> None:
+    machine = world.machine(acyclic=world.rng.random() < 0.8)
+    found = machine.copy().topsort()
+    known = found.properties(0xC00000000)
+    if known & 0x800000000:
+        assert found.properties(0x4000000000)
+        assert pywrapfst.isomorphic(theirs(found), theirs(machine)) if is_plain(machine) else True
+    else:
+        assert fst.equal(found, machine)
+
+
+def is_plain(machine: fst.VectorFst) -> bool:
+    """Whether the arcs of a state differ, as ``isomorphic`` needs."""
+    return all(
+        len({(a.ilabel, a.olabel, float(a.weight)) for a in machine.arcs(s)}) == machine.num_arcs(s)
+        for s in machine.states()
+    )
+
+
+def properties(world: World) -> None:
+    machine = world.machine()
+    mask = (1 << 48) - 4
+    assert machine.properties(mask) == pywrapfst_properties(machine) & mask
+
+
+def pywrapfst_properties(machine: fst.VectorFst) -> int:
+    return int(theirs(machine).properties(pywrapfst.FST_PROPERTIES, True).value)
+
+
+def composition(name: str) -> Callable[[World], None]:
+    def check(world: World) -> None:
+        one, other = world.machine(), world.machine()
+        if world.rng.random() < 0.5:
+            one.arcsort("olabel")
+        if world.rng.random() < 0.5:
+            other.arcsort("ilabel")
+        found = fst.compose(one, other, name)
+        wanted = pywrapfst.compose(theirs(one).arcsort("olabel"), theirs(other), compose_filter=name)
+        assert world.same(found, wanted)
+
+    return check
+
+
+def intersect(world: World) -> None:
+    one, other = world.machine(acceptor=True), world.machine(acceptor=True)
+    wanted = pywrapfst.intersect(theirs(one).arcsort("olabel"), theirs(other))
+    assert world.same(fst.intersect(one, other), wanted, 4)
+
+
+def difference(world: World) -> None:
+    one, other = world.machine(acceptor=True), world.machine(acceptor=True)
+    other = fst.arcmap(other, map_type="rmweight")
+    if world.arc_type == "standard":
+        plain = pywrapfst.determinize(theirs(other).rmepsilon()).arcsort("ilabel")
+        if plain.start() >= 0:
+            wanted = pywrapfst.difference(theirs(one), plain)
+            assert world.same(fst.difference(one, other), wanted, 4)
+    lost = meaning(fst.difference(one, other), 3)
+    gone = meaning(fst.convert(other, "standard"), 3) if not sums(world.arc_type) else None
+    if gone is not None:
+        kept = {key: weight for key, weight in meaning(one, 3).items() if key not in gone}
+        assert close(lost, kept, world.tolerance)
+
+
+def distances(world: World) -> None:
+    machine = world.machine()
+    for backward in (False, True):
+        found = fst.shortestdistance(machine, reverse=backward)
+        wanted = [
+            float(w) for w in pywrapfst.shortestdistance(theirs(machine), reverse=backward, delta=1e-12)
+        ]
+        wanted += [np.inf] * (machine.num_states() - len(wanted))
+        assert np.allclose(found, wanted, rtol=world.tolerance, atol=world.tolerance)
+
+
+def rmepsilon(world: World) -> None:
+    machine = world.machine()
+    found = machine.copy().rmepsilon()
+    assert not any(arc.ilabel == arc.olabel == 0 for s in found.states() for arc in found.arcs(s))
+    assert world.same(machine, found)
+
+
+def determinize(world: World) -> None:
+    machine = world.machine(acceptor=True, epsilons=False, acyclic=True)
+    found = fst.determinize(machine)
+    assert found.properties(0x40000)
+    assert world.same(machine, found, 4)
+    wanted = pywrapfst.determinize(theirs(machine.copy().connect()))
+    assert found.num_states() == wanted.num_states()
+    assert found.num_states() == 0 or fst.equivalent(found, adopted(wanted), 1e-3)
+    smallest = found.copy().minimize()
+    assert world.same(machine, smallest, 4)
+    assert smallest.num_states() == wanted.minimize().num_states()
+
+
+def determinize_cycles(world: World) -> None:
+    machine = world.machine(acceptor=True, epsilons=False, states=4, arcs=6)
+    try:
+        found = fst.determinize(machine, budget=SMALL)
+    except BudgetExceeded:
+        return
+    assert found.properties(0x40000)
+    assert world.same(machine, found, 5)
+    smallest = found.copy().minimize()
+    assert world.same(machine, smallest, 5)
+    if (
+        world.arc_type == "standard"
+    ):  # quarters lie on the grid, sums of logarithms may lie between two places of it
+        assert smallest.num_states() <= theirs(found).minimize().num_states()
+    assert fst.equivalent(found, smallest, 1e-3)
+
+
+def transducers(world: World) -> None:
+    machine = world.machine(acyclic=True)
+    kept = fst.determinize(machine, det_type="nonfunctional")
+    assert world.same(machine, kept, 3)
+    assert world.same(machine, machine.copy().minimize(allow_nondet=True), 3)
+    try:
+        found = fst.determinize(machine)
+    except FstOpError as error:
+        assert "not functional" in str(error)
+        return
+    assert world.same(machine, found, 3)
+    if found.properties(0x40000):
+        assert world.same(machine, found.copy().minimize(), 3)
+
+
+def push(world: World) -> None:
+    machine = world.machine()
+    for side in ("to_initial", "to_final"):
+        for what in (
+            {"push_weights": True},
+            {"push_labels": True},
+            {"push_weights": True, "push_labels": True},
+        ):
+            assert world.same(machine, fst.push(machine, reweight_type=side, **what))  # type: ignore[arg-type]
+        distance = fst.shortestdistance(machine, reverse=side == "to_initial")
+        if world.arc_type == "tropical64" or np.isfinite(distance).all():
+            assert world.same(machine, machine.copy().reweight(distance, side))
+        if machine.copy().connect().num_states():
+            bare = fst.push(
+                machine, push_weights=True, remove_total_weight=True, reweight_type=side, delta=1e-9
+            )
+            arguments = {
+                "push_weights": True,
+                "remove_total_weight": True,
+                "reweight_type": side,
+                "delta": 1e-9,
+            }
+            if world.arc_type in BOTH:
+                wanted = pywrapfst.push(theirs(machine), **arguments)
+                assert same(bare, wanted, 2, max(world.tolerance, 1e-6))
+
+
+def shortestpath(world: World) -> None:
+    machine = world.machine()
+    for count in (1, 2, 5):
+        found = fst.shortestpath(machine, nshortest=count)
+        wanted = pywrapfst.shortestpath(theirs(machine), nshortest=count)
+        assert np.allclose(sorted(path_weights(found)), sorted(path_weights(wanted)))
+    acceptor = world.machine(acceptor=True, acyclic=True)
+    found = fst.shortestpath(acceptor, nshortest=4, unique=True)
+    wanted = sorted(meaning(acceptor, 5).values())[:4]
+    assert np.allclose(sorted(path_weights(found)), wanted)
+    assert len(meaning(found, 5)) == len(wanted)
+
+
+def path_weights(machine: Any) -> list[float]:
+    """Of a machine without cycles, the weight of each path."""
+    found, stack = [], [(machine.start(), 0.0)] if machine.start() >= 0 else []
+    while stack:
+        state, weight = stack.pop()
+        final = float(machine.final(state))
+        if final != np.inf:
+            found.append(weight + final)
+        stack += [(arc.nextstate, weight + float(arc.weight)) for arc in machine.arcs(state)]
+    return found
+
+
+def prune(world: World) -> None:
+    machine = world.machine()
+    found = machine.copy().prune(weight=1.0)
+    assert world.same(found, theirs(machine).prune(weight=1.0))
+
+
+def randgen(world: World) -> None:
+    machine = world.machine()
+    path = fst.randgen(machine, npath=2, seed=world.rng.randrange(1000), max_length=4)
+    known = meaning(machine, 3)
+    assert all(key in known for key in meaning(path, 3))
+    assert fst.randequivalent(machine, machine.copy(), npath=4, max_length=8)
+
+
+def arcmap(world: World) -> None:
+    machine = world.machine()
+    maps: list[tuple[str, dict[str, Any]]] = [
+        (name, {})
+        for name in (
+            "identity",
+            "input_epsilon",
+            "output_epsilon",
+            "invert",
+            "rmweight",
+            "to_std",
+            "to_log",
+            "to_log64",
+        )
+    ]
+    maps += [
+        ("plus", {"weight": 2.0}),
+        ("times", {"weight": 0.5}),
+        ("power", {"power": 2.0}),
+        ("quantize", {"delta": 0.5}),
+    ]
+    for name, arguments in maps:
+        found = fst.arcmap(machine, map_type=name, **arguments)
+        wanted = pywrapfst.arcmap(theirs(machine), map_type=name, **arguments)
+        assert pywrapfst.equal(theirs(found), wanted), name
+    assert world.same(machine, fst.arcmap(machine, map_type="superfinal"))
+
+
+def encode(world: World) -> None:
+    machine = world.machine()
+    for labels, weights in ((True, False), (False, True), (True, True)):
+        mapper = fst.EncodeMapper(machine.arc_type(), labels, weights)
+        encoded = fst.encode(machine, mapper)
+        if labels:
+            assert encoded.properties(0x10000)
+        if weights:
+            assert encoded.properties(0x200000000)
+        assert world.same(encoded.decode(mapper), machine)
+
+
+def replace(world: World) -> None:
+    inner, root = world.machine(acyclic=True), world.machine()
+    root = fst.arcmap(root)
+    called = root.copy().relabel_pairs(opairs=[(2, 9)])
+    for call in ("neither", "input", "output", "both"):
+        found = fst.replace([(8, called), (9, inner)], call_arc_labeling=call)
+        wanted = pywrapfst.replace([(8, theirs(called)), (9, theirs(inner))], call_arc_labeling=call)
+        assert world.same(found, wanted)
+
+
+def statemap(world: World) -> None:
+    machine = world.machine()
+    found = fst.statemap(machine, "arc_sum")
+    assert world.same(found, machine)
+    keys = [[(a.ilabel, a.olabel, a.nextstate) for a in found.arcs(s)] for s in found.states()]
+    assert all(len(set(each)) == len(each) for each in keys)
+    unique = fst.statemap(machine, "arc_unique")
+    for state in machine.states():
+        arcs = [(a.ilabel, a.olabel, float(a.weight), a.nextstate) for a in unique.arcs(state)]
+        assert len(set(arcs)) == len(arcs)
+        assert set(arcs) == {(a.ilabel, a.olabel, float(a.weight), a.nextstate) for a in machine.arcs(state)}
+
+
+def epsnormalize(world: World) -> None:
+    machine = world.machine(acyclic=True)
+    for side in ("input", "output"):
+        found = fst.epsnormalize(machine, side)
+        assert world.same(found, machine, 3)
+        for state in found.states():
+            for arc in found.arcs(state):
+                assert arc.ilabel or arc.olabel
+    cyclic = world.machine()
+    try:
+        assert world.same(fst.epsnormalize(cyclic), cyclic)
+    except FstOpError as error:
+        assert "reads nothing and writes" in str(error)
+
+
+def synchronize(world: World) -> None:
+    machine = world.machine(acyclic=True)
+    found = fst.synchronize(machine)
+    assert world.same(found, machine, 3)
+    assert world.same(found, pywrapfst.synchronize(theirs(machine)), 3)
+    for state in found.states():
+        for arc in found.arcs(state):
+            if bool(arc.ilabel) != bool(arc.olabel):  # then one side alone goes on, to the end
+                for after in found.arcs(arc.nextstate):
+                    assert (not after.ilabel or bool(arc.ilabel)) and (not after.olabel or bool(arc.olabel))
+
+
+OPERATIONS: dict[str, tuple[Callable[[World], None], tuple[str, ...]]] = {
+    "closure": (in_place("closure"), BOTH),
+    "closure-plus": (in_place("closure", "plus"), BOTH),
+    "connect": (in_place("connect"), BOTH),
+    "invert": (in_place("invert"), BOTH),
+    "project": (in_place("project", "output"), BOTH),
+    "arcsort": (in_place("arcsort", "olabel"), BOTH),
+    "union": (of_two("union"), BOTH),
+    "concat": (of_two("concat"), BOTH),
+    "reverse": (reverse, BOTH),
+    "topsort": (topsort, BOTH),
+    "properties": (properties, BOTH),
+    **{
+        f"compose-{name}": (composition(name), BOTH)
+        for name in ("auto", "alt_sequence", "match", "trivial", "null", "no_match")
+    },
+    "intersect": (intersect, BOTH),
+    "difference": (difference, ("standard", "tropical64")),
+    "shortestdistance": (distances, BOTH),
+    "rmepsilon": (rmepsilon, ALL),
+    "determinize": (determinize, BOTH),
+    "determinize-cycles": (determinize_cycles, BOTH),
+    "determinize-transducers": (transducers, ALL),
+    "push": (push, ALL),
+    "shortestpath": (shortestpath, ("standard",)),
+    "prune": (prune, ("standard",)),
+    "randgen": (randgen, ALL),
+    "arcmap": (arcmap, BOTH),
+    "encode": (encode, ALL),
+    "replace": (replace, BOTH),
+    "statemap": (statemap, BOTH),
+    "epsnormalize": (epsnormalize, ALL),
+    "synchronize": (synchronize, BOTH),
+}
+FEW, MANY, PARTS = 10, 10_000, 5
+
+
+def worlds(name: str, seeds: range) -> None:
+    check, arc_types = OPERATIONS[name]
+    skipped = 0
+    for seed in seeds:
+        try:
+            check(World(seed, arc_types))
+        except Diverges:
+            skipped += 1
+        except Exception as error:
+            raise AssertionError(f"{name}, seed {seed}: {error}") from error
+    assert skipped * 10 <= len(seeds), f"{name}: {skipped} of {len(seeds)} sums diverge"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_is_openfsts(name: str) -> None:
+    worlds(name, range(FEW))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_is_openfsts_on_many_machines(name: str, part: int) -> None:
+    worlds(name, range(FEW + part, MANY, PARTS))

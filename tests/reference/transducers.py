@@ -1,0 +1,148 @@
+"""What a transducer maps to what, by matrices: slow and obviously right.
+
+``relation(machine, longest)`` has the weight of every pair of an input and an output of at most ``longest``
+labels each. Cells (i, j) say how much of both was read; within a cell the epsilons are summed by a closure of
+their matrix: an inverse for sums of probabilities, Floyd and Warshall where the sum is a minimum.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass
+class Plain:
+    """A transducer as lists. Weights are costs: negative logarithms, or what is to be smallest."""
+
+    start: int
+    finals: dict[int, float]
+    arcs: list[tuple[int, int, int, float, int]] = field(default_factory=list)
+    """(source, input, output, weight, target)"""
+    states: int = 0
+
+
+def plain(machine: Any) -> Plain:
+    """Of a machine of ours, or pywrapfst's."""
+    made = Plain(machine.start(), {}, [], machine.num_states())
+    for state in machine.states():
+        final = float(machine.final(state))
+        if final != np.inf:
+            made.finals[state] = final
+        for arc in machine.arcs(state):
+            made.arcs.append((state, arc.ilabel, arc.olabel, float(arc.weight), arc.nextstate))
+    return made
+
+
+class Diverges(Exception):
+    """Paths through epsilons have no sum."""
+
+
+def _sum_closure(m: np.ndarray) -> np.ndarray:
+    if len(m) and abs(np.linalg.eigvals(m)).max() > 0.999:
+        raise Diverges
+    reached = np.linalg.matrix_power(np.eye(len(m)) + (m > 0), len(m)) > 0
+    return np.where(reached, np.linalg.inv(np.eye(len(m)) - m), 0.0)
+
+
+def _least_closure(m: np.ndarray) -> np.ndarray:
+    best = m.copy()
+    for k in range(len(m)):
+        best = np.minimum(best, best[:, k : k + 1] + best[k : k + 1, :])
+    np.fill_diagonal(best, np.minimum(np.diag(best), 0))
+    return best
+
+
+def _sum_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
+    return v @ m
+
+
+def _least_times(v: np.ndarray, m: np.ndarray) -> np.ndarray:
+    return (v[:, None] + m).min(axis=0, initial=np.inf)
+
+
+def relation(machine: Plain, longest: int, sums: bool, labels: tuple[int, ...] = (1, 2)) -> dict[Any, float]:
+    """Weights as costs, those of nothing left out. ``sums``: costs are negative logarithms that are summed as
+    probabilities; else the least counts."""
+    if machine.start < 0:
+        return {}
+    n = machine.states
+    zero = 0.0 if sums else np.inf
+    plus: Callable[[Any, Any], Any] = np.add if sums else np.minimum
+    times, closure = (_sum_times, _sum_closure) if sums else (_least_times, _least_closure)
+    by: dict[tuple[int, int], np.ndarray] = {}
+    for source, ilabel, olabel, weight, target in machine.arcs:
+        m = by.setdefault((ilabel, olabel), np.full((n, n), zero))
+        m[source, target] = plus(m[source, target], np.exp(-weight) if sums else weight)
+    nothing = np.full((n, n), zero)
+    star = closure(by.get((0, 0), nothing))
+    ends = np.full(n, zero)
+    for state, weight in machine.finals.items():
+        ends[state] = np.exp(-weight) if sums else weight
+    words = [w for size in range(longest + 1) for w in itertools.product(labels, repeat=size)]
+    found = {}
+    acceptor = all(arc[1] == arc[2] for arc in machine.arcs)
+    for x, y in zip(words, words, strict=True) if acceptor else itertools.product(words, words):
+        cells = {(i, j): np.full(n, zero) for i in range(len(x) + 1) for j in range(len(y) + 1)}
+        cells[0, 0][machine.start] = 1.0 if sums else 0.0
+        for i, j in sorted(cells):
+            here = times(cells[i, j], star)
+            cells[i, j] = here
+            for di, dj in ((1, 0), (0, 1), (1, 1)):
+                if i + di <= len(x) and j + dj <= len(y):
+                    key = (x[i] if di else 0, y[j] if dj else 0)
+                    if key in by:
+                        cells[i + di, j + dj] = plus(cells[i + di, j + dj], times(here, by[key]))
+        last = cells[len(x), len(y)]
+        value = float(last @ ends) if sums else float((last + ends).min())
+        if value != zero:
+            found[x, y] = float(-np.log(value)) if sums else value
+    return found
+
+
+def diverges(machine: Plain) -> bool:
+    """Whether the costs of all paths, as negative logarithms, have no sum."""
+    total = np.zeros((machine.states, machine.states))
+    for source, _, _, weight, target in machine.arcs:
+        total[source, target] += np.exp(-weight)
+    return bool(machine.states and abs(np.linalg.eigvals(total)).max() > 0.999)
+
+
+def close(one: dict[Any, float], other: dict[Any, float], tolerance: float) -> bool:
+    """Whether both have the same pairs with about the same weights."""
+    return one.keys() == other.keys() and all(
+        abs(one[key] - other[key]) <= tolerance * max(1, abs(one[key])) for key in one
+    )
+
+
+def random_plain(
+    rng: random.Random,
+    states: int = 5,
+    arcs: int = 8,
+    *,
+    acceptor: bool = False,
+    epsilons: bool = True,
+    acyclic: bool = False,
+    least: float = 0.0,
+) -> Plain:
+    """A random machine over the labels 1 and 2; weights are quarters, at least ``least``."""
+    n = rng.randint(1, states)
+    made = Plain(0, {}, [], n)
+    first = 0 if epsilons else 1
+    for _ in range(rng.randint(0, arcs)):
+        source, target = rng.randrange(n), rng.randrange(n)
+        if acyclic:
+            if source == target:
+                continue
+            source, target = min(source, target), max(source, target)
+        ilabel = rng.randint(first, 2)
+        olabel = ilabel if acceptor else rng.randint(first, 2)
+        made.arcs.append((source, ilabel, olabel, least + rng.randint(0, 8) / 4, target))
+    for _ in range(rng.randint(1, 2)):
+        made.finals[rng.randrange(n)] = least + rng.randint(0, 4) / 4
+    return made
