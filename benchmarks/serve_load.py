@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import gzip
 import json
+import os
 import random
 import re
 import subprocess
@@ -174,6 +175,9 @@ async def load(
             print(lines[-1], flush=True)
         await asyncio.gather(*tasks)
         metrics = (await http.get("/metrics")).text
+    (cpu,) = re.findall(r"^process_cpu_seconds_total (\S+)", metrics, re.M)
+    answered = sum(seen.statuses.values())
+    lines.append(f"in front: {float(cpu):.1f} s of CPU time, {1e3 * float(cpu) / answered:.2f} ms an answer")
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_workers_replaced")]
     lines.append("kept, by the server's own clock: " + own_buckets(metrics))
     return seen, lines
@@ -224,10 +228,11 @@ def main() -> int:
                     if event["event"] == "listening":
                         url = f"http://127.0.0.1:{event['port']}"
             seen, lines = asyncio.run(load(url, process.pid, rights, given))
-            print(*lines[-5:], sep="\n")
+            print(*lines[-6:], sep="\n")
         finally:
             process.terminate()
             code = process.wait()
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     print("answers:", dict(sorted(seen.statuses.items())))
     print("kept:   ", percentiles(seen.kept))
     print("made:   ", percentiles(seen.made))
