@@ -14,19 +14,19 @@ import argparse
 import asyncio
 import gzip
 import json
+import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 from tokenfst import Budget, json_schema
 from tokenfst.errors import TokenfstError
@@ -58,6 +58,8 @@ class Seen:
     made: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    late: list[float] = field(default_factory=list)
+    """By how much this process itself was late, which the latencies hold too."""
 
 
 def good_requests(number: int) -> list[Right]:
@@ -84,9 +86,49 @@ def good_requests(number: int) -> list[Right]:
     return found
 
 
+class Connection:
+    """HTTP/1.1 over one connection, and nothing else: with 200 clients the pool of httpx adds seconds of its own."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._ends: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, path: str, body: bytes) -> Answer:
+        """The answer. OSError, EOFError."""
+        if self._ends is None:
+            self._ends = await asyncio.open_connection("127.0.0.1", self._port)
+        reader, writer = self._ends
+        writer.write(
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        )
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+        answer = Answer(
+            int(head[0].split()[1]), headers, await reader.readexactly(int(headers["content-length"]))
+        )
+        if headers.get("connection") == "close":
+            self.close()
+        return answer
+
+    def close(self) -> None:
+        if self._ends is not None:
+            self._ends[1].close()
+            self._ends = None
+
+
+@dataclass
+class Answer:
+    """What comes back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
 async def client(
-    http: httpx.AsyncClient, rights: list[Right], rng: random.Random, think: float, until: float, seen: Seen
+    port: int, rights: list[Right], rng: random.Random, think: float, until: float, seen: Seen
 ) -> None:
+    http = Connection(port)
     weights = [1 / (place + 1) for place in range(len(rights))]
     while time.perf_counter() < until:
         kind = rng.random()
@@ -100,37 +142,45 @@ async def client(
             path, body = right.path, right.body
         began = time.perf_counter()
         try:
-            response = await http.post(path, content=body)
-        except httpx.HTTPError as error:
+            response = await http.post(path, body)
+        except (OSError, EOFError) as error:
             seen.wrong.append(f"{type(error).__name__}: {error}")
+            http.close()
             continue
         seconds = time.perf_counter() - began
         what = "good" if right is not None else "bomb" if kind < 0.05 else "broken"
-        seen.statuses[f"{what} {response.status_code}"] += 1
+        seen.statuses[f"{what} {response.status}"] += 1
         judge(right, response, what, seen)
-        if right is not None and response.status_code == 200:
+        if right is not None and response.status == 200:
             (seen.kept if response.headers["x-kept"] == "yes" else seen.made).append(seconds)
-        if response.status_code == 429:
+        if response.status == 429:
             await asyncio.sleep(int(response.headers["retry-after"]) * rng.random() * 2)
         await asyncio.sleep(rng.expovariate(1 / think))
 
 
-def judge(right: Right | None, response: httpx.Response, what: str, seen: Seen) -> None:
+async def tick(seen: Seen) -> None:
+    while True:
+        began = time.perf_counter()
+        await asyncio.sleep(0.02)
+        seen.late.append(time.perf_counter() - began - 0.02)
+
+
+def judge(right: Right | None, response: Answer, what: str, seen: Seen) -> None:
     """Whether the answer is one of those that may come."""
-    if response.status_code == 429:
+    if response.status == 429:
         return
     if right is None:
         allowed = {"bomb": {200, 422}, "broken": {400}}[what]
-        if response.status_code not in allowed:
-            seen.wrong.append(f"{what}: {response.status_code} {response.text[:200]}")
+        if response.status not in allowed:
+            seen.wrong.append(f"{what}: {response.status} {response.body[:200]!r}")
         return
-    if response.status_code != 200:
-        seen.wrong.append(f"{right.path}: {response.status_code} {response.text[:200]}")
+    if response.status != 200:
+        seen.wrong.append(f"{right.path}: {response.status} {response.body[:200]!r}")
     elif "accepted" in right.wanted:
-        got = [each["accepted"] for each in response.json()["results"]]
+        got = [each["accepted"] for each in json.loads(response.body)["results"]]
         if got != right.wanted["accepted"]:
             seen.wrong.append(f"{right.path}: {got}")
-    elif right.wanted.setdefault("id", response.json()["id"]) != response.json()["id"]:
+    elif right.wanted.setdefault("id", json.loads(response.body)["id"]) != json.loads(response.body)["id"]:
         seen.wrong.append(f"{right.path}: another id")
 
 
@@ -152,29 +202,32 @@ def memory(process: int) -> tuple[int, int]:
 
 
 async def load(
-    url: str, process: int, rights: list[Right], given: argparse.Namespace
+    port: int, process: int, rights: list[Right], given: argparse.Namespace
 ) -> tuple[Seen, list[str]]:
     seen = Seen()
-    limits = httpx.Limits(max_connections=given.clients, max_keepalive_connections=given.clients)
     lines = []
-    async with httpx.AsyncClient(base_url=url, timeout=120, limits=limits) as http:
-        began = time.perf_counter()
-        until = began + given.seconds
-        tasks = [
-            asyncio.create_task(client(http, rights, random.Random(number), given.think, until, seen))
-            for number in range(given.clients)
-        ]
-        while time.perf_counter() < until:
-            await asyncio.sleep(max(1.0, given.seconds / 12))
-            front, whole = await asyncio.to_thread(memory, process)
-            answered = sum(seen.statuses.values())
-            lines.append(
-                f"{time.perf_counter() - began:5.0f} s: {front} MiB in front, {whole} MiB in all, {answered:,} answers"
-            )
-            print(lines[-1], flush=True)
-        await asyncio.gather(*tasks)
-        metrics = (await http.get("/metrics")).text
+    began = time.perf_counter()
+    until = began + given.seconds
+    tasks = [
+        asyncio.create_task(client(port, rights, random.Random(number), given.think, until, seen))
+        for number in range(given.clients)
+    ]
+    ticking = asyncio.create_task(tick(seen))
+    while time.perf_counter() < until:
+        await asyncio.sleep(max(1.0, given.seconds / 12))
+        front, whole = await asyncio.to_thread(memory, process)
+        answered = sum(seen.statuses.values())
+        now = time.perf_counter() - began
+        lines.append(f"{now:5.0f} s: {front} MiB in front, {whole} MiB in all, {answered:,} answers")
+        print(lines[-1], flush=True)
+    await asyncio.gather(*tasks)
+    ticking.cancel()
+    metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+    (cpu,) = re.findall(r"^process_cpu_seconds_total (\S+)", metrics, re.M)
+    answered = sum(seen.statuses.values())
+    lines.append(f"in front: {float(cpu):.1f} s of CPU time, {1e3 * float(cpu) / answered:.2f} ms an answer")
     lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_workers_replaced")]
+    lines += [line for line in metrics.splitlines() if line.startswith("tokenfst_late_seconds_bucket")]
     lines.append("kept, by the server's own clock: " + own_buckets(metrics))
     return seen, lines
 
@@ -216,20 +269,22 @@ def main() -> int:
         with (Path(folder) / "log").open("w") as log:
             process = subprocess.Popen([*command, "--log-level", "info"], stderr=log)
         try:
-            url = ""
-            while not url:
+            port = 0
+            while not port:
                 time.sleep(0.2)
                 for line in (Path(folder) / "log").read_text().splitlines():
                     event = json.loads(line)
                     if event["event"] == "listening":
-                        url = f"http://127.0.0.1:{event['port']}"
-            seen, lines = asyncio.run(load(url, process.pid, rights, given))
-            print(*lines[-5:], sep="\n")
+                        port = event["port"]
+            seen, lines = asyncio.run(load(port, process.pid, rights, given))
+            print(*lines[-21:], sep="\n")
         finally:
             process.terminate()
             code = process.wait()
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     print("answers:", dict(sorted(seen.statuses.items())))
     print("kept:   ", percentiles(seen.kept))
+    print("late:   ", percentiles(seen.late), "(this process itself)")
     print("made:   ", percentiles(seen.made))
     print(f"wrong:   {len(seen.wrong)}", *seen.wrong[:5], sep="\n  ")
     print(f"the server ended with the code {code}")

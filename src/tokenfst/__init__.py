@@ -319,7 +319,7 @@ _OLD = {
     "gcd_sample": "exact_length_sample",
 }
 """Old names, which work for one version."""
-_FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget", "fst"})
+_FOLDERS = frozenset({"automata", "decoding", "tokenizers", "errors", "budget", "fst", "ray"})
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -59,6 +61,12 @@ def test_a_cluster_makes_what_processes_make(tmp_path: Path) -> None:
     again = tokenfst.ray.compile_batch(lines, Store(tmp_path / "b"), SMALL, BUDGET, expand=True)
     assert Counter(each.state for each in again) == {"known": len(GOOD), "failed": len(BAD)}
     assert list(tokenfst.ray.compile_batch([], Store(tmp_path / "b"), SMALL)) == []
+
+
+def test_the_package_imports_no_ray() -> None:
+    code = "import sys, tokenfst; tokenfst.ray; print('ray' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_dataset_of_lines(tmp_path: Path) -> None:

@@ -291,6 +291,16 @@ def test_who_runs_it_sees_how_it_is(client: Any, running: Running) -> None:
         assert ending.status_code == 503 and ending.headers["retry-after"] == "1"
     finally:
         running.server.is_draining = running.server.is_ending = False
+    folder, running.server._store, running.server._looked = running.server._store, "nothing://x", 0.0
+    try:
+        assert client.get("/readyz").json()["store"] is False
+        broken = client.get(f"/v1/constraints/{'0' * 64}/artifact")
+        error = held("/v1/constraints/{id}/artifact", broken, "get")["error"]
+        assert (broken.status_code, error["code"]) == (503, "store") and "nothing" not in broken.text
+        assert int(broken.headers["retry-after"]) >= 1
+    finally:
+        running.server._store, running.server._looked = folder, 0.0
+    assert client.get("/readyz").status_code == 200
     names = held("/v1/vocabularies", client.get("/v1/vocabularies"), "get")["vocabularies"]
     assert [each["name"] for each in names] == ["small"]
     found = client.get("/v1/vocabularies", headers={"x-request-id": "mine-1"})

@@ -13,6 +13,7 @@ from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
 from tokenfst.decoding.store.batch import members_of, reason_of
 from tokenfst.decoding.store.store import Automaton, Store
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ConstraintError, MissingDependencyError, TokenBudgetError, TokenfstError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -126,10 +127,9 @@ class Decoder:
         """The automaton of a row's constraint; why there is none."""
         try:
             found = self._shared.automaton(members_of(text), text)
-            if found.distance() > self._most:
+            if isinstance(found, TokenAutomaton) and (least := found.distance()) > self._most:
                 raise TokenBudgetError(
-                    f"its shortest text needs {found.distance()} tokens, and there are {self._most}: raise "
-                    "max_new_tokens"
+                    f"its shortest text needs {least} tokens, and there are {self._most}: raise max_new_tokens"
                 )
             return found
         except (TokenfstError, ValueError, TypeError) as error:

@@ -31,6 +31,12 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
+        self.late = Histogram(
+            "tokenfst_late_seconds",
+            "How late the process in front comes to what it has to do, measured ten times a second",
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
         self._registry.register(_Now(now, deaths))
 
     def text(self) -> bytes:

@@ -36,6 +36,7 @@ from tokenfst.decoding.compiling.missing_bytes import warn_unspellable
 from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import NAME
 from tokenfst.decoding.store.store import Automaton, Store
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import StoreWarning, UnspellableWarning
 from tokenfst.recent import Recent
 from tokenfst.server.refusals import Refused, refused, unknown_id
@@ -207,14 +208,16 @@ def _describe(members: _Members, asked: Asked) -> Json:
 
 
 def _described(key: str, automaton: Automaton, asked: Asked) -> Json:
-    tables = automaton.is_expanded
+    states = None
+    if isinstance(automaton, TokenAutomaton) and automaton.is_expanded:
+        states = automaton.stats().states
     return {
         "id": key,
         "source": automaton.source,
         "vocabulary": automaton.vocabulary.fingerprint,
-        "kind": "tables" if tables else "program",
+        "kind": "program" if states is None else "tables",
         "bytes": len(asked.store.artifact(key)),
-        "states": automaton.stats().states if tables else None,
+        "states": states,
     }
 
 
