@@ -10,7 +10,7 @@ Cost: linear, about 0.2 µs for each keyword.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
@@ -81,7 +81,7 @@ _FORMS = {
     }
     for draft in (4, 6, 7, 2019, 2020)
 }
-"""Of each keyword of a draft the check and what it asks for, its class in ``_PLAIN``, and whether schemas are inside."""
+"""Of each keyword of a draft the check, what it asks for, the class in ``_PLAIN``, and whether schemas are inside."""
 
 
 class Forms:
@@ -98,7 +98,7 @@ class Forms:
         seen = self._seen
         while waiting:
             schema, draft = waiting.pop()
-            if schema.__class__ is bool or not isinstance(schema, MAPPINGS) or id(schema) in seen:
+            if not isinstance(schema, MAPPINGS) or id(schema) in seen:
                 continue
             seen.add(id(schema))
             if len(seen) % _EACH == 0:
@@ -119,12 +119,14 @@ class Forms:
                     pointer = f"{_address(document, schema)}/{escape(name)}"
                     raise SchemaError(where + pointer, f"must be {form}")
                 if inner:
-                    if isinstance(value, list):
-                        waiting += [(each, draft) for each in value]
-                    elif name in TABLES:
-                        waiting += [(each, draft) for each in value.values()]
-                    else:
-                        waiting.append((value, draft))
+                    waiting += [(each, draft) for each in _schemas(name, value)]
+
+
+def _schemas(name: str, value: Any) -> Iterable[Any]:
+    """What stands under a keyword where schemas can stand."""
+    if isinstance(value, list):
+        return value
+    return value.values() if name in TABLES else (value,)
 
 
 def _address(document: Any, schema: Any) -> str:
