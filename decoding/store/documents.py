@@ -95,7 +95,7 @@ class Document:
             )
         (kind,) = kinds
         options = {name: value for name, value in members.items() if name not in (kind, "id")}
-        if unknown := sorted(set(options) - _KINDS[kind].options):
+        if unknown := sorted(set(options) - _KINDS[kind].options, key=str):
             known = ", ".join(map(repr, sorted(_KINDS[kind].options))) or "none"
             raise ConstraintError(f"{kind!r} has no option {unknown[0]!r} in a document; it has {known}")
         text = members[kind]
@@ -116,7 +116,7 @@ class Document:
 
     def digest(self, vocabulary: Vocabulary, options: Mapping[str, Any]) -> str:
         """The name under which a store remembers its key, for a vocabulary and options of ``compile``. Members of JSON
-        objects count in their order, which may mean something."""
+        objects count in their order, which may mean something. ``ConstraintError`` for what is no JSON."""
         told = [
             self.kind,
             self.text,
@@ -125,7 +125,17 @@ class Document:
             vocabulary.split_pattern,
         ]
         told += [sorted(options.items()), compiler()]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        try:
+            written = json.dumps(told)
+        except RecursionError:
+            raise ConstraintError(
+                f"a document is JSON; what stands under {self.kind!r} is nested too deeply"
+            ) from None
+        except (TypeError, ValueError) as error:
+            raise ConstraintError(
+                f"a document is JSON; under {self.kind!r} or its options: {error}"
+            ) from None
+        return hashlib.sha256(written.encode()).hexdigest()
 
 
 def _flags(letters: object) -> int:

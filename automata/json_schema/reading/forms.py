@@ -10,7 +10,7 @@ Cost: linear, about 0.2 µs for each keyword.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
@@ -65,15 +65,23 @@ _ANNOTATIONS: dict[str, tuple[int, int, tuple[Callable[[Any, int], bool], str]]]
     "contentSchema": (2019, _LAST, _SCHEMA),
 }
 """As ``KEYWORDS``, of keywords that constrain nothing."""
+_PLAIN = {
+    name: kind
+    for name, (_, _, (_, form)) in (KEYWORDS | _ANNOTATIONS).items()
+    for kind, said in ((str, "a string"), (bool, "a boolean"))
+    if form == said
+}
+"""Of keywords that any value of one class may have, that class."""
+_INNER = frozenset((*ONE, *LISTS, *TABLES))
 _FORMS = {
     draft: {
-        name: check
+        name: (*check, _PLAIN.get(name), name in _INNER)
         for name, (first, last, check) in (KEYWORDS | _ANNOTATIONS).items()
         if first <= draft <= last
     }
     for draft in (4, 6, 7, 2019, 2020)
 }
-_INNER = frozenset((*ONE, *LISTS, *TABLES))
+"""Of each keyword of a draft the check, what it asks for, the class in ``_PLAIN``, and whether schemas are inside."""
 
 
 class Forms:
@@ -102,18 +110,23 @@ class Forms:
                 found = forms.get(name)
                 if found is None:
                     continue
-                if not found[0](value, draft):
+                is_form, form, plain, inner = found
+                if value.__class__ is plain:
+                    continue
+                if not is_form(value, draft):
                     if not annotations and name not in KEYWORDS:
                         continue
                     pointer = f"{_address(document, schema)}/{escape(name)}"
-                    raise SchemaError(where + pointer, f"must be {found[1]}")
-                if name in _INNER:
-                    if isinstance(value, list):
-                        waiting += [(each, draft) for each in value]
-                    elif name in TABLES:
-                        waiting += [(each, draft) for each in value.values()]
-                    else:
-                        waiting.append((value, draft))
+                    raise SchemaError(where + pointer, f"must be {form}")
+                if inner:
+                    waiting += [(each, draft) for each in _schemas(name, value)]
+
+
+def _schemas(name: str, value: Any) -> Iterable[Any]:
+    """What stands under a keyword where schemas can stand."""
+    if isinstance(value, list):
+        return value
+    return value.values() if name in TABLES else (value,)
 
 
 def _address(document: Any, schema: Any) -> str:

@@ -81,9 +81,12 @@ def _is_items(value: Any, draft: int) -> bool:
 
 
 def _is_table(value: Any, draft: int) -> bool:
-    return isinstance(value, MAPPINGS) and all(
-        isinstance(name, str) and _is_schema(each, draft) for name, each in value.items()
-    )
+    if not isinstance(value, MAPPINGS):
+        return False
+    for name, each in value.items():
+        if not isinstance(name, str) or not (each.__class__ is dict or _is_schema(each, draft)):
+            return False
+    return True
 
 
 def _is_names(value: Any, draft: int) -> bool:
@@ -229,6 +232,9 @@ def known(place: Place) -> dict[str, Any]:
     draft = place.draft
     if not isinstance(place.value, MAPPINGS):
         raise SchemaError(place.where(), "a schema is an object or a boolean")
+    seen = place.resource.keywords.get(id(place.value))
+    if seen is not None and seen[0] is place.value:
+        return seen[1]
     alone = draft < 2019 and "$ref" in place.value
     names = ["$ref"] if alone else [name for name in place.value if name in KEYWORDS]
     found: dict[str, Any] = {}
@@ -239,4 +245,5 @@ def known(place: Place) -> dict[str, Any]:
             if not check(value, draft):
                 raise SchemaError(place.where(name), f"must be {form}")
             found[name] = value
+    place.resource.keywords[id(place.value)] = place.value, found
     return found

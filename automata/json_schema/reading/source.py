@@ -96,6 +96,8 @@ class Resource:
     dialect: Dialect
     anchors: dict[str, tuple[Any, str]] | None = None
     dynamic: set[str] = field(default_factory=set)
+    keywords: dict[int, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    """Of schemas, by their id, the schema and what ``keywords.known`` found in it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,10 +123,13 @@ class Place:
 
     def where(self, *tokens: str | int) -> str:
         """The address of something below, for messages."""
-        return self.resource.document + self._pointer(tokens)
+        return self.resource.document + (self._pointer(tokens) if tokens else self.pointer)
 
     def below(self, value: Any, *tokens: str | int) -> Place:
         """The sub-schema ``value`` that ``tokens`` lead to."""
+        if value.__class__ is bool or (value.__class__ is dict and "$id" not in value and "id" not in value):
+            closed = None if self.closed is None else NESTED
+            return Place(value, self._pointer(tokens), self.resource, self.scope, closed)
         place = _placed(value, self._pointer(tokens), self.resource)
         if place.resource is self.resource and not self.scope and self.closed is None:
             return place

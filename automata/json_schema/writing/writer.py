@@ -342,12 +342,16 @@ def _named(layout: Layout, name: str) -> Expr:
 
 def place_of(formula: Formula) -> str:
     """The first schema in a formula, for messages."""
+    if isinstance(formula.atom, Place):
+        return formula.atom.where()
     places = [part.atom.where() for part in _atoms(formula) if isinstance(part.atom, Place)]
     return places[0] if places else "#"
 
 
 def name_of(formula: Formula) -> str:
     """What the rule of a formula is called: where it stands in the schema."""
+    if isinstance(formula.atom, Place):
+        return formula.atom.where()
     places = [part for part in _atoms(formula) if isinstance(part.atom, Place)]
     return (
         " & ".join(place.atom.where() for place in places[:2] if isinstance(place.atom, Place)) or "constant"

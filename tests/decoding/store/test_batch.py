@@ -130,6 +130,15 @@ def test_what_the_front_ends_raise_comes_through(tmp_path: Path) -> None:
         store.compile_document({"json_schema": {"type": "x"}}, SMALL)
     with pytest.raises(ConstraintError):
         store.compile_document({}, SMALL)
+    with pytest.raises(ConstraintError, match="under 'json_schema' or its options: Object of type set"):
+        store.compile_document({"json_schema": {"enum": {1}}}, SMALL)
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"not": deep}
+    with pytest.raises(ConstraintError, match="'json_schema' is nested too deeply"):
+        store.compile_document({"json_schema": deep}, SMALL)
+    with pytest.raises(ConstraintError, match="has no option 1"):
+        store.compile_document({"regex": "a", 1: 2, "b": 3}, SMALL)
     with pytest.raises(TypeError):
         store.compile_document([], SMALL)
     with pytest.raises(ValueError, match="jobs"):
