@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tokenfst.arguments import shown
@@ -55,6 +55,10 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
         from tokenfst.decoding.generation.llama_host import LlamaHost
 
         return LlamaHost(model, vocabulary)
+    if any(base.__module__.startswith("mlx.nn.") for base in type(model).__mro__):
+        from tokenfst.decoding.generation.mlx_host import MLXHost
+
+        return MLXHost(model, tokenizer, vocabulary)
     if tokenizer is None and hasattr(model, "model") and hasattr(model, "tokenizer"):
         model, tokenizer = model.model, model.tokenizer
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -62,9 +66,25 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
 
         return TransformersHost(model, tokenizer, vocabulary)
     raise ModelError(
-        "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, an "
-        f"openai.OpenAI or an Endpoint, not {shown(model)}"
+        "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, a model "
+        f"of mlx_lm, an openai.OpenAI or an Endpoint, not {shown(model)}"
     )
+
+
+def pieces(tokens: Iterable[int], vocabulary: Vocabulary, most: int) -> Iterator[bytes]:
+    """What tokens write as they come, up to an end token; none is asked for behind the first ``most``."""
+    taken: list[int] = []
+    written = b""
+    for token in tokens:
+        if token in vocabulary.eos_token_ids:
+            break
+        taken.append(token)
+        whole = vocabulary.decode(taken)  # a piece depends on whether it is the first
+        if len(whole) > len(written):
+            yield whole[len(written) :]
+            written = whole
+        if len(taken) == most:
+            break
 
 
 def compiled_for(target: Target, vocabulary: Vocabulary) -> Compiled:

@@ -11,15 +11,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def tiny_model(folder: Path) -> Path:
-    """A random two-layer Llama and a byte-level BPE of 600 tokens. Head sizes are what CPU engines want."""
-    import torch
+def tiny_byte_pairs() -> Any:
+    """A byte-level BPE of 600 tokens, a ``tokenizers.Tokenizer``."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     made = Tokenizer(models.BPE())
     made.pre_tokenizer, made.decoder = (
@@ -33,8 +32,24 @@ def tiny_model(folder: Path) -> Path:
     )
     texts = [ROOT / "README.md", ROOT / "docs" / "json-schema.md"]
     made.train_from_iterator([text.read_text() for text in texts], trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>")
+    return made
+
+
+def tiny_tokenizer() -> Any:
+    """The same as a fast tokenizer of transformers, with a chat template."""
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tiny_byte_pairs(), bos_token="<s>", eos_token="</s>")
     tokenizer.chat_template = "{% for m in messages %}{{m['role']}}: {{m['content']}}\n{% endfor %}assistant:"
+    return tokenizer
+
+
+def tiny_model(folder: Path) -> Path:
+    """A random two-layer Llama and its tokenizer. Head sizes are what CPU engines want."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = tiny_tokenizer()
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
