@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-serve test-ray test-site soak sanitize fuzz lint format typecheck bench docs site clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-site soak sanitize fuzz lint format typecheck bench docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,18 @@ test-llama: ## llama.cpp through llama-cpp-python, which is built for it (16 CPU
 	  build/engines/llama/bin/python -m pip install --quiet llama-cpp-python==0.3.36 gguf pytest hypothesis scikit-build-core nanobind cmake ninja; \
 	  build/engines/llama/bin/python -m pip install --quiet --no-build-isolation ".[grammars,pydantic]"; touch build/engines/llama/.installed'
 	build/engines/llama/bin/python -m pytest -q tests/decoding/engines/test_llama_cpp.py tests/decoding/engines/test_traces.py $(ARGS)
+
+test-mlx: ## MLX-LM on the CPU, in an environment of its own (0.4 GB)
+	test -f build/engines/mlx/.installed || sh -ec '$(PYTHON) -m venv build/engines/mlx; \
+	  build/engines/mlx/bin/python -m pip install --quiet -c constraints-dev.txt "mlx[cpu]" mlx-lm pytest hypothesis scikit-build-core nanobind cmake ninja; \
+	  build/engines/mlx/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt ".[grammars,pydantic]"; touch build/engines/mlx/.installed'
+	build/engines/mlx/bin/python -m pytest -q tests/decoding/engines/test_mlx.py tests/decoding/engines/test_traces.py $(ARGS)
+
+test-genai: ## ONNX Runtime GenAI on the CPU, with a model made for it, in an environment of its own (0.4 GB)
+	test -f build/engines/genai/.installed || sh -ec '$(PYTHON) -m venv build/engines/genai; \
+	  build/engines/genai/bin/python -m pip install --quiet -c constraints-dev.txt onnxruntime-genai onnxruntime onnx tokenizers pytest hypothesis scikit-build-core nanobind cmake ninja; \
+	  build/engines/genai/bin/python -m pip install --quiet --no-build-isolation -c constraints-dev.txt ".[grammars,pydantic]"; touch build/engines/genai/.installed'
+	build/engines/genai/bin/python -m pytest -q tests/decoding/engines/test_onnx_genai.py tests/decoding/engines/test_traces.py $(ARGS)
 
 soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12; what has not passed yet: ARGS=--left
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)

@@ -13,18 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tokenfst.arguments import shown
-from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
-from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, apply_and_find_empty
-from tokenfst.decoding.matchers.reach_matcher import start_matcher
-from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
-from tokenfst.errors import (
-    LogitsError,
-    MatcherError,
-    MissingDependencyError,
-    ModelError,
-    VocabularyMismatchError,
-)
+from tokenfst.arguments import checked, shown
+from tokenfst.decoding.engines.text_rows import Automaton, TextRows
+from tokenfst.errors import MissingDependencyError, ModelError
 from tokenfst.renamed import renamed
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -68,37 +59,22 @@ class LlamaConstraint:
     """
 
     @renamed(max_tokens="max_new_tokens")
-    def __init__(
-        self, automaton: TokenAutomaton | CanonicalAutomaton, max_new_tokens: int | None = None
-    ) -> None:
-        self._matcher = start_matcher(automaton, max_new_tokens)
-        self._size = len(automaton.vocabulary)
-        self._mask = allocate_token_bitmask(1, self._size)
-        self._seen = -1
+    @checked
+    def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
+        self._texts = TextRows(
+            [automaton],
+            max_new_tokens,
+            name="LlamaConstraint",
+            remedy="use llama_vocabulary(model)",
+            goes_back=False,
+        )
 
     def __call__(
         self, input_ids: npt.NDArray[np.intc], scores: npt.NDArray[np.single]
     ) -> npt.NDArray[np.single]:
         """The scores, those of forbidden tokens at -inf."""
-        if len(scores) < self._size:
-            raise VocabularyMismatchError(
-                f"the model scores {len(scores):,} tokens and the constraint's vocabulary has {self._size:,}: use "
-                "llama_vocabulary(model)"
-            )
-        if self._seen >= 0:
-            if len(input_ids) != self._seen + 1:
-                raise MatcherError("a LlamaConstraint serves one completion: make another for the next")
-            token = int(input_ids[-1])
-            if not self._matcher.accept_token(token):
-                raise LogitsError(
-                    f"token {token} was chosen, which the constraint does not allow: look for another logits processor"
-                )
-        self._seen = len(input_ids)
-        self._matcher.fill_next_token_bitmask(self._mask, 0)
+        self._texts.check_width(len(scores))
+        masks = self._texts.masks_after_prompts(input_ids[None])
         masked = np.array(scores, np.float32)
-        if apply_and_find_empty(masked, self._mask, vocab_size=self._size) is not None:
-            raise LogitsError(
-                "every token that the constraint allows has the logit -inf: look for another logits processor, or a "
-                "logit_bias, that forbids them"
-            )
+        self._texts.apply(masked, masks)
         return masked

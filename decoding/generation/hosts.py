@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from tokenfst.arguments import shown
@@ -59,6 +59,10 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
         from tokenfst.decoding.generation.llama_host import LlamaHost
 
         return LlamaHost(model, vocabulary)
+    if any(base.__module__.startswith("mlx.nn.") for base in type(model).__mro__):
+        from tokenfst.decoding.generation.mlx_host import MLXHost
+
+        return MLXHost(model, tokenizer, vocabulary)
     if tokenizer is None and hasattr(model, "model") and hasattr(model, "tokenizer"):
         model, tokenizer = model.model, model.tokenizer
     if hasattr(model, "generate") and hasattr(model, "config"):
@@ -66,9 +70,25 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
 
         return TransformersHost(model, tokenizer, vocabulary)
     raise ModelError(
-        "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, an "
-        f"openai.OpenAI or an Endpoint, not {shown(model)}"
+        "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, a model "
+        f"of mlx_lm, an openai.OpenAI or an Endpoint, not {shown(model)}"
     )
+
+
+def pieces(tokens: Iterable[int], spelled: Speller, most: int) -> Iterator[bytes]:
+    """What tokens write as they come, up to an end token; none is asked for behind the first ``most``."""
+    taken: list[int] = []
+    written = b""
+    for token in tokens:
+        if token in spelled.vocabulary.eos_token_ids:
+            break
+        taken.append(token)
+        whole = spelled(taken)  # a piece depends on whether it is the first
+        if len(whole) > len(written):
+            yield whole[len(written) :]
+            written = whole
+        if len(taken) == most:
+            break
 
 
 def compiled_for(target: Target, vocabulary: Vocabulary) -> Compiled:
@@ -88,7 +108,7 @@ class Speller:
     """What tokens stand for, special tokens as they are named; end tokens stand for nothing."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._names = {
             token: name.encode()
             for name, token in vocabulary.special_tokens.items()
@@ -97,7 +117,7 @@ class Speller:
 
     def __call__(self, tokens: Sequence[int]) -> bytes:
         """The text."""
-        names, vocabulary = self._names, self._vocabulary
+        names, vocabulary = self._names, self.vocabulary
         if names.keys().isdisjoint(tokens):
             return vocabulary.decode(tokens)
         first = next(place for place, token in enumerate(tokens) if token in names)

@@ -12,7 +12,7 @@ from typing import Any
 import llama_cpp
 
 from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
-from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat
+from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat, pieces
 from tokenfst.decoding.generation.targets import Compiled, Target
 from tokenfst.errors import DecodingError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
@@ -45,13 +45,17 @@ class LlamaHost:
     ) -> list[bytes]:
         """As ``Host.generate``."""
         jobs = [self._begun(*each, max_new_tokens, options) for each in zip(prompts, prepared, strict=True)]
-        return [b"".join(self._pieces(*job, max_new_tokens)) for job in jobs]
+        return [b"".join(self._pieces(job, max_new_tokens)) for job in jobs]
 
     def stream(
         self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
     ) -> Iterator[bytes]:
         """As ``Host.stream``."""
-        return self._pieces(*self._begun(prompt, prepared, max_new_tokens, options), max_new_tokens)
+        return self._pieces(self._begun(prompt, prepared, max_new_tokens, options), max_new_tokens)
+
+    def _pieces(self, job: tuple[list[int], dict[str, Any]], most: int) -> Iterator[bytes]:
+        tokens, options = job
+        return pieces(self._model.generate(tokens, **options), self._spelled, most)
 
     def _begun(
         self, prompt: Prompt, automaton: Compiled, most: int, options: Mapping[str, Any]
@@ -69,20 +73,6 @@ class LlamaHost:
             )
         processors = llama_cpp.LogitsProcessorList([LlamaConstraint(automaton, most)])
         return tokens, {**options, "logits_processor": processors}
-
-    def _pieces(self, prompt: list[int], options: dict[str, Any], most: int) -> Iterator[bytes]:
-        tokens: list[int] = []
-        written = b""
-        for token in self._model.generate(prompt, **options):
-            if token in self.vocabulary.eos_token_ids:
-                break
-            tokens.append(token)
-            whole = self._spelled(tokens)
-            if len(whole) > len(written):
-                yield whole[len(written) :]
-                written = whole
-            if len(tokens) == most:
-                break
 
     def _ids(self, prompt: Prompt) -> list[int]:
         chat = is_chat(prompt)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.constraint_server import KEYS, small_vocabulary, write_keys
 
-from tests.support.serving import KEYS, small_vocabulary, write_keys
 from tokenfst.server.tenants import digest_of
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.constraint_server import small_vocabulary
 
-from tests.support.serving import small_vocabulary
 from tokenfst.server.limits import Limits
 from tokenfst.server.pool import Pool, WorkerError
 from tokenfst.server.refusals import Refused

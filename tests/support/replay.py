@@ -231,6 +231,63 @@ class LlamaCpp(Processor):
         return self._constraint(np.array(ids, np.intc), np.zeros(self._width, np.single))
 
 
+class MLX(Processor):
+    """``MLXConstraint`` as mlx_lm's loops call it."""
+
+    def __init__(self, known: World, trace: Trace, most: int | None) -> None:
+        from tokenfst.decoding.engines.mlx import MLXConstraint
+
+        super().__init__(known)
+        self._constraint = MLXConstraint(compile(json_schema(trace.schema), known.vocabulary), most)
+
+    def processed(self, ids: list[int]) -> Any:
+        import mlx.core as mx
+
+        found = self._constraint(mx.array(ids), mx.zeros((1, self._width), mx.bfloat16))
+        return np.array(found[0].astype(mx.float32))
+
+
+class OnnxGenAI(Processor):
+    """``GenAIConstraint`` with a generator whose logits are 0."""
+
+    def __init__(self, known: World, trace: Trace, most: int | None) -> None:
+        from tokenfst.decoding.engines.onnx_genai import GenAIConstraint
+
+        super().__init__(known)
+        self._constraint = GenAIConstraint(compile(json_schema(trace.schema), known.vocabulary), most)
+
+    def processed(self, ids: list[int]) -> Any:
+        self._ids, self._logits = ids, np.zeros((1, 1, self._width), np.float32)
+        self._constraint.mask(self)
+        return self._logits[0, 0]
+
+    def get_logits(self) -> Any:
+        return self._logits
+
+    def get_sequence(self, row: int) -> Any:
+        return np.array(self._ids, np.int32)
+
+    def set_logits(self, logits: Any) -> None:
+        self._logits = logits
+
+
+class TensorRT(Processor):
+    """``TensorRTConstraint`` as TensorRT-LLM calls it."""
+
+    def __init__(self, known: World, trace: Trace, most: int | None) -> None:
+        from tokenfst.decoding.engines.tensorrt_llm import TensorRTConstraint
+
+        super().__init__(known)
+        self._constraint = TensorRTConstraint(compile(json_schema(trace.schema), known.vocabulary), most)
+
+    def processed(self, ids: list[int]) -> Any:
+        import torch
+
+        logits = torch.zeros((1, 1, self._width), dtype=torch.bfloat16)
+        self._constraint(7, logits, [ids], None, None)
+        return logits[0, 0].float()
+
+
 class CompatXgrammar:
     """The drop-in module for xgrammar. It has no budgets."""
 
@@ -279,22 +336,29 @@ class CompatLlguidance:
 
 
 class Adapter(NamedTuple):
-    """``needs``: the package without which it cannot run. ``budgets``: of which automata it is asked for budgets.
+    """``needs``: the packages without which it cannot run. ``budgets``: of which automata it is asked for budgets.
     ``whitespace``: what it allows in JSON without being told."""
 
     start: Callable[[World, Trace, int | None], Walk]
-    needs: str
+    needs: tuple[str, ...]
     budgets: Literal["all", "finite", "none"]
     whitespace: str = "flexible"
 
+    def missing(self) -> str | None:
+        """The first package that is not here."""
+        return next((name for name in self.needs if importlib.util.find_spec(name) is None), None)
+
 
 ADAPTERS = {
-    "vLLM": Adapter(VLLM, "vllm", "all"),
-    "SGLang": Adapter(SGLang, "sglang", "all"),
-    "transformers": Adapter(Transformers, "transformers", "finite"),
-    "llama.cpp": Adapter(LlamaCpp, "llama_cpp", "finite"),
-    "compat.xgrammar": Adapter(CompatXgrammar, "torch", "none", r"[ \n\t\r]*"),
-    "compat.llguidance": Adapter(CompatLlguidance, "numpy", "none", r"[ \n\t\r]*"),
+    "vLLM": Adapter(VLLM, ("vllm",), "all"),
+    "SGLang": Adapter(SGLang, ("sglang",), "all"),
+    "transformers": Adapter(Transformers, ("transformers", "torch"), "finite"),
+    "llama.cpp": Adapter(LlamaCpp, ("llama_cpp",), "finite"),
+    "MLX-LM": Adapter(MLX, ("mlx",), "finite"),
+    "ONNX Runtime GenAI": Adapter(OnnxGenAI, ("onnxruntime_genai",), "finite"),
+    "TensorRT-LLM": Adapter(TensorRT, ("torch",), "finite"),
+    "compat.xgrammar": Adapter(CompatXgrammar, ("torch",), "none", r"[ \n\t\r]*"),
+    "compat.llguidance": Adapter(CompatLlguidance, ("numpy",), "none", r"[ \n\t\r]*"),
 }
 _made: dict[str, Any] = {}
 
@@ -338,8 +402,8 @@ def main(arguments: list[str] | None = None) -> int:
     known = world()
     asked = list(traces(known, options.schemas))
     for name, adapter in ADAPTERS.items():
-        if importlib.util.find_spec(adapter.needs) is None:
-            print(f"{name:20} not here: {adapter.needs} is not installed")
+        if missing := adapter.missing():
+            print(f"{name:20} not here: {missing} is not installed")
             continue
         found = [replay(known, adapter, trace) for trace in asked]
         masks = [number for number in found if number is not None]

@@ -32,6 +32,8 @@ GIVES = {
     "vllm": "the plugin for vLLM",
     "sglang": "the plugin for SGLang",
     "llama": "llama.cpp by llama-cpp-python",
+    "mlx": "MLX-LM: Generator, a logits processor",
+    "onnx-genai": "masks and a loop for ONNX Runtime GenAI",
     "openai": "Generator over a server that speaks OpenAI's protocol",
 }
 """The extras, and what each gives."""

@@ -1,0 +1,79 @@
+"""MLX-LM: a logits processor for its loops, and the vocabulary of its tokenizers.
+
+``generate_step`` and what is built on it call a processor with the ids so far and one row of logits, the batch
+generator calls one for each sequence, and speculative decoding calls it for drafts and for what the model makes of
+them, going back in between. All of them begin a step before they hand out the last one's token: so a token that the
+constraint does not allow is refused before anybody sees it, but for the last one of a speculative text.
+
+The mask is applied by MLX, where the logits are: V / 8 bytes are handed over, and unpacked there. The model's step is
+started before the mask is looked for, so the two overlap. Checked with mlx-lm 0.32.2 and mlx 0.32.4 (docs/mlx.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tokenfst.arguments import checked
+from tokenfst.decoding.engines.text_rows import Automaton, Ids, TextRows
+from tokenfst.errors import MaskBufferError, MissingDependencyError
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import mlx.core as mx
+except ImportError as error:
+    raise MissingDependencyError('MLXConstraint needs mlx: pip install "tokenfst[mlx]"') from error
+
+
+def mlx_vocabulary(tokenizer: Any, size: int | None = None) -> Vocabulary:
+    """The vocabulary of a tokenizer that ``mlx_lm.load`` returns; all tokens that end a text there are end tokens.
+
+    ``size``: as in ``Vocabulary.from_huggingface``, whose errors it raises.
+    """
+    ends = getattr(tokenizer, "eos_token_ids", None)
+    return from_huggingface(tokenizer, size=size, eos_token_id=sorted(ends) if ends else None)
+
+
+class MLXConstraint:
+    """A logits processor for one text of the automaton's language, prompt excluded.
+
+    ``max_new_tokens``: the text is whole within so many tokens; give ``generate`` the same ``max_tokens``. Raises
+    TokenBudgetError where none is so short. The first call's ids are the prompt.
+    """
+
+    @checked
+    def __init__(self, automaton: Automaton, max_new_tokens: int | None = None) -> None:
+        self._texts = TextRows(
+            [automaton], max_new_tokens, name="MLXConstraint", remedy="use mlx_vocabulary(tokenizer)"
+        )
+        size = self._texts.vocab_size
+        self._tail = np.uint32((1 << (size % 32 or 32)) - 1)
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        """The logits, shape (1, V), those of forbidden tokens at -inf; ``tokens``: all ids so far, 1-D."""
+        if logits.ndim != 2 or logits.shape[0] != 1:
+            raise MaskBufferError(
+                f"MLXConstraint: logits must be one row, of shape (1, V), not {logits.shape}; a batch takes a "
+                "processor for each sequence"
+            )
+        self._texts.check_width(logits.shape[1])
+        mx.async_eval(logits)
+        mask = self._texts.masks_after_prompts(np.array(tokens)[None])
+        return _masked(logits, self._words(mask[0]))
+
+    def _words(self, mask: Ids) -> Ids:
+        """A mask's words, without bits behind the vocabulary."""
+        words = mask.view(np.uint32).copy()
+        words[-1] &= self._tail
+        return words
+
+
+def _masked(logits: Any, words: Ids) -> Any:
+    """The logits where the bits of the packed words are 1, and -inf elsewhere and behind them."""
+    bits = (mx.array(words)[:, None] >> mx.arange(32, dtype=mx.uint32)) & 1
+    allowed, width = bits.reshape(-1).astype(mx.bool_), logits.shape[1]
+    if width > allowed.size:
+        allowed = mx.pad(allowed, (0, width - allowed.size))
+    return mx.where(allowed[:width], logits, mx.array(-mx.inf, logits.dtype))

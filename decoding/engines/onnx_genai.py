@@ -1,0 +1,140 @@
+"""ONNX Runtime GenAI: masks in its loop, and a small loop around them.
+
+Its own guidance takes grammars of its own kinds only, and there is no place for a processor of logits; but its loop is
+in the hands of the caller, and so are the logits of each step:
+
+    generator.append_tokens(prompt)
+    while not generator.is_done():
+        constraint.mask(generator)              # get_logits, set_logits
+        generator.generate_next_token()
+
+What was generated is asked of the generator (``get_sequence``), so ``rewind_to`` needs no word to the constraint; the
+engine has no logits then until tokens are appended. Logits of which nothing is left, or that are NaN, are refused: the
+engine takes any token of such. Beams are refused: a sequence there is not what the next logits belong to.
+
+Cost: a copy of the logits out and back, and a mask a row, on the CPU. Checked with onnxruntime-genai 0.18.0
+(docs/onnx-genai.md).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tokenfst.arguments import checked, shown
+from tokenfst.decoding.engines.text_rows import Automaton, TextRows
+from tokenfst.errors import (
+    ArgumentValueError,
+    DecodingError,
+    MissingDependencyError,
+    ModelError,
+    VocabularyError,
+)
+from tokenfst.tokenizers.adapters.huggingface import from_huggingface
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import onnxruntime_genai as genai
+except ImportError as error:
+    raise MissingDependencyError(
+        'GenAIConstraint needs onnxruntime-genai: pip install "tokenfst[onnx-genai]"'
+    ) from error
+
+_OURS = {
+    "max_length": "give max_new_tokens",
+    "min_length": "the text could not end where the constraint says; make its length a part of the constraint",
+    "batch_size": "one prompt is generated",
+    "num_beams": "masks go with rows, and beams change them",
+    "num_return_sequences": "one text is given back",
+}
+
+
+@checked
+def genai_vocabulary(folder: str | PathLike[str]) -> Vocabulary:
+    """The vocabulary of a model's folder: its ``tokenizer.json``, and the end tokens that ``genai_config.json`` names.
+
+    Raises what ``Vocabulary.from_huggingface`` raises, and VocabularyError for a file that is missing or broken.
+    """
+    path = Path(folder) / "genai_config.json"
+    try:
+        ends = json.loads(path.read_bytes())["model"]["eos_token_id"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise VocabularyError(f"{path} does not say what the end tokens are: {error!r}") from error
+    return from_huggingface(Path(folder) / "tokenizer.json", eos_token_id=ends)
+
+
+class GenAIConstraint:
+    """Masks for the texts of one ``onnxruntime_genai.Generator``: an automaton, or one for each prompt of its batch.
+
+    ``max_new_tokens``: the texts are whole within so many tokens; let ``max_length`` be the prompt's length and as
+    many. Raises TokenBudgetError where none is so short. What the generator holds at the first call is the prompt.
+    """
+
+    @checked
+    def __init__(self, automata: Automaton | Sequence[Automaton], max_new_tokens: int | None = None) -> None:
+        listed = list(automata) if isinstance(automata, Sequence) else [automata]
+        self._rows = len(listed)
+        self._texts = TextRows(
+            listed,
+            max_new_tokens,
+            name="GenAIConstraint",
+            remedy="use the vocabulary of the tokenizer.json beside the model",
+        )
+
+    def mask(self, generator: Any) -> None:
+        """Forbid in the logits of the generator's next token what the constraints forbid.
+
+        Raises VocabularyMismatchError, LogitsError where nothing is left or a logit is NaN, MatcherError for a
+        generator other than the first call's, and ModelError where the batch has more or fewer rows.
+        """
+        logits = generator.get_logits()
+        if logits.shape[:-1] != (self._rows, 1):
+            raise ModelError(
+                f"GenAIConstraint: the generator has logits of shape {logits.shape}, and {self._rows} texts have "
+                f"({self._rows}, 1, V): give one automaton for each prompt of the batch, and no num_beams"
+            )
+        self._texts.check_width(logits.shape[-1])
+        ids = [generator.get_sequence(row) for row in range(self._rows)]
+        masks = self._texts.masks_after_prompts(np.stack(ids))
+        self._texts.apply(logits[:, 0], masks)
+        generator.set_logits(logits)
+
+
+@checked
+def genai_generate(
+    model: Any, prompt: Sequence[int], automaton: Automaton, max_new_tokens: int, **search: Any
+) -> Iterator[int]:
+    """The tokens after a prompt, one by one, without the end token; their text is of the automaton's language.
+
+    ``model``: an ``onnxruntime_genai.Model``. ``search``: options of ``set_search_options`` (do_sample, temperature,
+    top_k, top_p, random_seed, ...). What cannot be is refused by this call, before the first step: DecodingError for
+    options, TokenBudgetError, ArgumentValueError for an empty prompt.
+    """
+    if not isinstance(model, genai.Model):
+        raise ModelError(f"genai_generate: model must be an onnxruntime_genai.Model, not {shown(model)}")
+    if len(prompt) == 0:
+        raise ArgumentValueError("genai_generate: prompt has no tokens: give at least one")
+    for name in search:
+        if name in _OURS:
+            raise DecodingError(f"{name} cannot be given to genai_generate: {_OURS[name]}")
+    constraint = GenAIConstraint(automaton, max_new_tokens)
+    params = genai.GeneratorParams(model)
+    params.set_search_options(**search, batch_size=1, num_beams=1, max_length=len(prompt) + max_new_tokens)
+    generator = genai.Generator(model, params)
+    generator.append_tokens(np.array(prompt, np.int32))
+    return _tokens(generator, constraint, automaton.vocabulary.eos_token_ids)
+
+
+def _tokens(generator: Any, constraint: GenAIConstraint, ends: Sequence[int]) -> Iterator[int]:
+    while not generator.is_done():
+        constraint.mask(generator)
+        generator.generate_next_token()
+        token = int(generator.get_next_tokens()[0])
+        if token in ends:
+            return
+        yield token

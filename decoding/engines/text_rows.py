@@ -1,0 +1,118 @@
+"""The texts of a request in the loop of an engine that shows the ids so far and asks which may come next.
+
+Such engines call a function of the ids, the prompt's and those generated, and of the logits. What they may do between
+two calls differs: append a token; go back and try another one (speculation, rewinding); ask again about the same ids;
+go on for some calls after the end of a text. ``TextRows`` follows all of that by the ids alone: behind the prompt they
+say where a text is (``RowStates``).
+
+Invariant: a row of masks is that of the text which the row of ids says, and after the end of the text, an end token or
+the last of ``max_new_tokens``, it holds the end tokens alone. Ids that do not begin with the prompt, and ids that grew
+by several tokens, are those of another request: MatcherError. A token that the constraint does not allow is LogitsError
+when it comes.
+
+Cost: a comparison of the ids with those of the last call (numpy), and for each row an accepted token and a mask, all
+masks in one native call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tokenfst.arguments import refuse
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
+from tokenfst.decoding.matchers.prefixes import AnyMatcher, RowStates
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.errors import LogitsError, MatcherError, VocabularyMismatchError
+
+Automaton: TypeAlias = TokenAutomaton | CanonicalAutomaton
+Ids: TypeAlias = npt.NDArray[Any]
+
+
+class TextRows:
+    """Where the texts of one request are, a row and an automaton for each; they share a vocabulary.
+
+    ``name``: what it is called in messages. ``remedy``: what to do where the model scores fewer tokens than the
+    vocabulary has. ``goes_back``: whether the engine may take tokens back, or ask again. Raises TokenBudgetError where
+    no text is complete within ``max_new_tokens``.
+    """
+
+    def __init__(
+        self,
+        automata: Sequence[Automaton],
+        max_new_tokens: int | None,
+        *,
+        name: str,
+        remedy: str,
+        goes_back: bool = True,
+    ) -> None:
+        if not automata:
+            refuse(name, "automata", automata, "at least one automaton")
+        vocabulary = automata[0].vocabulary
+        for row, each in enumerate(automata):
+            if each.vocabulary != vocabulary:
+                raise VocabularyMismatchError(
+                    f"{name}: the automaton of row {row} was compiled for another vocabulary than that of row 0"
+                )
+        matchers = [start_matcher(each, max_new_tokens) for each in automata]
+        self.vocab_size = len(vocabulary)
+        self._states = RowStates(matchers, self.vocab_size, 0)
+        self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, self.vocab_size)
+        self._name, self._remedy, self._goes_back = name, remedy, goes_back
+        self._prompts: Ids | None = None
+
+    def masks_after_prompts(self, ids: Ids) -> Ids:
+        """The masks after rows of ids that begin with the prompts; those of the first call are the prompts."""
+        if self._prompts is None:
+            self._prompts = ids.copy()
+        length = self._prompts.shape[1]
+        if not np.array_equal(ids[:, :length], self._prompts):
+            raise self._other()
+        return self.masks(ids[:, length:])
+
+    def masks(self, tokens: Ids) -> Ids:
+        """The masks after rows of generated tokens, of shape (rows, words). The next call overwrites them."""
+        states = self._states
+        if states.width >= 0 and (
+            tokens.shape[1] > states.width + 1 or not (self._goes_back or states.goes_on_with(tokens))
+        ):
+            raise self._other()
+        states.follow(tokens)
+        matchers: list[AnyMatcher] = [matcher for matcher in states.matchers if matcher is not None]
+        fill_bitmasks(matchers, states.bitmask)
+        for row, matcher in enumerate(matchers):
+            if matcher.is_terminated() or matcher.max_tokens_left == 0:
+                states.bitmask[row] = self._only_end
+            elif states.is_dead(row):
+                raise LogitsError(
+                    f"token {tokens[row, matcher.num_tokens]} was chosen in row {row}, which the constraint does not "
+                    "allow: look for another logits processor, or NaN in the model's logits"
+                )
+        return states.bitmask
+
+    def check_width(self, width: int) -> None:
+        """VocabularyMismatchError for logits of fewer tokens than the vocabulary has."""
+        if width < self.vocab_size:
+            raise VocabularyMismatchError(
+                f"the model scores {width:,} tokens and the constraint's vocabulary has {self.vocab_size:,}: "
+                f"{self._remedy}"
+            )
+
+    def apply(self, scores: Any, masks: Ids) -> None:
+        """Forbid in rows of logits on the CPU, in place, what the masks forbid. LogitsError where nothing is left."""
+        row = apply_and_find_empty(scores, masks, vocab_size=self.vocab_size)
+        if row is not None:
+            raise LogitsError(
+                f"every token that the constraint allows has the logit -inf in row {row}: look for another logits "
+                "processor, or a logit_bias, that forbids them"
+            )
+
+    def _other(self) -> MatcherError:
+        return MatcherError(
+            f"a {self._name} serves one completion, and these ids are of another one: make another for the next"
+        )

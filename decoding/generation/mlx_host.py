@@ -1,0 +1,99 @@
+"""Generating by MLX-LM: ``generate_step`` for one prompt and streams, its batch generator for several.
+
+Tokens are taken from those loops as they come, so texts are their exact bytes. Both look at a token a step ahead, with
+an ``MLXConstraint`` for each prompt, so what is handed out was accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tokenfst.decoding.engines.mlx import MLXConstraint, mlx_vocabulary
+from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat, pieces
+from tokenfst.decoding.generation.targets import Compiled, Target
+from tokenfst.errors import DecodingError, MissingDependencyError, ModelError
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+try:
+    import mlx.core as mx
+    from mlx_lm.generate import BatchGenerator, generate_step
+    from mlx_lm.tokenizer_utils import TokenizerWrapper
+except ImportError as error:
+    raise MissingDependencyError('a model of MLX needs mlx-lm: pip install "tokenfst[mlx]"') from error
+
+_OPTIONS = ("sampler", "logits_processors", "prefill_step_size", "max_kv_size")
+
+
+class MLXHost:
+    """A model and a tokenizer as ``mlx_lm.load`` returns them."""
+
+    def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
+        if tokenizer is None:
+            raise ModelError("Generator: give the model's tokenizer too: Generator(*mlx_lm.load(name))")
+        if not isinstance(tokenizer, TokenizerWrapper):
+            tokenizer = TokenizerWrapper(tokenizer)
+        self._model, self._tokenizer = model, tokenizer
+        self.vocabulary = mlx_vocabulary(tokenizer) if vocabulary is None else vocabulary
+        self._spelled = Speller(self.vocabulary)
+
+    @property
+    def marks(self) -> Vocabulary:
+        """All tokens of the model can be written here."""
+        return self.vocabulary
+
+    def prepare(self, target: Target) -> Compiled:
+        return compiled_for(target, self.vocabulary)
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        prepared: Sequence[Compiled],
+        max_new_tokens: int,
+        options: Mapping[str, Any],
+    ) -> list[bytes]:
+        if len(prompts) == 1:
+            return [b"".join(self.stream(prompts[0], prepared[0], max_new_tokens, options))]
+        rows = [self._ids(prompt) for prompt in prompts]
+        processors = [self._processors(automaton, max_new_tokens, options) for automaton in prepared]
+        ends = [[end] for end in self.vocabulary.eos_token_ids]
+        others = {name: value for name, value in options.items() if name != "logits_processors"}
+        batches = BatchGenerator(self._model, stop_tokens=ends, **others)
+        try:
+            names = batches.insert(rows, [max_new_tokens] * len(rows), logits_processors=processors)
+            tokens: dict[int, list[int]] = {name: [] for name in names}
+            while responses := batches.next_generated():
+                for each in responses:
+                    tokens[each.uid].append(each.token)
+        finally:
+            batches.close()
+        return [b"".join(pieces(tokens[name], self._spelled, max_new_tokens)) for name in names]
+
+    def stream(
+        self, prompt: Prompt, prepared: Compiled, max_new_tokens: int, options: Mapping[str, Any]
+    ) -> Iterator[bytes]:
+        processors = self._processors(prepared, max_new_tokens, options)
+        call = {**options, "logits_processors": processors, "max_tokens": max_new_tokens}
+        steps = generate_step(mx.array(self._ids(prompt)), self._model, **call)
+        return pieces((token for token, _ in steps), self._spelled, max_new_tokens)
+
+    def _processors(self, automaton: Compiled, most: int, options: Mapping[str, Any]) -> list[Any]:
+        """What the options bring, and the constraint behind them."""
+        for name in options:
+            if name not in _OPTIONS:
+                raise DecodingError(
+                    f"{name} cannot be given to a Generator of MLX-LM: its options are {', '.join(_OPTIONS)} (for "
+                    "temperature and top_p: sampler=mlx_lm.sample_utils.make_sampler(...))"
+                )
+        return [*options.get("logits_processors", ()), MLXConstraint(automaton, most)]
+
+    def _ids(self, prompt: Prompt) -> list[int]:
+        if is_chat(prompt):
+            if not self._tokenizer.has_chat_template:
+                raise ModelError("the prompt is a chat, and the tokenizer has no chat template: give a text")
+            ids = self._tokenizer.apply_chat_template(prompt, add_generation_prompt=True)
+        else:
+            ids = self._tokenizer.encode(prompt)
+        if not ids:
+            raise ModelError("the prompt has no tokens: give at least one character")
+        return list(ids)
