@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from tokenfst.automata.captures.trees import Group, Leaf, Reading, names_of
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, Op, call
+from tokenfst.automata.expressions.rebuilding import rebuilt
 from tokenfst.automata.grammars.captured import Marked
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint, widest
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.rules.graph import name_of, outer_nodes
-from tokenfst.automata.rules.inlining import rebuild
+from tokenfst.automata.rules.graph import is_composed, name_of, outer_nodes
 from tokenfst.budget import Budget
 
 
@@ -91,6 +91,13 @@ class Assembly:
 
 def _renamed(body: Expr, prefix: str) -> Expr:
     """A rule's body with every call prefixed."""
-    return rebuild(
-        outer_nodes(body), lambda node: call(prefix + name_of(node)) if node.op is Op.CALL else node
-    )
+    done: dict[int, Expr] = {}
+    for node in outer_nodes(body):
+        if node.op is Op.CALL:
+            done[id(node)] = call(prefix + name_of(node))
+        elif is_composed(node):
+            for arg in node.args:
+                if id(arg) in done:
+                    done[id(node)] = rebuilt(node, [done.get(id(each), each) for each in node.args])
+                    break
+    return done.get(id(body), body)

@@ -146,6 +146,12 @@ _UNFINISHED = {
 }
 
 
+_REFUSED = {
+    "::": "parametric rules (name::value) are not read: write each case as a rule of its own",
+    "~": "there is no ~ (not) here; of terminals, write look-ahead: /(?!(?:A)\\Z)(?s:.*)/ has what is not in A",
+}
+
+
 @dataclass
 class File:
     """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
@@ -193,7 +199,9 @@ class Source:
     def load(self, file: File, library: str) -> File:
         """Read the definitions of a text into its scope: imports first, then all others in order."""
         text = self.take_schemas(file) if not library else file.text
-        statements: list[Any] = list(parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED).children)
+        statements: list[Any] = list(
+            parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED, refused=_REFUSED).children
+        )
         for statement in statements:
             if kind_of(statement) == "import":
                 self.load_import(statement, file, library)

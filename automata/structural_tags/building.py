@@ -137,8 +137,9 @@ class Builder:
         if isinstance(format, JsonSchema):
             return self.schemas.constraint(format)
         if isinstance(format, Pattern):
-            whole = f"^(?:{format.pattern})$"
-            return _placed(f"{format.pointer}/pattern", lambda: ecma_pattern(whole, self.budget))
+            place, pattern = f"{format.pointer}/pattern", format.pattern
+            _placed(place, lambda: ecma_pattern(pattern, self.budget))  # its brackets are its own
+            return _placed(place, lambda: ecma_pattern(f"^(?:{pattern})$", self.budget))
         grammar = format.grammar
         if isinstance(grammar, Constraint):
             return grammar

@@ -175,17 +175,16 @@ class CallEvents:
         place = (self._index,)
         if role.form not in ("elements", "text"):
             self._text = _Document(self.found, place, python=role.form in ("python", "python string"))
-            self._text.feed(_LEADS.get(role.form, b""))
+            self._text.feed(_LEADS.get(role.form or "", b""))
             if role.form == "python string":
                 self._text.feed(role.ends[0])
             return
         self._tell("start", place, "object")
         self._values = [_Value(place, "object")]
         if role.form == "text":
-            place = (*place, "input")
-            self._tell("key", place[:-1], "input")
-            self._tell("start", place, "string")
-            self._text = self._growing("piece", place, self._marks.closings(role.ends))
+            self._tell("key", place, "input")
+            self._tell("start", (*place, "input"), "string")
+            self._text = self._growing("piece", (*place, "input"), self._marks.closings(role.ends))
 
     def _end_arguments(self, role: Role, inner: bytes) -> None:
         place = (self._index,)

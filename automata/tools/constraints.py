@@ -127,14 +127,14 @@ class Reads:
         reasoning, calls and their arguments. ``json`` must not be true: a text with calls is no JSON document."""
         if json:
             refuse("stream", "json", json, "False or None: a text with calls is no JSON document")
-        return ToolStream(self)
+        return ToolStream(self)  # type: ignore[arg-type]  # each class of these is a constraint, too
 
 
 class ToolStream(Stream):
     """A text with calls, part by part: ``feed`` gives the events that a part decides, ``close`` those that the end
     decides. Both raise ParseError, as ``parse`` does."""
 
-    _constraint: Reads
+    _constraint: Reads  # type: ignore[assignment]  # as above
 
     @property
     def reply(self) -> ToolReply:

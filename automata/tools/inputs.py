@@ -8,6 +8,7 @@ quotation marks is bare text up to the sign that ends it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tokenfst.automata.expressions.expression import Expr, Op, concat, literal
 from tokenfst.automata.grammars.grammar import Grammar
@@ -44,7 +45,7 @@ def python_input(sketch: Sketch, number: int, tool: Tool) -> Json:
     """The keyword argument ``input``, a literal in either quotation mark."""
     ways = []
     for quote in "'\"":
-        spelled = _grammar(_spelled(tool, lambda quote=quote: string_code(quote)))
+        spelled = _grammar(_spelled(tool, partial(string_code, quote)))
         ways.append(sketch.tag(f"input={quote}", spelled, quote, "arguments", number, "python string"))
     return either(*ways)
 

@@ -39,7 +39,7 @@ def finite(text: str) -> float:
 
 
 _READ = json.JSONDecoder(parse_float=finite)
-_scan = _READ.scan_once
+_scan: Callable[[str, int], tuple[Any, int]] = _READ.scan_once  # type: ignore[attr-defined]  # documented by its use
 
 
 def read_json(text: str) -> Any:

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
+from tokenfst.automata.tools.replies import ToolCall
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target
-from tokenfst.decoding.generation.tool_calls import ToolCall, tool_target
+from tokenfst.decoding.generation.tool_calls import tool_target
 from tokenfst.errors import ArgumentValueError, ModelError, VocabularyMismatchError
 from tokenfst.recent import Recent
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

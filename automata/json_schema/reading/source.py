@@ -134,11 +134,15 @@ class Place:
         if place.resource is self.resource and not self.scope and self.closed is None:
             return place
         closed = None if self.closed is None else NESTED
-        return replace(place, scope=_longer(self.scope, place, self.resource), closed=closed)
+        return Place(
+            place.value, place.pointer, place.resource, _longer(self.scope, place, self.resource), closed
+        )
 
     def closing(self, closed: object) -> Place:
         """The same with another ``closed``."""
-        return self if closed is self.closed else replace(self, closed=closed)
+        if closed is self.closed:
+            return self
+        return Place(self.value, self.pointer, self.resource, self.scope, closed)
 
     def _pointer(self, tokens: tuple[str | int, ...]) -> str:
         pointer = self.pointer
@@ -155,7 +159,7 @@ def _come_from(place: Place, target: Place) -> Place:
     scope = _longer(place.scope, target, place.resource)
     if scope == target.scope and place.closed is target.closed:
         return target
-    return replace(target, scope=scope, closed=place.closed)
+    return Place(target.value, target.pointer, target.resource, scope, place.closed)
 
 
 def _longer(scope: tuple[str, ...], place: Place, before: Resource) -> tuple[str, ...]:

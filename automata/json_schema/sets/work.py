@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tokenfst.automata.expressions.expression import Expr
 
+_DEFAULT = Budget()
 _POSITIONS = 64
 """What a step counts for in ``Budget.positions``."""
 _QUESTION = Budget(states=2_000, bytes=16 << 20)
@@ -49,7 +50,7 @@ class Work:
     """The steps of one schema. ``place``: what is being read; its address is asked for in errors only."""
 
     def __init__(self, budget: Budget | None = None) -> None:
-        self.budget = budget or Budget()
+        self.budget = budget or _DEFAULT
         self.place: Placed | str = "#"
         self._left = self.budget.positions
         self._end = time.monotonic() + self.budget.seconds

@@ -25,7 +25,7 @@ CHOICES = {
     "required": "required",
     "named": {"type": "function", "function": {"name": "wx"}},
 }
-OWN = {"mistral", "mistral_v11", "mistral_v3", "python"}
+OWN = {"json", "mistral", "mistral_v11", "mistral_v3", "python"}
 """Formats that xgrammar has no tag of."""
 
 
