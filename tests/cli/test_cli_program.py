@@ -26,6 +26,7 @@ COMMANDS = [
     "list",
     "count",
     "draw",
+    "explore",
     "lint",
     "diff",
     "vocab",

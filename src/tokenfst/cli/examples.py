@@ -23,6 +23,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tokenfst draw 'yes|no' --output bytes.dot",
         "tokenfst draw 'yes|no' --vocabulary mistral:tekken_240911 --output tokens.dot",
     ),
+    "explore": (
+        "tokenfst explore --vocabulary mistral:tekken_240911",
+        "tokenfst explore '(yes|no), [0-9]{1,3} (apples|pears)' --no-browser",
+    ),
     "lint": ("tokenfst lint --grammar json",),
     "diff": ("tokenfst diff 'a(ba)*' '(ab)*a'",),
     "vocab": ("tokenfst vocab mistral:tekken_240911",),
