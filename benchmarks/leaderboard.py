@@ -61,7 +61,7 @@ def maskbench(count: int | None) -> Iterator[dict[str, Any]]:
     yield from sample_of(path, count) if path.is_file() else ()
 
 
-def test_suite(count: int | None) -> Iterator[dict[str, Any]]:
+def json_schema_suite(count: int | None) -> Iterator[dict[str, Any]]:
     """The groups of the JSON Schema test suite, draft 2020-12, without optional ones."""
     folder = SHARED / "json-schema-test-suite" / "draft2020-12"
     rows = [
@@ -138,7 +138,7 @@ def judge_of(row: dict[str, Any]) -> mask_by_mask.Judge:
 
 SUITES = {
     "maskbench": maskbench,
-    "json-schema-test-suite": test_suite,
+    "json-schema-test-suite": json_schema_suite,
     "patterns": patterns,
     "grammars": grammar_cases,
 }

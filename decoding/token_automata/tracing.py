@@ -55,7 +55,7 @@ class Trace:
     @property
     def taken(self) -> int:
         """How many tokens are allowed, one after the other."""
-        return sum(step.taken for step in self.steps)
+        return sum(step.taken for step in self.steps if step.token is not None)
 
     @property
     def refused(self) -> int | None:
@@ -78,6 +78,9 @@ class Trace:
         return Drawing(
             f'digraph {{\n  node [shape=plain, fontname="Helvetica"];\n  heat [label=<{table}>];\n}}\n'
         )
+
+    def _repr_svg_(self) -> str | None:
+        return self.draw().svg_or_none()
 
     def _cell(self, step: Step) -> str:
         heat = self.heat(step.allowed)
