@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-site soak sanitize fuzz lint format typecheck bench docs site clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-site test-explore soak sanitize fuzz lint format typecheck bench docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -116,6 +116,11 @@ site: $(STAMP) ## the documentation as a site, strict, in build/site
 test-site: site ## look at the built site in Chromium (a system package) by Playwright
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt playwright axe-playwright-python
 	$(BIN)/python -m pytest -q -m site tests/test_site.py $(ARGS)
+
+test-explore: $(STAMP) ## the page of `tokenfst explore` in Chromium (a system package) by Playwright; types, where npx can get TypeScript
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt playwright axe-playwright-python
+	! command -v npx >/dev/null || npx --yes --package typescript tsc -p src/tokenfst/explore/page/jsconfig.json
+	$(BIN)/python -m pytest -q -m explore tests/explore $(ARGS)
 
 clean: ## remove everything that is built
 	rm -rf $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

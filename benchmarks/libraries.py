@@ -171,17 +171,137 @@ class Outlines:
             if text:
                 ids.setdefault(text, []).append(token)
         self._outlines = outlines_core
-        self._size = len(vocabulary)
+        self._size, self._ends = len(vocabulary), vocabulary.eos_token_ids
         self._vocabulary = outlines_core.Vocabulary(vocabulary.eos_token_ids[0], ids)
 
     def compile(self, pattern: str) -> Any:
         return self._outlines.Index(pattern, self._vocabulary)
 
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
+        from outlines_core.json_schema import build_regex_from_schema
+
+        return self.compile(build_regex_from_schema(json.dumps(schema)))
+
     def walk(self, compiled: Any) -> Walk:
         guide = self._outlines.Guide(compiled)
         bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
         fill = partial(guide.write_mask_into, bitmask.ctypes.data, bitmask.size, 4)
-        return Walk(_holding(bitmask, fill), lambda token: guide.advance(token, False), bitmask, guide.reset)
+        ends = self._ends
+
+        def accept(token: int) -> bool:
+            if token not in ends:  # the end is in masks, and no token to advance by
+                guide.advance(token, False)
+            return True
+
+        return Walk(_holding(bitmask, fill), accept, bitmask, guide.reset, checks=False)
+
+
+class Glrmask:
+    """Its vocabulary has no end token: the end may come where the text is accepted."""
+
+    name = "glrmask"
+
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
+        import glrmask
+
+        self._glrmask = glrmask
+        self._ends = vocabulary.eos_token_ids
+        self._size = len(vocabulary)
+        tokens = {token: text for token, text in enumerate(vocabulary.tokens) if text}
+        self._vocabulary = glrmask.Vocab.from_id_to_bytes(tokens)
+
+    def compile(self, pattern: str) -> Any:
+        return self.compile_grammar(f"start: /{pattern.replace('/', '[/]')}/", "")
+
+    def compile_grammar(self, lark: str, ebnf: str) -> Any:
+        return self._glrmask.Grammar.from_lark(lark).compile(self._vocabulary)
+
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
+        return self._glrmask.Grammar.from_json_schema(schema).compile(self._vocabulary)
+
+    def walk(self, compiled: Any) -> Walk:
+        state = compiled.start()
+        bitmask = np.zeros((1, max(-(-self._size // 32), compiled.mask_len())), np.int32)
+        words = bitmask[0].view(np.uint32)
+
+        def fill() -> None:
+            state.fill_mask(bitmask[0])
+            if state.is_accepting():
+                for end in self._ends:
+                    words[end >> 5] |= np.uint32(1 << (end & 31))
+
+        def accept(token: int) -> bool:
+            return bool(state.is_accepting() if token in self._ends else state.commit_token(token))
+
+        def restart() -> None:
+            nonlocal state
+            state = compiled.start()
+
+        return Walk(fill, accept, bitmask, restart)
+
+
+class LmFormatEnforcer:
+    """Characters, not bytes: tokens that are no whole characters are not among its own. What was found out about a
+    text so far stays known, so ``restart`` makes a new enforcer."""
+
+    name = "lm-format-enforcer"
+
+    def __init__(self, vocabulary: Vocabulary, encode: Encode | None = None) -> None:
+        import logging
+
+        from lmformatenforcer import TokenEnforcer, tokenenforcer
+
+        logging.disable(
+            logging.ERROR
+        )  # it tells of each fault at length, and goes on with a mask that ends the text
+        regular = []
+        for token, text in enumerate(vocabulary.tokens):
+            try:
+                regular.append((token, text.decode(), False))
+            except UnicodeDecodeError:
+                continue
+        regular = [each for each in regular if each[1]]
+        self._size = len(vocabulary)
+        self._ends = vocabulary.eos_token_ids
+        self._enforcer = TokenEnforcer
+        self._tokens = tokenenforcer.TokenEnforcerTokenizerData(
+            regular,
+            lambda ids: vocabulary.decode(ids).decode(errors="replace"),
+            list(self._ends),
+            False,
+            self._size,
+        )
+
+    def compile(self, pattern: str) -> Any:
+        from lmformatenforcer import RegexParser
+
+        return lambda: RegexParser(pattern)
+
+    def compile_schema(self, schema: dict[str, Any] | bool) -> Any:
+        from lmformatenforcer import JsonSchemaParser
+
+        return lambda: JsonSchemaParser(schema)
+
+    def walk(self, compiled: Any) -> Walk:
+        bitmask = np.zeros((1, -(-self._size // 32)), np.int32)
+        bits = np.zeros(32 * bitmask.shape[1], np.uint8)
+        enforcer, tokens = self._enforcer(self._tokens, compiled()), []
+
+        def fill() -> None:
+            bits[:] = 0
+            bits[enforcer.get_allowed_tokens(tokens).allowed_tokens] = 1
+            bitmask[0] = np.packbits(bits, bitorder="little").view(np.int32)
+
+        def restart() -> None:
+            nonlocal enforcer
+            enforcer = self._enforcer(self._tokens, compiled())
+            tokens.clear()
+
+        def accept(token: int) -> bool:
+            tokens.append(token)
+            return True
+
+        return Walk(fill, accept, bitmask, restart, checks=False)
 
 
 def _holding(bitmask: Any, fill: partial[Any]) -> partial[Any]:
@@ -190,7 +310,9 @@ def _holding(bitmask: Any, fill: partial[Any]) -> partial[Any]:
     return fill
 
 
-PEERS: dict[str, type[Any]] = {"xgrammar": Xgrammar, "llguidance": Llguidance, "outlines-core": Outlines}
+PEERS: dict[str, type[Any]] = {
+    library.name: library for library in (Xgrammar, Llguidance, Outlines, Glrmask, LmFormatEnforcer)
+}
 """The other libraries by the names of their distributions."""
 LIBRARIES: dict[str, type[Any]] = {Tokenfst.name: Tokenfst, **PEERS}
 

@@ -22,10 +22,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from time import monotonic, perf_counter_ns
+from time import monotonic, perf_counter_ns, process_time_ns
 from typing import Any
 
 from libraries import LIBRARIES, Encode, Walk
+from mask_by_mask import ANSWERS
 from measure import clock_overhead, quiet
 
 import tokenfst
@@ -47,7 +48,8 @@ WARM_UP = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type
 class Record:
     """What a library did with one schema.
 
-    ``first_mask``: seconds from the schema to the first mask; None if there is none. ``steps``: seconds of a mask and
+    ``first_mask``: seconds from the schema to the first mask; None if there is none; ``first_mask_cpu``: the same in
+    seconds of the process, which other work on the machine does not change. ``steps``: seconds of a mask and
     an advance, for each token of all documents. ``refused``: why it did not compile. ``trouble``: ``"timeout"``,
     ``"crash"``, or the error in the midst of a walk. Then numbers of documents: invalid ones that were accepted; valid
     ones that were rejected, but are accepted with their members in another order; other valid ones that were rejected.
@@ -65,6 +67,7 @@ class Record:
     rejects_valid: list[int] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
     memory: int | None = None
+    first_mask_cpu: float | None = None
 
     @property
     def passed(self) -> bool:
@@ -82,14 +85,15 @@ class Runner:
         self._pipe: Connection | None = None
 
     def run(self, row: dict[str, Any]) -> Record:
-        """The record of ``{"id", "schema", "tests": [{"valid", "data"}, ...]}``."""
+        """The record of ``{"id", "schema", "tests": [{"valid", "data"}, ...]}``; in place of ``schema`` there may be
+        ``regex``, or ``lark`` and ``ebnf``, and in place of ``data``, which is written as JSON, the ``text`` itself."""
         pipe = self._pipe or self._start()
         lost = Record(row["id"], self.who)
         try:
             pipe.send(row)
             if pipe.poll(self.limit):
                 made = lost = Record(**pipe.recv())
-                if not made.rejects_valid:
+                if not made.rejects_valid or "schema" not in row:
                     return made
                 if pipe.poll(ORDER_LIMIT):
                     return Record(**pipe.recv())
@@ -99,6 +103,20 @@ class Runner:
             lost.trouble = "crash"
         self.close()
         return lost
+
+    def ask(self, question: str, *arguments: Any) -> Any:
+        """What ``mask_by_mask`` answers about the constraint of the last row; None: it did not compile, or the process
+        did not answer in time, and is ended."""
+        if self._pipe is None:
+            return None
+        try:
+            self._pipe.send((question, *arguments))
+            if self._pipe.poll(self.limit):
+                return self._pipe.recv()
+        except (EOFError, OSError):
+            pass
+        self.close()
+        return None
 
     def close(self) -> None:
         """End the process."""
@@ -142,11 +160,19 @@ def _serve(who: str, source: str, pipe: Connection) -> None:
         library.walk(library.compile_schema(WARM_UP)).fill()
     gc.freeze()
     pipe.send("ready")
+    walk: Walk | None = None
     while True:
         row = pipe.recv()
+        if isinstance(row, tuple):
+            question, *arguments = row
+            try:
+                pipe.send(None if walk is None else ANSWERS[question](walk, *arguments))
+            except Exception:  # the library's own, about a walk that it stopped
+                pipe.send(None)
+            continue
         made, walk = measured(library, row, encode, end, overhead)
         pipe.send(asdict(made))
-        if walk is not None and made.rejects_valid:
+        if walk is not None and made.rejects_valid and "schema" in row:
             explain(made, walk, row, encode, end)
             pipe.send(asdict(made))
 
@@ -163,18 +189,33 @@ def encoder(source: str) -> Encode:
     return lambda text: tokenizer.encode(text, bos=False, eos=False)
 
 
+def compiled(library: Any, row: dict[str, Any]) -> Any:
+    """The constraint of a row."""
+    if "schema" in row:
+        return library.compile_schema(row["schema"])
+    return (
+        library.compile(row["regex"]) if "regex" in row else library.compile_grammar(row["lark"], row["ebnf"])
+    )
+
+
+def text_of(test: dict[str, Any]) -> str:
+    """A document as text."""
+    return str(test["text"]) if "text" in test else json.dumps(test["data"], ensure_ascii=False)
+
+
 def measured(
     library: Any, row: dict[str, Any], encode: Encode, end: int, overhead: float
 ) -> tuple[Record, Walk | None]:
     """One schema: compiled, walked along all of its documents, and judged; with the walk, if it compiled."""
     made = Record(row["id"], library.name)
-    documents = [encode(json.dumps(test["data"], ensure_ascii=False)) for test in row["tests"]]
+    documents = [encode(text_of(test)) for test in row["tests"]]
     with quiet():
         before = _memory_before()
         try:
-            begin = perf_counter_ns()
-            walk = library.walk(library.compile_schema(row["schema"]))
+            begin, begin_cpu = perf_counter_ns(), process_time_ns()
+            walk = library.walk(compiled(library, row))
             walk.fill()
+            made.first_mask_cpu = (process_time_ns() - begin_cpu) / 1e9
             made.first_mask = (perf_counter_ns() - begin) / 1e9
         except Exception as error:
             made.refused = _told(error)

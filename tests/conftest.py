@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from support import fast, shards
+from support.chromium import browser, page
 from support.shards import (
     pytest_collection_modifyitems,
     pytest_runtest_setup,
@@ -16,6 +17,8 @@ from support.shards import (
 from tokenfst import Vocabulary, load_vocabulary
 
 __all__ = [
+    "browser",
+    "page",
     "pytest_collection_modifyitems",
     "pytest_runtest_setup",
     "pytest_terminal_summary",

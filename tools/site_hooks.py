@@ -1,12 +1,14 @@
 """What the site has beside docs/: hooks of MkDocs (mkdocs.yml).
 
 README.md is the first page. A link of a page that leads out of docs/ is kept alive: Markdown becomes a page, other
-files are shown as pages with their text, below ``source/`` and not in the search. The reference has every public name.
+files are shown as pages with their text, below ``source/`` and not in the search. Notebooks are pages with what they
+showed. The reference has every public name.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import posixpath
 import re
 import shutil
@@ -20,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TREE = ROOT / "build" / "reference"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(r'<picture>.*?src="([^"]*)-light\.svg" alt="([^"]*)".*?</picture>', re.DOTALL)
+NOTEBOOKS = "docs/notebooks/"
 SHOWN = (".md", ".png", ".svg")
 """What a browser shows as it is, or MkDocs makes a page of."""
 LANGUAGES = {
@@ -52,7 +55,12 @@ def on_startup(command: str, dirty: bool) -> None:
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in docs/."""
     _places.clear()
-    waiting = ["README.md"]
+    for file in [file for file in files if file.src_uri.startswith("notebooks/")]:
+        files.remove(file)  # the pages made of them are what is shown
+    waiting = [
+        "README.md",
+        *(f"{NOTEBOOKS}{path.name}" for path in sorted((ROOT / NOTEBOOKS).glob("*.ipynb"))),
+    ]
     for file in files.documentation_pages():
         place = posixpath.join("docs", file.src_uri)
         _places[file.src_uri] = place
@@ -67,6 +75,8 @@ def on_files(files: Files, config: Any) -> Files:
         if place.endswith(".md"):
             text = path.read_text()
             waiting += _linked(place)
+        elif path.suffix == ".ipynb":
+            text = notebook_page(path)
         elif path.suffix in (".png", ".svg"):
             files.append(File.generated(config, uri, content=path.read_bytes()))
             continue
@@ -145,6 +155,30 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def notebook_page(path: Path) -> str:
+    """A notebook as a page: its texts, its code, and under it what it showed: a picture, or a card, or else text."""
+    parts = []
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            picture = "".join(data.get("image/svg+xml") or data.get("text/html") or ())
+            if picture:
+                lines = [
+                    line for line in picture.splitlines() if line.strip()
+                ]  # an empty line would end the block
+                parts.append('<div class="notebook-picture">\n' + "\n".join(lines) + "\n</div>")
+            else:
+                text = "".join(output.get("text") or data["text/plain"])
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    parts.append("Made by `python docs/notebooks/run.py`; run and compared by the tests.")
+    return "\n\n".join(parts) + "\n"
+
+
 def _linked(place: str) -> list[str]:
     """The files outside of docs/ that a page links to."""
     found: list[str] = []
@@ -172,6 +206,8 @@ def _uri(place: str) -> str | None:
         return "index.md"
     if place.startswith("docs/") and place.endswith(SHOWN):
         return place.removeprefix("docs/")
+    if place.startswith(NOTEBOOKS) and place.endswith(".ipynb"):
+        return f"{place.removeprefix('docs/').removesuffix('.ipynb')}.md"
     if (ROOT / place).is_dir():
         return None
     return place if place.endswith(SHOWN) else f"source/{place}.md"

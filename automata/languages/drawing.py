@@ -17,7 +17,7 @@ import numpy as np
 from tokenfst.automata.expressions.expression import ALL_BYTES, Dfa
 from tokenfst.errors import DrawingError, MissingDependencyError
 
-FORMATS = ("svg", "png", "dot")
+FORMATS = ("svg", "png", "html", "dot")
 HEADER = (
     "digraph {",
     "  rankdir=LR;",
@@ -25,6 +25,12 @@ HEADER = (
     '  edge [fontname="Helvetica", fontsize=11];',
 )
 """How every picture begins."""
+_PAGE = (
+    '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tokenfst</title>'
+    '<meta name="viewport" content="width=device-width, initial-scale=1"></head>'
+    '<body style="margin:0;background:white;overflow:auto">\n'
+)
+"""How a page begins that holds a picture; it scrolls where the picture is larger."""
 _LABEL_WIDTH = 48
 _ESCAPES = {0x09: r"\t", 0x0A: r"\n", 0x0D: r"\r", 0x20: "␣"}
 
@@ -44,16 +50,22 @@ class Drawing:
 
     dot: str
 
-    def render(self, format: str = "svg") -> bytes:
-        """The picture as a file's bytes: ``"svg"``, ``"png"`` or ``"dot"``.
+    def __repr__(self) -> str:
+        return f"<Drawing: {len(self.dot):,} characters of dot>"
 
-        Raises ``DrawingError`` for another format, ``MissingDependencyError`` where svg or png is asked for
-        and the Python package ``graphviz`` or Graphviz's program ``dot`` is missing.
+    def render(self, format: str = "svg") -> bytes:
+        """The picture as a file's bytes: ``"svg"``, ``"png"``, ``"html"`` (a page with the SVG) or ``"dot"``.
+
+        Raises ``DrawingError`` for another format, ``MissingDependencyError`` where another than dot is asked for and
+        the Python package ``graphviz`` or Graphviz's program ``dot`` is missing.
         """
         if format not in FORMATS:
             raise DrawingError(f"format {format!r} is not known; use one of {', '.join(FORMATS)}")
         if format == "dot":
             return self.dot.encode()
+        if format == "html":
+            svg = self.render("svg").decode()
+            return (_PAGE + svg[svg.index("<svg") :] + "</body></html>\n").encode()
         try:
             import graphviz
         except ImportError as error:

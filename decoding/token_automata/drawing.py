@@ -27,13 +27,13 @@ def draw_arcs(
         between.setdefault((source, target), []).append(token)
     edges = []
     for (begin, end), ids in sorted(between.items()):
-        shown = ", ".join(_named(vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS])
+        shown = ", ".join(named(vocabulary, each, first=begin == start) for each in ids[:_SHOWN_TOKENS])
         more = f", … ({len(ids):,} tokens)" if len(ids) > _SHOWN_TOKENS else ""
         edges.append(Edge(begin, end, shown + more))
     return draw_graph(start, accepting, edges, title)
 
 
-def _named(vocabulary: Vocabulary, token: int, first: bool) -> str:
+def named(vocabulary: Vocabulary, token: int, first: bool) -> str:
     """A token as its symbol, as its name if it is special, or else as its bytes, which may be others at the beginning
     of a text."""
     if vocabulary.symbols is not None:

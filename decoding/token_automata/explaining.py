@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 import tokenfst._native as _native
 from tokenfst._native import Matcher
 from tokenfst.automata.captures.reader import Part
@@ -27,6 +25,7 @@ from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.characters.utf8 import normalize
 from tokenfst.automata.languages import explanation
 from tokenfst.automata.languages.explanation import Explanation, Following
+from tokenfst.decoding.token_automata.tracing import mask_of
 from tokenfst.errors import ConstraintError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -203,7 +202,7 @@ def _through_masks(
     for place, matchers in enumerate(reached):
         for matcher in matchers.values():
             ends[place] |= matcher.is_accepting()
-            for token in _allowed(matcher, vocabulary):
+            for token in mask_of(matcher, vocabulary).tolist():
                 word = table[token]
                 shared = _shared(word, spelled[place:])
                 for number, byte in enumerate(word[: shared + 1], place):
@@ -232,19 +231,10 @@ def _shared(one: bytes, other: bytes) -> int:
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _allowed(matcher: Any, vocabulary: Vocabulary) -> list[int]:
-    """The tokens of a matcher's mask, ascending."""
-    mask = np.full((1, -(-len(vocabulary) // 32)), -1, np.int32)
-    matcher.fill_next_token_bitmask(mask, 0)
-    bits = np.unpackbits(mask.view(np.uint8), bitorder="little", count=len(vocabulary))
-    found: list[int] = np.flatnonzero(bits).tolist()
-    return found
-
-
 def _symbols(matcher: Any, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The symbols that may come next, and the end."""
     assert vocabulary.symbols is not None
-    names = [vocabulary.symbols[token] for token in _allowed(matcher, vocabulary)]
+    names = [vocabulary.symbols[token] for token in mask_of(matcher, vocabulary).tolist()]
     found = tuple(repr(name) for name in names if name is not None)
     return (*found, "the end") if matcher.is_accepting() else found
 

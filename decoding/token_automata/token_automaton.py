@@ -14,7 +14,7 @@ Source: Koo, Liu, He, "Automata-based constraints for language model decoding" (
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +36,7 @@ from tokenfst.decoding.token_automata import learned as learning
 from tokenfst.decoding.token_automata.classes import TokenClasses, find_classes
 from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.pickled import made_by, speaking_of
+from tokenfst.decoding.token_automata.tracing import Trace, trace
 from tokenfst.errors import (
     ArtifactCorruptError,
     ArtifactError,
@@ -386,6 +387,12 @@ class TokenAutomaton:
         if path is not None:
             picture.save(path, format)
         return picture
+
+    @checked
+    def trace(self, tokens: Iterable[int], max_new_tokens: int | None = None) -> Trace:
+        """What the masks are along a token sequence: how many tokens each allows, what is forced, how far the end is.
+        ``trace.draw()`` is a heat map. The sequence is followed up to the first token that is not allowed."""
+        return trace(self.matcher(max_new_tokens), tokens, self.vocabulary)
 
     def stats(self) -> Stats:
         """How many states, masks and fragments there are (so far)."""

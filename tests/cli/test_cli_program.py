@@ -27,6 +27,7 @@ COMMANDS = [
     "list",
     "count",
     "draw",
+    "explore",
     "lint",
     "diff",
     "serve",

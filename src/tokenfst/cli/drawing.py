@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import enum
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +18,23 @@ from tokenfst.budget import Budget
 from tokenfst.cli import groups, options
 from tokenfst.cli.budgets import BudgetOptions
 from tokenfst.cli.constraints import Constraint, of_words
-from tokenfst.cli.terminal import Exit, UsageError, counted, say, say_json
+from tokenfst.cli.terminal import Exit, UsageError, counted, note, say, say_json
 from tokenfst.cli.tokens import VocabularyOptions
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.token_automata.drawing import draw_arcs
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+from tokenfst.decoding.token_automata.tracing import trace
 from tokenfst.errors import DrawingError
+
+
+class Format(enum.StrEnum):
+    """The formats of pictures."""
+
+    SVG = "svg"
+    PNG = "png"
+    HTML = "html"
+    DOT = "dot"
+
 
 _MACHINE_STATES, _RULE_STATES = 100, 400
 """Most states to draw, if nothing is said: of one machine, and of rules, which are many small ones."""
@@ -37,7 +51,23 @@ def draw_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Picture to write: .svg, .png or .dot. Without: dot text."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Picture to write: .svg, .png, .html or .dot. Without: the picture itself.",
+        ),
+    ] = None,
+    format: Annotated[
+        Format | None,
+        typer.Option(help="The picture's format; if not given, the name of FILE says it, or it is dot."),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--text",
+            metavar="TEXT",
+            help="Draw no machine but the masks along TEXT, cut into the longest tokens that fit: a heat map (needs "
+            "--vocabulary).",
         ),
     ] = None,
     minimize: Annotated[
@@ -58,15 +88,19 @@ def draw_command(
     """Draw the machine of a constraint: over bytes, or with --vocabulary over tokens.
 
     Of a grammar, its rules are drawn, each as a network of its own; with --depth, --minimize or --vocabulary
-    the machine. Dot text needs no other program; svg and png need Graphviz.
+    the machine. With --text, the masks along a text. Dot text needs no other program; the others need Graphviz.
     """
     budget = budgeting.read()
-    if output is not None and output.suffix.lstrip(".").lower() not in FORMATS:
-        raise UsageError(f"--output ends in .{', .'.join(FORMATS)}, which {str(output)!r} does not")
+    chosen = _format(format, output)
     if json and output is None:
-        raise UsageError("--json needs --output; without it, stdout holds the dot text")
+        raise UsageError("--json needs --output; without it, stdout holds the picture")
     given = constraining.one(budget)
-    if given.grammar is not None and not (
+    if text is not None:
+        if minimize or max_states is not None:
+            raise UsageError("--minimize and --max-states are for machines, not for --text")
+        picture, tokens = draw_masks(given, text, tokenizing, budget)
+        source, counts, what = given.source, {"tokens": tokens}, f"the masks of {counted(tokens, 'token')}"
+    elif given.grammar is not None and not (
         minimize or constraining.depth is not None or tokenizing.vocabulary is not None
     ):
         rules = len(given.grammar.rules)
@@ -76,10 +110,11 @@ def draw_command(
     else:
         picture, states = _machine(given, minimize, max_states or _MACHINE_STATES, tokenizing, budget)
         source, counts, what = given.source, {"states": states}, counted(states, "state")
+    data = picture.render(chosen)
     if output is None:
-        print(picture.dot, end="")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data) if chosen == "png" else print(data.decode(), end="")
         return Exit.YES
-    data = picture.render(output.suffix.lstrip(".").lower())
     output.write_bytes(data)
     if json:
         say_json(
@@ -88,6 +123,32 @@ def draw_command(
     else:
         say(f"{output}: {what} of {source}")
     return Exit.YES
+
+
+def _format(given: Format | None, output: Path | None) -> str:
+    """The format of the picture."""
+    if given is not None:
+        return given.value
+    if output is None:
+        return "dot"
+    found = output.suffix.lstrip(".").lower()
+    if found not in FORMATS:
+        raise UsageError(
+            f"--output ends in .{', .'.join(FORMATS)}, which {str(output)!r} does not: say --format"
+        )
+    return found
+
+
+def draw_masks(
+    given: Constraint, text: str, tokenizing: VocabularyOptions, budget: Budget
+) -> tuple[Drawing, int]:
+    """The heat map of the masks along a text, and how many tokens it has; a note says where the text is refused."""
+    vocabulary = tokenizing.need("--text")
+    automaton = given.token_automaton(vocabulary, budget, tokenizing)
+    path = trace(automaton.matcher(), vocabulary.encode_greedy(os.fsencode(text)), vocabulary)
+    if path.refused is not None:
+        note(f"token {path.taken + 1:,} of the text is not allowed: the rest is left out")
+    return path.draw(given.source), len(path.steps) - (path.refused is None)
 
 
 def _machine(

@@ -11,7 +11,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--output fruit.safetensors",
         "tokenfst compile --grammar json --vocabulary mistral:tekken_240911 --output json.safetensors",
     ),
-    "inspect": ("tokenfst inspect fruit.safetensors",),
+    "inspect": (
+        "tokenfst inspect fruit.safetensors",
+        "tokenfst inspect fruit.safetensors --plot fruit.svg",
+    ),
     "check": (
         "tokenfst check fruit.safetensors 'yes, 12 pears'",
         "tokenfst check --grammar json '{\"a\": [1, 2]}' --json",
@@ -23,6 +26,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "draw": (
         "tokenfst draw 'yes|no' --output bytes.dot",
         "tokenfst draw 'yes|no' --vocabulary mistral:tekken_240911 --output tokens.dot",
+        "tokenfst draw '(yes|no)!' --vocabulary mistral:tekken_240911 --text 'yes!' --output masks.dot",
+    ),
+    "explore": (
+        "tokenfst explore --vocabulary mistral:tekken_240911",
+        "tokenfst explore '(yes|no), [0-9]{1,3} (apples|pears)' --no-browser",
     ),
     "lint": ("tokenfst lint --grammar json",),
     "diff": ("tokenfst diff 'a(ba)*' '(ab)*a'",),

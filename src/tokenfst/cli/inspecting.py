@@ -11,7 +11,18 @@ import typer
 
 from tokenfst.automata.expressions.digests import digest
 from tokenfst.cli import groups, options
-from tokenfst.cli.terminal import Exit, byte_size, counted, json_bytes, quoted, say, say_json, say_pairs
+from tokenfst.cli.plots import Bar, Chart, svg
+from tokenfst.cli.terminal import (
+    Exit,
+    UsageError,
+    byte_size,
+    counted,
+    json_bytes,
+    quoted,
+    say,
+    say_json,
+    say_pairs,
+)
 from tokenfst.decoding.token_automata import artifact, program_arrays
 from tokenfst.decoding.token_automata.token_automaton import ASK, UNREACHABLE
 from tokenfst.errors import ArtifactCorruptError
@@ -37,6 +48,13 @@ def inspect_command(
     widest: Annotated[
         int, typer.Option(metavar="N", min=0, help="How many of the widest states to list.")
     ] = 5,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.svg",
+            help="Also draw distances and sizes of masks as bars: how many states have them.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> int:
     """Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most
@@ -44,13 +62,19 @@ def inspect_command(
 
     No vocabulary is needed.
     """
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise UsageError(f"--plot writes SVG: a name that ends in .svg, not {str(plot)!r}")
     found = artifact.read(file)
     if found.is_program:
+        if plot is not None:
+            raise UsageError(f"{file} is a program, which has no states to plot: compile it without --batch")
         answer = _head(found) | _program(found, file)
     else:
         _check_tables(found, file)
         answer = describe(found, widest)
     answer = {"command": "inspect", "file": str(file)} | answer
+    if plot is not None:
+        plot.write_text(svg(_charts(found, answer["distances"]["histogram"])), encoding="utf-8")
     if json:
         say_json(answer)
     elif found.is_program:
@@ -139,6 +163,43 @@ def describe(found: artifact.Artifact, widest: int) -> dict[str, Any]:
             for state, word in words.items()
         ],
     }
+
+
+def _charts(found: artifact.Artifact, distances: list[int]) -> list[Chart]:
+    """How many states are how far, and how many allow how many tokens, by powers of ten."""
+    arrays = found.arrays
+    mask = np.where(arrays["mask"] & ASK, 0, arrays["mask"])
+    allowed = mask_counts(arrays)[mask[(mask != 0) & (arrays["distance"] != UNREACHABLE)]]
+    lows = [1, 2, *(10**power for power in range(1, 7))]
+    of_sizes = []
+    for low, above in zip(lows, [*lows[1:], None], strict=True):
+        count = int(np.count_nonzero((allowed >= low) & ((above is None) | (allowed < (above or 0)))))
+        name = (
+            f"{low:,} or more"
+            if above is None
+            else f"{low:,}"
+            if above == low + 1
+            else f"{low:,} to {above - 1:,}"
+        )
+        of_sizes.append((name, count))
+    return [
+        Chart("tokens to acceptance: states", [_bar(*each) for each in _grouped(distances)]),
+        Chart("tokens allowed: states", [_bar(name, count) for name, count in of_sizes if count]),
+    ]
+
+
+def _bar(name: str, count: int) -> Bar:
+    return Bar(name, count, f"{count:,}")
+
+
+def _grouped(histogram: list[int]) -> list[tuple[str, int]]:
+    """A histogram in at most ``_BARS`` groups of equal width: their names and sums."""
+    width = -(-len(histogram) // _BARS)
+    groups = []
+    for first in range(0, len(histogram), width or 1):
+        last = min(first + width, len(histogram)) - 1
+        groups.append((f"{first}" if first == last else f"{first}-{last}", sum(histogram[first : last + 1])))
+    return groups
 
 
 def _head(found: artifact.Artifact) -> dict[str, Any]:
@@ -318,14 +379,11 @@ def _show_histogram(histogram: list[int]) -> None:
     """How many states are how far, in at most ``_BARS`` groups of equal width."""
     if not histogram:
         return
-    width = -(-len(histogram) // _BARS)
-    groups = [sum(histogram[first : first + width]) for first in range(0, len(histogram), width)]
+    groups = _grouped(histogram)
     say("tokens to acceptance")
-    largest = max(groups)
+    largest = max(count for _, count in groups)
     lines = []
-    for number, count in enumerate(groups):
-        first, last = number * width, min(number * width + width, len(histogram)) - 1
-        name = f"{first}" if first == last else f"{first}-{last}"
+    for name, count in groups:
         bar = "█" * round(_BAR * count / largest) or ("▏" if count else "")
         lines.append((f"{name:>8}", f"{bar:<{_BAR}} {counted(count, 'state')}"))
     say_pairs(lines)

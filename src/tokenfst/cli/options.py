@@ -81,6 +81,10 @@ class ConstraintOptions(
     ] = None
     flags: Flags = ""
 
+    def is_given(self) -> bool:
+        """Whether there is a constraint at all."""
+        return self.constraint is not None or self.file is not None or bool(self._named())
+
     def first(self, rest: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
         """The constraint, and the arguments that are not part of it; ``rest``: those after the first."""
         words = rest if self.constraint is None else [self.constraint, *rest]
@@ -89,21 +93,7 @@ class ConstraintOptions(
 
     def _given(self, words: list[str], budget: Budget) -> tuple[Constraint, list[str]]:
         """The constraint before anything is made of it, and the words that are not part of it."""
-        given = [
-            name
-            for name, value in (
-                ("--grammar", self.grammar),
-                ("--json-schema", self.json_schema),
-                ("--ltlf", self.ltlf if self.concepts is None else None),
-                ("--choices", self.choices),
-                ("--hierarchy", self.hierarchy),
-                ("--concepts", self.concepts),
-                ("--python", self.python),
-                ("--template", self.template),
-                ("--structural-tag", self.structural_tag),
-            )
-            if value
-        ]
+        given = self._named()
         if len(given) > 1:
             raise UsageError(f"{given[0]} and {given[1]} are two constraints: give one")
         if given and (self.file is not None or self.flags):
@@ -134,6 +124,24 @@ class ConstraintOptions(
                 "--hierarchy, --concepts, --python, --template or --structural-tag"
             )
         return read_constraint(words[0], self.flags, budget), words[1:]
+
+    def _named(self) -> list[str]:
+        """The options that are given and stand for a constraint each."""
+        return [
+            name
+            for name, value in (
+                ("--grammar", self.grammar),
+                ("--json-schema", self.json_schema),
+                ("--ltlf", self.ltlf if self.concepts is None else None),
+                ("--choices", self.choices),
+                ("--hierarchy", self.hierarchy),
+                ("--concepts", self.concepts),
+                ("--python", self.python),
+                ("--template", self.template),
+                ("--structural-tag", self.structural_tag),
+            )
+            if value
+        ]
 
     def one(self, budget: Budget) -> Constraint:
         """The constraint of a command that takes no other arguments."""

@@ -47,6 +47,10 @@ COMMANDS = {
     "list": ("listing", "List the texts that satisfy a constraint, shorter ones first, one a line."),
     "count": ("counting", "Count the texts that satisfy a constraint, by length in bytes and in all."),
     "draw": ("drawing", "Draw the machine of a constraint: over bytes, or with --vocabulary over tokens."),
+    "explore": (
+        "exploring",
+        "Serve a page to play with constraints: the automaton, the tokens allowed next, the mask at each step.",
+    ),
     "lint": (
         "linting",
         "Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "

@@ -87,7 +87,10 @@ def test_too_large() -> None:
 
 
 @needs_dot
-@pytest.mark.parametrize(("suffix", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph")])
+@pytest.mark.parametrize(
+    ("suffix", "magic"),
+    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("html", b"<!doctype html>"), ("dot", b"digraph")],
+)
 def test_files(tmp_path: Path, suffix: str, magic: bytes) -> None:
     language = regex(r'"[^"\\]*"|[<>&]+|日|\\ ')
     path = tmp_path / f"machine.{suffix}"
@@ -107,9 +110,9 @@ def test_labels_survive_graphviz() -> None:
 
 
 def test_unknown_formats(tmp_path: Path) -> None:
-    with pytest.raises(DrawingError, match="'jpeg' is not known; use one of svg, png, dot"):
+    with pytest.raises(DrawingError, match="'jpeg' is not known; use one of svg, png, html, dot"):
         Language.literal("a").draw(tmp_path / "x.png", format="jpeg")
-    with pytest.raises(DrawingError, match=r"'x\.txt' does not end in \.svg, \.png, \.dot"):
+    with pytest.raises(DrawingError, match=r"'x\.txt' does not end in \.svg, \.png, \.html, \.dot"):
         Language.literal("a").draw(tmp_path / "x.txt")
     assert not list(tmp_path.iterdir())
 

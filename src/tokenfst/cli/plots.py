@@ -1,0 +1,78 @@
+"""Bars as SVG: a picture of a few numbers by name, without another package.
+
+The picture follows the reader's light or dark colours. Each bar has its value beside it, so nothing is told by colour
+or length alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+_ROW, _GAP, _LEFT, _WIDTH, _RIGHT = 22, 14, 190, 380, 130
+_STYLE = (
+    "text{font:13px system-ui,sans-serif;fill:#1b1f24}.soft{fill:#4d5661}rect{fill:#2450a8}.first{fill:#c2570c}"
+    "@media(prefers-color-scheme:dark){text{fill:#e8ebef}.soft{fill:#aab4bf}rect{fill:#8ab4ff}.first{fill:#ffb27a}}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: its name, how long it is, what is written beside it, and whether it stands out."""
+
+    name: str
+    value: float
+    shown: str
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Bars under a title. ``logarithmic``: lengths by the logarithm, from a tenth of the least value on."""
+
+    title: str
+    bars: Sequence[Bar]
+    logarithmic: bool = False
+
+
+def svg(charts: Sequence[Chart]) -> str:
+    """Charts below each other."""
+    width = _LEFT + _WIDTH + _RIGHT
+    parts, at = [], _GAP
+    for chart in charts:
+        parts.append(f'<text x="4" y="{at + 15}" font-weight="600">{escape(chart.title)}</text>')
+        at += _ROW + 4
+        lengths = _lengths(chart)
+        for bar, length in zip(chart.bars, lengths, strict=True):
+            middle = at + 15
+            kind = ' class="first"' if bar.first else ""
+            parts.append(
+                f'<text class="soft" x="{_LEFT - 8}" y="{middle}" text-anchor="end">{escape(bar.name)}</text>'
+            )
+            parts.append(
+                f'<rect{kind} x="{_LEFT}" y="{at + 3}" width="{length:.1f}" height="{_ROW - 6}" rx="2"/>'
+            )
+            parts.append(f'<text x="{_LEFT + length + 6:.1f}" y="{middle}">{escape(bar.shown)}</text>')
+            at += _ROW
+        at += _GAP
+    titles = "; ".join(
+        f"{chart.title}: {', '.join(f'{bar.name} {bar.shown}' for bar in chart.bars)}" for chart in charts
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {at}" width="{width}" height="{at}" role="img" '
+        f'aria-label="{escape(titles)}"><style>{_STYLE}</style>{"".join(parts)}</svg>\n'
+    )
+
+
+def _lengths(chart: Chart) -> list[float]:
+    values = [max(bar.value, 0.0) for bar in chart.bars]
+    most = max(values, default=0.0)
+    if most <= 0:
+        return [0.0] * len(values)
+    if not chart.logarithmic:
+        return [_WIDTH * value / most for value in values]
+    least = min((value for value in values if value > 0), default=most) / 10
+    span = math.log(most / least)
+    return [_WIDTH * math.log(value / least) / span if value > 0 else 0.0 for value in values]

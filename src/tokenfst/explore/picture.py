@@ -1,0 +1,206 @@
+"""A part of an automaton as a picture: the configurations near a place, in words, and what is left out.
+
+The idea: a breadth first walk over configurations (with stacks there may be infinitely many) stops at a number of
+states; what leads out of the part is counted and marked. A character beyond ASCII is one arrow, not up to four bytes,
+and states that only one byte leads into and out of are one arrow with the whole word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenfst.automata.characters.utf8 import Ranges, normalize
+from tokenfst.automata.languages.constraint import Constraint
+from tokenfst.automata.languages.drawing import bytes_label
+from tokenfst.automata.languages.readable import character_class, quoted
+from tokenfst.automata.languages.walk import Walk
+from tokenfst.explore.layout import place
+
+_ASCII_END = 0x80
+_SHOWN = 24
+_RULES = 3
+"""Open rules to name at a state."""
+Code = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Step:
+    """What an arrow reads: one of some characters, one of some bytes that begin no whole character, or, of a chain of
+    arrows, a whole word."""
+
+    characters: list[Code] = field(default_factory=list)
+    raw: int = 0
+    chain: bytes = b""
+
+    def word(self) -> bytes | None:
+        """The one thing that it reads; None: there are several."""
+        if self.chain:
+            return self.chain
+        if self.raw:
+            alone = not self.characters and self.raw & (self.raw - 1) == 0
+            return bytes((self.raw.bit_length() - 1,)) if alone else None
+        found = normalize(self.characters)
+        alone = len(found) == 1 and found[0][0] == found[0][1]
+        return chr(found[0][0]).encode() if alone else None
+
+    def __str__(self) -> str:
+        if (word := self.word()) is not None:
+            return quoted(word, _SHOWN)
+        names = [character_class(normalize(self.characters))] if self.characters else []
+        names += [f"byte {bytes_label(self.raw)}"] if self.raw else []
+        return " or ".join(names)
+
+
+@dataclass(slots=True)
+class _Part:
+    """``order``: configurations in the order in which they were met; ``word``: a shortest text that leads from the
+    first one there; ``arrows``: what is read between two; ``open``: those of which arrows lead out of the part."""
+
+    order: list[int] = field(default_factory=list)
+    word: dict[int, bytes] = field(default_factory=dict)
+    arrows: dict[tuple[int, int], _Step] = field(default_factory=dict)
+    open: set[int] = field(default_factory=set)
+
+
+def picture(constraint: Constraint, before: bytes, *, around: bool, states: int) -> dict[str, Any]:
+    """The states near the start, or with ``around`` near where ``before`` leads, as JSON: ``states``, ``arrows``, and
+    ``left_out``, a sentence (empty: all states are there)."""
+    walk = Walk(constraint.automaton, constraint.budget, "the picture of the automaton")
+    here = walk.run(before)
+    first = here if around else walk.start
+    if first is None:
+        return {"states": [], "arrows": [], "left_out": "", "here": None}
+    part = _near(walk, first, states)
+    shown = _joined(part, walk, keep={first, here})
+    number = {each: index for index, each in enumerate(shown)}
+    arrows = [
+        (number[a], number[b], str(step))
+        for (a, b), step in sorted(part.arrows.items(), key=lambda each: each[0])
+    ]
+    placed = place(len(shown), [arrow[:2] for arrow in arrows])
+    prefix = before if around else b""
+    told = [
+        {
+            "x": x,
+            "y": y,
+            "after": quoted(part.word[each], _SHOWN) if each != first else "here" if around else "the start",
+            "accepting": walk.accepting(each),
+            "here": each == here,
+            "open": each in part.open,
+            "least": walk.least(each),
+            "rules": _rules(constraint, prefix + part.word[each]),
+        }
+        for each, (x, y) in zip(shown, placed.at, strict=True)
+    ]
+    lines = [
+        {"source": source, "target": target, "label": label, "way": way}
+        for (source, target, label), way in zip(arrows, placed.ways, strict=True)
+    ]
+    return {
+        "states": told,
+        "arrows": lines,
+        "left_out": _left_out(part, len(shown), around),
+        "here": number.get(here) if here is not None else None,
+    }
+
+
+def _near(walk: Walk, first: int, states: int) -> _Part:
+    part = _Part([first], {first: b""})
+    for at in part.order:
+        for target, step, word in _characters(walk, at):
+            if target not in part.word:
+                if len(part.order) >= states:
+                    part.open.add(at)
+                    continue
+                part.order.append(target)
+                part.word[target] = part.word[at] + word
+            known = part.arrows.setdefault((at, target), _Step())
+            known.characters += step.characters
+            known.raw |= step.raw
+    return part
+
+
+def _characters(walk: Walk, at: int) -> list[tuple[int, _Step, bytes]]:
+    """Where a configuration leads by one character: the target, what is read, and a readable one of it. Bytes that
+    begin no whole character lead on by themselves."""
+    found: list[tuple[int, _Step, bytes]] = []
+    for target, live in walk.arcs(at):
+        if ascii := [byte for byte in live if byte < _ASCII_END]:
+            readable = max(ascii, key=lambda byte: (chr(byte).isalnum(), -byte))
+            found.append((target, _Step([(byte, byte) for byte in ascii]), bytes((readable,))))
+        for missing, low, high in ((1, 0xC2, 0xE0), (2, 0xE0, 0xF0), (3, 0xF0, 0xF5)):
+            leads = [byte for byte in live if low <= byte < high]
+            ends = (
+                _whole(walk, target, missing, [(byte & (63 >> missing),) * 2 for byte in leads])
+                if leads
+                else {}
+            )
+            found += [(end, _Step(list(codes)), chr(codes[0][0]).encode()) for end, codes in ends.items()]
+            if ends:
+                live = bytes(byte for byte in live if byte not in leads)
+        if raw := [byte for byte in live if byte >= _ASCII_END]:
+            found.append((target, _Step(raw=sum(1 << byte for byte in raw)), bytes(raw[:1])))
+    return found
+
+
+def _whole(walk: Walk, at: int, missing: int, begun: list[Code]) -> dict[int, Ranges]:
+    """Where so many continuation bytes lead, and by which code points; ``begun``: the bits of the bytes before."""
+    here: dict[int, Ranges] = {at: normalize(begun)}
+    for _ in range(missing):
+        onward: dict[int, list[Code]] = {}
+        for state, values in here.items():
+            for target, live in walk.arcs(state):
+                bits = normalize((byte & 63, byte & 63) for byte in live if 0x80 <= byte < 0xC0)
+                if bits == ((0, 63),):  # what is most common
+                    onward.setdefault(target, []).extend((low << 6, high << 6 | 63) for low, high in values)
+                elif bits:
+                    onward.setdefault(target, []).extend(
+                        (value << 6 | first, value << 6 | last)
+                        for low, high in values
+                        for value in range(low, high + 1)
+                        for first, last in bits
+                    )
+        here = {state: normalize(values) for state, values in onward.items()}
+    return here
+
+
+def _joined(part: _Part, walk: Walk, keep: set[int | None]) -> list[int]:
+    """The states that stay, once chains of arrows that read one thing each have become one arrow each."""
+    into: dict[int, list[int]] = {}
+    out: dict[int, list[int]] = {}
+    for source, target in part.arrows:
+        into.setdefault(target, []).append(source)
+        out.setdefault(source, []).append(target)
+    stay = []
+    for state in part.order:
+        before, behind = into.get(state, []), out.get(state, [])
+        alone = (
+            len(before) == len(behind) == 1 and state not in keep | part.open and not walk.accepting(state)
+        )
+        if not alone or state == before[0] or (before[0], behind[0]) in part.arrows:
+            stay.append(state)
+            continue
+        source, target = before[0], behind[0]
+        first, second = part.arrows[source, state].word(), part.arrows[state, target].word()
+        if first is None or second is None:
+            stay.append(state)
+            continue
+        del part.arrows[source, state], part.arrows[state, target]
+        part.arrows[source, target] = _Step(chain=first + second)
+        into[target] = [source if each == state else each for each in into[target]]
+        out[source] = [target if each == state else each for each in out[source]]
+    return stay
+
+
+def _rules(constraint: Constraint, before: bytes) -> list[str]:
+    """The innermost open rules, the outermost of them first."""
+    return list(constraint.open_rules(before) or ())[-_RULES:]
+
+
+def _left_out(part: _Part, shown: int, around: bool) -> str:
+    if not part.open:
+        return ""
+    where = "the place that was reached" if around else "the start"
+    ways = f"{len(part.open)} of them lead{'s' if len(part.open) == 1 else ''} to more that are not drawn"
+    return f"These are the {shown} states nearest to {where}; {ways}."
