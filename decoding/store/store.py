@@ -356,8 +356,7 @@ class Store:
                     self._place.remove(name)
                     if self._cache is not None:
                         self._cache.remove(key)
-        for name, error in self._learned.verify(remove):
-            found.append(Damage(name, error))
+        found += [Damage(name, damage) for name, damage in self._learned.verify(remove)]
         return found
 
     @checked
