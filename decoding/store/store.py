@@ -19,6 +19,7 @@ from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import NAME, Key, make_key, name_of
+from tokenfst.decoding.store.learned_files import LearnedFiles
 from tokenfst.decoding.store.places import Listed, open_place
 from tokenfst.decoding.store.signatures import Signatures
 from tokenfst.decoding.token_automata.artifact import Artifact
@@ -77,8 +78,9 @@ class Store:
 
     ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
     ``cache_bytes`` at most. ``storage_options`` go to fsspec. ``sign_with``: a private key of Ed25519 that signs what
-    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. Safe to share by threads and
-    processes. Raises ``StoreError`` where the storage fails.
+    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. ``learned``: whether automata that
+    are not expanded take up what others have put by ``learn``, at most ``learned_bytes`` for one. Safe to share by
+    threads and processes. Raises ``StoreError`` where the storage fails.
     """
 
     @checked
@@ -91,18 +93,32 @@ class Store:
         storage_options: Mapping[str, Any] | None = None,
         sign_with: str | bytes | None = None,
         trusted_keys: Sequence[str | bytes] | None = None,
+        learned: bool = False,
+        learned_bytes: int = 64 << 20,
     ) -> None:
         whole("Store", "cache_bytes", cache_bytes, 1)
+        whole("Store", "learned_bytes", learned_bytes, 1)
         self._signatures = Signatures(sign_with, trusted_keys)
         self._place = open_place(url, storage_options or {})
         # Other processes may be in other folders.
         where = url if "://" in os.fspath(url) else self._place.url
         cache = None if cache is None else str(Path(cache).absolute())
-        self._made_of = (where, cache, cache_bytes, storage_options, sign_with, trusted_keys)
+        self._made_of: dict[str, Any] = {
+            "url": where,
+            "cache": cache,
+            "cache_bytes": cache_bytes,
+            "storage_options": storage_options,
+            "sign_with": sign_with,
+            "trusted_keys": trusted_keys,
+            "learned": learned,
+            "learned_bytes": learned_bytes,
+        }
         self._cache = None if cache is None else Cache(cache, cache_bytes)
+        self._takes_up = learned
+        self._learned = LearnedFiles(self._place, self._parsed_at, self._create, learned_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, self._made_of
+        return _again, (self._made_of,)
 
     def __repr__(self) -> str:
         return f"<Store {self._place.url}>"
@@ -215,6 +231,21 @@ class Store:
         return self._create(_path(key.name), self._packed(key, automaton))
 
     @checked
+    def learn(self, key: Key, automaton: TokenAutomaton) -> bool:
+        """Put what an automaton has found out while it was walked, together with what others have put; the automaton
+        takes that up, too. ``Store(url, learned=True)`` gives it to those who get the entry.
+
+        ``key``: that of what it was compiled from. Several workers may do this at once, and nothing is lost. False:
+        the store knew all of it, or the automaton is expanded, or all of it is more than ``learned_bytes``.
+        """
+        if automaton.vocabulary.fingerprint != key.vocabulary:
+            raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
+        if automaton.is_expanded:
+            return False
+        sign = self._signatures.sign if self._signatures.can_sign else None
+        return self._learned.put(key.name, automaton, lambda data: entries.pack(key, data, sign))
+
+    @checked
     def contains(self, key: Key | str) -> bool:
         """Whether there is an entry under a key."""
         return self._place.exists(_path(name_of(key)))
@@ -224,8 +255,9 @@ class Store:
 
     @checked
     def remove(self, key: Key | str) -> None:
-        """Remove an entry, if it is there; here and in this machine's cache."""
+        """Remove an entry and what was learned of it, if it is there; here and in this machine's cache."""
         self._place.remove(_path(name_of(key)))
+        self._learned.remove(name_of(key))
         if self._cache is not None:
             self._cache.remove(name_of(key))
 
@@ -345,13 +377,15 @@ class Store:
                     self._place.remove(name)
                     if self._cache is not None:
                         self._cache.remove(key)
+        found += [Damage(name, damage) for name, damage in self._learned.verify(remove)]
         return found
 
     @checked
     def prune(self, *, max_bytes: int | None = None, unused_days: float | None = None) -> Pruned:
         """Remove what was used longest ago, until the rest has at most ``max_bytes``; and what was not used for so many
-        days. Files that are no entries by their names are neither counted nor removed. Ages go by the storage's own
-        clock. What a machine's cache holds counts as used when it was last read from the store itself."""
+        days. What was learned goes with its entry, and is not counted. Files that are no entries by their names are
+        neither counted nor removed. Ages go by the storage's own clock. What a machine's cache holds counts as used
+        when it was last read from the store itself."""
         if max_bytes is not None:
             whole("prune", "max_bytes", max_bytes, 0)
         if unused_days is not None and not unused_days >= 0:
@@ -371,6 +405,7 @@ class Store:
             for each in [*self._place.list(_DOCUMENTS)]:
                 if now - each.used > unused_days * _DAY and _is_document(each.name):
                     self._place.remove(each.name)
+        self._learned.prune(self.contains, None if unused_days is None else now - unused_days * _DAY)
         self._place.clean(now - _DAY)
         return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
 
@@ -387,7 +422,10 @@ class Store:
             self._place.touch(_path(name))
             if self._cache is not None and (view := self._cache.put(name, data)) is not None:
                 found = self._parsed(name, view)
-        return automaton_of(found, f"{self.url}/{_path(name)}", vocabulary, budget)
+        automaton = automaton_of(found, f"{self.url}/{_path(name)}", vocabulary, budget)
+        if self._takes_up and isinstance(automaton, TokenAutomaton) and not automaton.is_expanded:
+            self._learned.take_up(name, automaton)
+        return automaton
 
     def _cached(self, name: str) -> Artifact | None:
         if self._cache is None or (view := self._cache.get(name)) is None:
@@ -410,7 +448,10 @@ class Store:
         raise AssertionError
 
     def _parsed(self, name: str, data: bytes | memoryview) -> Artifact:
-        where = f"{self.url}/{_path(name)}"
+        return self._parsed_at(_path(name), name, data)
+
+    def _parsed_at(self, path: str, name: str, data: bytes | memoryview) -> Artifact:
+        where = f"{self.url}/{path}"
         entry = entries.unpack(where, name, data)
         self._signatures.check(where, entry.signed, entry.signature)
         return entries.read(where, entry)
@@ -438,17 +479,8 @@ class Store:
             )
 
 
-def _again(
-    url: Any, cache: Any, cache_bytes: int, storage_options: Any, sign_with: Any, trusted_keys: Any
-) -> Store:
-    return Store(
-        url,
-        cache=cache,
-        cache_bytes=cache_bytes,
-        storage_options=storage_options,
-        sign_with=sign_with,
-        trusted_keys=trusted_keys,
-    )
+def _again(made_of: Mapping[str, Any]) -> Store:
+    return Store(**made_of)
 
 
 def automaton_of(

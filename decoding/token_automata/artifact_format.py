@@ -161,8 +161,8 @@ def check_header(path: object, header: dict[str, Any], data_size: int) -> None:
     if program:
         beside = (key for key in (SPLIT_PATTERN, TOKEN_NAMES) if key in metadata)
         if metadata["version"] == str(LEARNED_VERSION):
-            beside = (*beside, LEARNED_BY)
-        wanted = [*(key for key in METADATA if key not in STARTS), *beside]
+            wanted = [*wanted, LEARNED_BY]
+        wanted = [*(key for key in wanted if key not in STARTS), *beside]
     _check_keys(path, "its metadata", metadata, wanted)
     expected = tensors(() if canonical else header)
     if metadata["version"] != (found := str(version_of(header, canonical=canonical))):

@@ -258,11 +258,13 @@ class TokenAutomaton:
         Raises ``ArtifactError`` where it is of another constraint, ``ArtifactVocabularyError`` of another vocabulary,
         and what ``load`` raises. O(what both know).
         """
-        name: object = other
         if isinstance(other, TokenAutomaton):
-            found = artifact.parse(name, other.serialize(expand=False, learned=True))
+            self.learn_from(artifact.parse(other, other.serialize(expand=False, learned=True)), other)
         else:
-            found = artifact.read(other)
+            self.learn_from(artifact.read(other), other)
+
+    def learn_from(self, found: artifact.Artifact, name: object) -> None:
+        """``learn`` of an artifact that was read; ``name``: what errors call it."""
         self._check_vocabulary(found, name, self.vocabulary)
         learning.same_program(found, name, self._program, self._classes)
         learning.take_up(self._native, found, name)

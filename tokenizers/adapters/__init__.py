@@ -3,7 +3,8 @@
 To add one: write a module here that returns a ``Vocabulary``, and name it in ``sources``.
 
 Read in this order: ``sources`` (vocabularies by name), ``decoder_chain``, ``normalized_tokens`` and ``huggingface``,
-then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``.
+then any other: ``mistral``, ``sentencepiece``, ``tiktoken``, ``symbols``, ``token_file``, ``pack`` (files that are
+quick to read).
 """
 
 from __future__ import annotations
@@ -34,4 +35,5 @@ DOORS["from_mistral"] = _door("mistral", "from_mistral")
 DOORS["from_sentencepiece"] = _door("sentencepiece", "from_sentencepiece")
 DOORS["from_symbols"] = _door("symbols", "from_symbols")
 DOORS["from_tiktoken"] = _door("tiktoken", "from_tiktoken")
+DOORS["write_pack"] = _door("pack", "write_pack")
 DOORS["write_token_file"] = _door("token_file", "write_token_file")

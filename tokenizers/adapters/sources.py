@@ -7,6 +7,7 @@
 ``spm:FILE``             a SentencePiece model
 ``symbols:A,B,C|@FILE``  plain symbols, or a file of them, one a line (``from_symbols``)
 ``tokens:FILE``          tokenfst's own small JSON format (``token_file``)
+``pack:FILE``            any of these as ``Vocabulary.to_pack`` wrote it: the quickest to read (``pack``)
 =======================  ================================================================
 """
 
@@ -18,6 +19,7 @@ from tokenfst.arguments import checked
 from tokenfst.errors import VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
 from tokenfst.tokenizers.adapters.mistral import from_mistral
+from tokenfst.tokenizers.adapters.pack import read_pack
 from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece
 from tokenfst.tokenizers.adapters.symbols import read_symbols
 from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
@@ -31,6 +33,7 @@ _ADAPTERS: dict[str, Callable[..., Vocabulary]] = {
     "spm": from_sentencepiece,
     "symbols": read_symbols,
     "tokens": read_token_file,
+    "pack": read_pack,
 }
 
 

@@ -393,6 +393,11 @@ class Vocabulary:
         """Write a ``tokens:`` file; see ``tokenfst.tokenizers.adapters.token_file``."""
         DOORS["write_token_file"](self, path)
 
+    @checked
+    def to_pack(self, path: str | PathLike[str]) -> None:
+        """Write a ``pack:`` file, the quickest to read; see ``tokenfst.tokenizers.adapters.pack``."""
+        DOORS["write_pack"](self, path)
+
     # --- adapters -----------------------------------------------------------------------------------------
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_KINDS = ("mistral:", "hf:", "tiktoken:", "spm:", "tokens:", "symbols:")
+_KINDS = ("mistral:", "hf:", "tiktoken:", "spm:", "tokens:", "symbols:", "pack:")
 
 
 def grammars(incomplete: str) -> list[str]:

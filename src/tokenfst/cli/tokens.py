@@ -58,7 +58,8 @@ class _Spec:
             "-v",
             metavar="SPEC",
             autocompletion=completion.vocabularies,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json or symbols:A,B,C.",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
+            "pack:FILE.",
         ),
     ] = None
 

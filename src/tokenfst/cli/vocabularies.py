@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -40,11 +41,18 @@ def vocab_command(
         typer.Argument(
             metavar="SPEC",
             show_default=False,
-            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json or symbols:A,B,C.",
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE, tokens:FILE.json, symbols:A,B,C or "
+            "pack:FILE.",
         ),
     ],
     samples: Annotated[int, typer.Option(metavar="N", min=0, help="Random texts for the round trip.")] = 200,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random texts.")] = 0,
+    pack: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", show_default=False, help="Also write it as a file that is quick to read."
+        ),
+    ] = None,
     width: WidthOptions,
     json: options.Json = False,
 ) -> int:
@@ -53,6 +61,8 @@ def vocab_command(
     Exit code 1: a text came back changed.
     """
     vocabulary = width.load(spec)
+    if pack is not None:
+        vocabulary.to_pack(pack)
     figures = census(vocabulary)
     trip = round_trip(vocabulary, samples, seed)
     if json:
