@@ -24,13 +24,14 @@ from tokenfst.arguments import checked_but
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.images.letters import LetterAutomaton, read_letters, require_language
 from tokenfst.automata.languages.constraint import Constraint
-from tokenfst.automata.languages.language import Language
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError
 
 Kind = Literal["insert", "delete", "replace"]
 _KINDS: tuple[Kind, ...] = ("insert", "delete", "replace")
 _NODE_BYTES = 400
+_CHANGED: dict[Kind | None, int] = {None: 0, "insert": 1, "delete": 1, "replace": 2}
+"""Letters that an edit writes or takes away: of ways at the same cost the one that changes least is taken."""
 _Node = tuple[int, int]
 _Step = tuple[_Node, Kind | None, int]
 """Where a node was come to from, by which edit (None: a copy), and the letter that was written (-1: none)."""
@@ -66,19 +67,15 @@ def repair(
     """The text of ``constraint`` that the least costly edits of single characters make of ``text``.
 
     ``costs``: of "insert", "delete" and "replace", numbers that are not negative, 1 if not given; infinity
-    forbids an edit. Of several ways at the same cost one that writes the fewest letters of its own is found,
-    always the same. Makes all states of the constraint.
+    forbids an edit. Of several ways at the same cost one
+    that changes the fewest letters is found, always the same. Makes all states of the constraint.
 
     Grammars and schemas are taken where they are regular (``is_regular``). Raises ``ConstraintError`` for
     others, other costs, and where no edits that are allowed make a text of the constraint;
     ``EmptyLanguageError`` where it has no text; ``BudgetExceeded``.
     """
-    if (
-        not isinstance(constraint, Language)
-        and isinstance(constraint, Constraint)
-        and constraint.is_regular()
-    ):
-        constraint = constraint.to_language()
+    if getattr(constraint, "is_regular", bool)():  # a grammar, which this room does not know
+        constraint = constraint.to_language()  # type: ignore[attr-defined]
     language = require_language(constraint, "repair")
     limits = budget or language.budget
     deadline = Deadline(limits, "the search for the nearest text")
@@ -112,14 +109,14 @@ class _Search:
         self._onward: dict[int, list[tuple[int, int]]] = {}
 
     def run(self) -> Repair:
-        """Dijkstra; at the same cost what writes fewer letters of its own, then what is furthest in the text."""
+        """Dijkstra; at the same cost what changes fewer letters, then what is furthest in the text."""
         start: _Node = (0, self._automaton.start)
         best: dict[_Node, tuple[float, int]] = {start: (0.0, 0)}
         came: dict[_Node, _Step] = {}
         done: set[_Node] = set()
         heap = [(0.0, 0, 0, start[1])]
         while heap:
-            cost, new, behind, state = heapq.heappop(heap)
+            cost, changed, behind, state = heapq.heappop(heap)
             node = (-behind, state)
             if node in done:
                 continue
@@ -127,7 +124,7 @@ class _Search:
             if node[0] == len(self._text) and self._automaton.accepting[state]:
                 return self._read_back(node, cost, came)
             for target, price, kind, letter in self._steps(*node):
-                total = (cost + price, new + (kind in ("insert", "replace")))
+                total = (cost + price, changed + _CHANGED[kind])
                 if target not in best or total < best[target]:
                     best[target] = total
                     came[target] = (node, kind, letter)

@@ -22,6 +22,7 @@ COMMANDS = [
     "compile",
     "inspect",
     "check",
+    "repair",
     "sample",
     "list",
     "count",

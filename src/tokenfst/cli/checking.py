@@ -96,9 +96,9 @@ def check_command(
             raise UsageError("--vocabulary goes with --tokens; texts are checked without one")
         if given.automaton is not None:
             machine = given.automaton
-            results = (check_symbols(machine, os.fsdecode(text)) for text in _texts(texts))
+            results = (check_symbols(machine, os.fsdecode(text)) for text in texts_given(texts))
         else:
-            results = (check_text(given.value, text, given.grammar) for text in _texts(texts))
+            results = (check_text(given.value, text, given.grammar) for text in texts_given(texts))
     every = True
     collected = []
     for result in results:
@@ -118,7 +118,8 @@ def check_command(
     return Exit.YES if every else Exit.NO
 
 
-def _texts(arguments: list[str]) -> Iterator[bytes]:
+def texts_given(arguments: list[str]) -> Iterator[bytes]:
+    """The texts that are arguments, or else the lines of stdin."""
     if arguments and arguments != ["-"]:
         yield from map(os.fsencode, arguments)
         return

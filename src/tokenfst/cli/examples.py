@@ -16,6 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tokenfst check fruit.safetensors 'yes, 12 pears'",
         "tokenfst check --grammar json '{\"a\": [1, 2]}' --json",
     ),
+    "repair": ("tokenfst repair '(yes|no), [0-9]{1,3} (apples|pears)' 'yes 12 apple'",),
     "sample": ("tokenfst sample '[a-z]{3}-[0-9]{2}' --number 3 --seed 1",),
     "list": ("tokenfst list '(a|b){1,2}'",),
     "count": ("tokenfst count '[0-9]{3}-[0-9]{4}'",),

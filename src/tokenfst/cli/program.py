@@ -39,6 +39,10 @@ COMMANDS = {
         "Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most tokens.",
     ),
     "check": ("checking", "Check whether texts or token ids satisfy a constraint."),
+    "repair": (
+        "repairing",
+        "Find the text of a constraint that the least costly edits make of a broken one.",
+    ),
     "sample": ("sampling", "Draw random strings that satisfy a constraint, one a line."),
     "list": ("listing", "List the texts that satisfy a constraint, shorter ones first, one a line."),
     "count": ("counting", "Count the texts that satisfy a constraint, by length in bytes and in all."),
