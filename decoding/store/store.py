@@ -77,8 +77,10 @@ class Store:
 
     ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
     ``cache_bytes`` at most. ``storage_options`` go to fsspec. ``sign_with``: a private key of Ed25519 that signs what
-    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. Safe to share by threads and
-    processes. Raises ``StoreError`` where the storage fails.
+    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. ``note_use=False``: do not note
+    what was used today, which ``prune`` goes by; on other storages than folders that saves a request.
+
+    Safe to share by threads and processes. Raises ``StoreError`` where the storage fails.
     """
 
     @checked
@@ -91,6 +93,7 @@ class Store:
         storage_options: Mapping[str, Any] | None = None,
         sign_with: str | bytes | None = None,
         trusted_keys: Sequence[str | bytes] | None = None,
+        note_use: bool = True,
     ) -> None:
         whole("Store", "cache_bytes", cache_bytes, 1)
         self._signatures = Signatures(sign_with, trusted_keys)
@@ -98,7 +101,8 @@ class Store:
         # Other processes may be in other folders.
         where = url if "://" in os.fspath(url) else self._place.url
         cache = None if cache is None else str(Path(cache).absolute())
-        self._made_of = (where, cache, cache_bytes, storage_options, sign_with, trusted_keys)
+        self._made_of = (where, cache, cache_bytes, storage_options, sign_with, trusted_keys, note_use)
+        self._note_use = note_use
         self._cache = None if cache is None else Cache(cache, cache_bytes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -200,7 +204,7 @@ class Store:
         if data is None:
             if (read := self._read(name)) is None:
                 raise NotInStoreError(f"{self.url} has no entry {name}")
-            self._place.touch(_path(name))
+            self._note(_path(name))
             data = read[1]
         return entries.unpack(f"{self.url}/{_path(name)}", name, data).artifact
 
@@ -246,7 +250,7 @@ class Store:
         try:
             known = self._known(name)
             if known is not None and (found := self._find(known, vocabulary, budget)) is not None:
-                self._place.touch(name)
+                self._note(name)
                 return found
         except ArtifactError:  # compile says so
             pass
@@ -382,10 +386,14 @@ class Store:
             if read is None:
                 return None
             found, data = read
-            self._place.touch(_path(name))
+            self._note(_path(name))
             if self._cache is not None and (view := self._cache.put(name, data)) is not None:
                 found = self._parsed(name, view)
         return automaton_of(found, f"{self.url}/{_path(name)}", vocabulary, budget)
+
+    def _note(self, name: str) -> None:
+        if self._note_use:
+            self._place.touch(name)
 
     def _cached(self, name: str) -> Artifact | None:
         if self._cache is None or (view := self._cache.get(name)) is None:
@@ -437,7 +445,13 @@ class Store:
 
 
 def _again(
-    url: Any, cache: Any, cache_bytes: int, storage_options: Any, sign_with: Any, trusted_keys: Any
+    url: Any,
+    cache: Any,
+    cache_bytes: int,
+    storage_options: Any,
+    sign_with: Any,
+    trusted_keys: Any,
+    note_use: bool,
 ) -> Store:
     return Store(
         url,
@@ -446,6 +460,7 @@ def _again(
         storage_options=storage_options,
         sign_with=sign_with,
         trusted_keys=trusted_keys,
+        note_use=note_use,
     )
 
 
