@@ -212,7 +212,8 @@ class Run:
 def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> Run:
     """One way: ``alone``, each worker compiles what it does not hold; ``store``, what one has compiled the others read;
     ``store and cache``, machines keep what they have read; ``filled``, the same, and all is compiled beforehand;
-    ``filled, by keys``, and workers get keys in place of documents."""
+    ``filled, by keys``, and workers get keys in place of documents; ``by keys, no notes``, and they do not note what
+    they use (``Store(note_use=False)``)."""
     rng = np.random.default_rng(seed)
     compile_ms, size, read_ms = (np.array(found[name], float) for name in ("compile_ms", "bytes", "read_ms"))
     which = rng.integers(len(compile_ms), size=given.constraints)
@@ -228,7 +229,7 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
     waits = np.zeros(total)
     own = [Lru(given.kept_by_a_worker) for _ in range(given.workers)]
     machines = [Lru(given.cache_of_a_machine) for _ in range(given.workers // given.workers_of_a_machine)]
-    there = np.full(given.constraints, way in ("filled", "filled, by keys"))
+    there = np.full(given.constraints, way.startswith(("filled", "by keys")))
     told: set[tuple[int, int]] = set()
     made, document, entry = (
         requests(found, call) for call in ("compile and put", "compile_document", "get, first of a day")
@@ -249,12 +250,12 @@ def simulate(found: dict[str, Any], given: Assumed, way: str, seed: int = 1) -> 
             moved[when] += size[kind]
         else:
             cost = read_ms[kind]
-            if way != "filled, by keys":  # which key the document leads to
+            if "keys" not in way:  # which key the document leads to
                 asked += np.array(document) - np.array(entry)
             if way == "store" or not machine.use(constraint, size[kind]):
                 asked += np.array(entry)
                 moved[when] += size[kind]
-            if (who, constraint) in told:  # that it was used today is written once
+            if "no notes" in way or (who, constraint) in told:  # that it was used today is written once
                 asked[1] = 0
             elif asked[1]:
                 told.add((who, constraint))
@@ -278,8 +279,9 @@ STYLES = {
     "store and cache": ("--", "tab:green"),
     "filled": ("-", "tab:red"),
     "filled, by keys": (":", "tab:purple"),
+    "by keys, no notes": ("-.", "black"),
 }
-WAYS = ("alone", "store", "store and cache", "filled", "filled, by keys")
+WAYS = ("alone", "store", "store and cache", "filled", "filled, by keys", "by keys, no notes")
 
 
 def report(found: dict[str, Any], given: Assumed) -> list[Run]:

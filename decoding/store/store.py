@@ -78,9 +78,11 @@ class Store:
 
     ``cache``: a folder of this machine whose files processes map into memory and share (``/dev/shm/tokenfst``), of
     ``cache_bytes`` at most. ``storage_options`` go to fsspec. ``sign_with``: a private key of Ed25519 that signs what
-    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. ``learned``: whether automata that
-    are not expanded take up what others have put by ``learn``, at most ``learned_bytes`` for one. Safe to share by
-    threads and processes. Raises ``StoreError`` where the storage fails.
+    is put; ``trusted_keys``: public ones, without whose signature nothing is taken. ``note_use=False``: do not note
+    what was used today, which ``prune`` goes by; on other storages than folders that saves a request. ``learned``:
+    whether automata that are not expanded take up what others have put by ``learn``, at most ``learned_bytes`` for one.
+
+    Safe to share by threads and processes. Raises ``StoreError`` where the storage fails.
     """
 
     @checked
@@ -93,6 +95,7 @@ class Store:
         storage_options: Mapping[str, Any] | None = None,
         sign_with: str | bytes | None = None,
         trusted_keys: Sequence[str | bytes] | None = None,
+        note_use: bool = True,
         learned: bool = False,
         learned_bytes: int = 64 << 20,
     ) -> None:
@@ -110,9 +113,11 @@ class Store:
             "storage_options": storage_options,
             "sign_with": sign_with,
             "trusted_keys": trusted_keys,
+            "note_use": note_use,
             "learned": learned,
             "learned_bytes": learned_bytes,
         }
+        self._note_use = note_use
         self._cache = None if cache is None else Cache(cache, cache_bytes)
         self._takes_up = learned
         self._learned = LearnedFiles(self._place, self._parsed_at, self._create, learned_bytes)
@@ -218,7 +223,7 @@ class Store:
         if data is None:
             if (read := self._read(name)) is None:
                 raise NotInStoreError(f"{self.url} has no entry {name}")
-            self._place.touch(_path(name))
+            self._note(_path(name))
             data = read[1]
         return entries.unpack(f"{self.url}/{_path(name)}", name, data).artifact
 
@@ -280,7 +285,7 @@ class Store:
         try:
             known = self._known(name)
             if known is not None and (found := self._find(known, vocabulary, budget)) is not None:
-                self._place.touch(name)
+                self._note(name)
                 return found
         except ArtifactError:  # compile says so
             pass
@@ -419,13 +424,17 @@ class Store:
             if read is None:
                 return None
             found, data = read
-            self._place.touch(_path(name))
+            self._note(_path(name))
             if self._cache is not None and (view := self._cache.put(name, data)) is not None:
                 found = self._parsed(name, view)
         automaton = automaton_of(found, f"{self.url}/{_path(name)}", vocabulary, budget)
         if self._takes_up and isinstance(automaton, TokenAutomaton) and not automaton.is_expanded:
             self._learned.take_up(name, automaton)
         return automaton
+
+    def _note(self, name: str) -> None:
+        if self._note_use:
+            self._place.touch(name)
 
     def _cached(self, name: str) -> Artifact | None:
         if self._cache is None or (view := self._cache.get(name)) is None:

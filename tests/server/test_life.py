@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from support.constraint_server import KEYS, small_vocabulary, write_keys
 
+from tests.decoding.store.test_store import s3 as s3
+from tokenfst import Store
 from tokenfst.server.tenants import digest_of
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -24,8 +26,9 @@ BODY = json.dumps({"constraint": {"regex": "a+"}, "texts": ["aa"]}).encode()
 
 
 @contextmanager
-def program(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "tokenfst", "serve", "--store", f"{folder}/store", "--workers", "1"]
+def program(folder: Path, *arguments: str, store: bool = True) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tokenfst", "serve", "--workers", "1"]
+    command += ["--store", f"{folder}/store"] if store else []
     command += ["--vocabulary", small_vocabulary(folder), *arguments]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     try:
@@ -84,6 +87,23 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         until(process, "ending")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+
+
+@pytest.mark.soak
+def test_the_store_may_be_s3(tmp_path: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
+    import s3fs
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3["endpoint_url"])
+    s3fs.S3FileSystem(**s3).mkdir("server-test")
+    bucket = "s3://server-test/store"
+    with program(tmp_path, "--port", "0", "--store", bucket, "--no-keys", store=False) as process:
+        url = f"http://127.0.0.1:{until(process, 'listening')['port']}"
+        assert httpx.get(f"{url}/readyz", timeout=60).json()["store"] is True
+        made = httpx.post(f"{url}/v1/constraints", json={"constraint": {"regex": "a+"}}, timeout=60).json()
+        artifact = httpx.get(f"{url}/v1/constraints/{made['id']}/artifact", timeout=60)
+        assert len(artifact.content) == made["bytes"] == len(Store(bucket).artifact(made["id"]))
+        assert httpx.get(f"{url}/v1/constraints/{'0' * 64}/artifact", timeout=60).status_code == 404
 
 
 @pytest.mark.soak

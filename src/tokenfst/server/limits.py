@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields
 from tokenfst.arguments import real, whole
 from tokenfst.budget import Budget
 
+_PART = 0.8
+"""Of a job's time, for one construction."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -47,5 +50,6 @@ class Limits:
 
     @property
     def budget(self) -> Budget:
-        """What each construction in a worker may take. The process is killed where all of them together take more."""
-        return Budget(states=self.states, bytes=max(1, self.memory // 2), seconds=self.seconds)
+        """What each construction in a worker may take: less than a job as a whole, so that the library says what
+        grew before the process is killed."""
+        return Budget(states=self.states, bytes=max(1, self.memory // 2), seconds=_PART * self.seconds)

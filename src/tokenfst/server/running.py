@@ -75,11 +75,14 @@ class Listening(uvicorn.Server):  # type: ignore[misc]
         if threading.current_thread() is not threading.main_thread():  # signals are not for us
             yield
             return
+        if sys.platform == "win32":  # loops there take no handlers
+            with super().capture_signals():
+                yield
+            return
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.handle_exit, number, None)
-        if hasattr(signal, "SIGHUP"):
-            loop.add_signal_handler(signal.SIGHUP, self._own.reload_keys)
+        loop.add_signal_handler(signal.SIGHUP, self._own.reload_keys)
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.decoding.store.test_store import SMALL
 from tokenfst import Budget, Store, json_schema
 from tokenfst.decoding.store import batch
-from tokenfst.decoding.store.batch import Outcome, compile_batch, compile_line
+from tokenfst.decoding.store.batch import Outcome, Pool, compile_batch, compile_line
 from tokenfst.decoding.store.documents import Document
 from tokenfst.errors import ConstraintError, NotInStoreError, PatternSyntaxError, SchemaError, StoreWarning
 
@@ -173,3 +173,23 @@ def test_what_is_remembered_of_documents(tmp_path: Path) -> None:
     os.utime(path, (0, 0))
     store.prune(unused_days=1)
     assert not path.exists()
+
+
+def test_a_pool_goes_on_with_the_same_processes(tmp_path: Path) -> None:
+    pool = Pool(Store(tmp_path), SMALL, None, expand=False, jobs=1)
+    try:
+        (first,) = pool.run(iter([(1, '{"regex": "a"}')]))
+        (process,) = pool._idle.values()
+        second = list(pool.run(iter([(2, '{"regex": "a"}'), (3, '{"regex": "("}')])))
+        assert [first.state, *(each.state for each in second)] == ["put", "known", "failed"]
+        assert [each.line for each in second] == [2, 3] and list(pool._idle.values()) == [process]
+        assert not list(pool.run(iter(())))
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        (after,) = pool.run(iter([(4, '{"regex": "a"}')]))
+        assert after.line == 4 and after.state in ("known", "failed")
+        (last,) = pool.run(iter([(5, '{"regex": "a"}')]))
+        assert last.state == "known"
+    finally:
+        pool.close()
+    assert not pool._idle

@@ -485,6 +485,12 @@ def test_what_is_used_is_kept(tmp_path: Path) -> None:
     assert [each.name[:5] for each in remote._place.list("used")] == ["used/"]
     remote.prune(max_bytes=0)
     assert list(remote._place.list("used")) == []
+    quiet = pickle.loads(pickle.dumps(Store("memory://used", note_use=False)))
+    for _ in range(2):
+        quiet.compile_document({"regex": "a"}, SMALL)
+    key = quiet.key(regex("a"), SMALL)
+    assert len(quiet.artifact(key)) == len(quiet.get(key, SMALL).serialize())
+    assert list(quiet._place.list("used")) == []
 
 
 def test_leftovers_of_dead_writers_are_cleaned(tmp_path: Path) -> None:
