@@ -92,9 +92,8 @@ def learned(path: Path, count: int) -> dict[str, float]:
 
     vocabulary = load_vocabulary("mistral:tekken_240911")
     mask = np.zeros((1, (len(vocabulary) + 31) // 32), np.int32)
-    sums = dict.fromkeys(
-        ["schemas", "new", "warm", "again", "save", "load", "composed", "composed again", "bytes"], 0.0
-    )
+    names = ["schemas", "new", "warm", "again", "save", "load", "composed", "composed again", "bytes"]
+    sums = dict.fromkeys(names, 0.0)
     with gzip.open(path) as lines:
         rows = [json.loads(line) for _, line in zip(range(count), lines, strict=False)]
     for row in rows:

@@ -46,10 +46,11 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 
 def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
     """Write a file that ``read_pack`` reads back as an equal vocabulary, through a temporary name."""
+    initial_too = vocabulary.initial_tokens is not None
     header = {
         "eos_token_ids": list(vocabulary.eos_token_ids),
         "fingerprint": vocabulary.fingerprint,
-        "initial": vocabulary.initial_tokens is not None,
+        "initial": initial_too,
         "name": vocabulary.name,
         "size": len(vocabulary),
         "special_tokens": dict(vocabulary.special_tokens),
@@ -59,7 +60,7 @@ def write_pack(vocabulary: Vocabulary, path: str | PathLike[str]) -> None:
     }
     text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
     parts = [len(text).to_bytes(8, "little"), text]
-    for initial in (False, True)[: 1 + header["initial"]]:
+    for initial in (False, True)[: 1 + initial_too]:
         data, offsets = vocabulary.packed(initial=initial)
         parts += [np.diff(offsets).astype("<u4").tobytes(), data]
     rest = b"".join(parts)

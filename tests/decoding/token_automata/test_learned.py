@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tokenfst.errors import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::tokenfst.errors.UnspellableWarning")
+PLAIN = [seed for seed in range(20) if seed % 3]  # without a limit of tokens
 SLOW_WORLD = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
@@ -213,6 +215,20 @@ def test_lengths_are_known_as_well() -> None:
     assert worker.distance() == again(worker).distance()
     rows = worker.native.learned()["learned_states"]
     assert (rows[:, 5] < 1 << 31).any()
+
+
+def test_threads_walk_while_others_learn() -> None:
+    one, other = composed("two stacks"), composed("two stacks")
+    walk(other, range(1, 30))
+    wanted = walk(composed("two stacks"), PLAIN)
+    with ThreadPoolExecutor(4) as pool:
+        walks = [pool.submit(walk, one, PLAIN) for _ in range(3)]
+        learning_too = [pool.submit(one.learn, other) for _ in range(5)]
+        saved = [pool.submit(one.serialize, learned=True) for _ in range(5)]
+        assert all(each.result() == wanted for each in walks)
+        assert all(each.result() is None for each in learning_too)
+    assert saved[-1].result()
+    assert walk(again(one), PLAIN) == wanted
 
 
 # --- files ----------------------------------------------------------------------------------------------------
