@@ -23,6 +23,8 @@ from tokenfst.errors import StoreError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 NAME = re.compile(r"[0-9a-f]{64}")
+ENTRIES, DOCUMENTS = "artifacts", "documents"
+"""The folders of a store: entries, and notes of which document an entry is of."""
 
 
 def compiler() -> str:
@@ -81,3 +83,25 @@ def name_of(key: Key | str) -> str:
             f"{key!r:.80} is no key of a store: keys are 64 hexadecimal digits (str(store.key(...)))"
         )
     return key
+
+
+def path_of(name: str) -> str:
+    """Where an entry is in its store."""
+    return f"{ENTRIES}/{name[:2]}/{name}"
+
+
+def path_of_document(name: str) -> str:
+    """Where the note of a document is in its store."""
+    return f"{DOCUMENTS}/{name[:2]}/{name}"
+
+
+def key_at(path: str) -> str | None:
+    """The key of the entry at a path; None: what is there is no entry."""
+    name = path.rpartition("/")[2]
+    return name if NAME.fullmatch(name) and path == path_of(name) else None
+
+
+def is_document(path: str) -> bool:
+    """Whether a document's note is at a path."""
+    name = path.rpartition("/")[2]
+    return NAME.fullmatch(name) is not None and path == path_of_document(name)

@@ -18,7 +18,18 @@ from tokenfst.decoding.compiling.door import compile, over_symbols
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.documents import Document
-from tokenfst.decoding.store.keys import NAME, Key, make_key, name_of
+from tokenfst.decoding.store.keys import (
+    DOCUMENTS,
+    ENTRIES,
+    NAME,
+    Key,
+    is_document,
+    key_at,
+    make_key,
+    name_of,
+    path_of,
+    path_of_document,
+)
 from tokenfst.decoding.store.learned_files import LearnedFiles
 from tokenfst.decoding.store.places import Listed, open_place
 from tokenfst.decoding.store.signatures import Signatures
@@ -36,8 +47,6 @@ from tokenfst.errors import (
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_FOLDER = "artifacts"
-_DOCUMENTS = "documents"
 _DAY = 86_400.0
 _READS = 3
 """How often what arrives damaged is asked for: a connection may have been cut."""
@@ -195,8 +204,8 @@ class Store:
         data = self._packed(key, automaton)
         try:
             if damaged:
-                self._replace(_path(key.name), data)
-            elif not self._create(_path(key.name), data):
+                self._replace(path_of(key.name), data)
+            elif not self._create(path_of(key.name), data):
                 return self._find(key.name, vocabulary, budget) or automaton
         except StoreError as error:
             warnings.warn(f"{error}. The automaton is not put", StoreWarning, stacklevel=3)
@@ -223,9 +232,9 @@ class Store:
         if data is None:
             if (read := self._read(name)) is None:
                 raise NotInStoreError(f"{self.url} has no entry {name}")
-            self._note(_path(name))
+            self._note(path_of(name))
             data = read[1]
-        return entries.unpack(f"{self.url}/{_path(name)}", name, data).artifact
+        return entries.unpack(f"{self.url}/{path_of(name)}", name, data).artifact
 
     @checked
     def put(self, key: Key, automaton: TokenAutomaton | CanonicalAutomaton) -> bool:
@@ -233,7 +242,7 @@ class Store:
         When this returns, the entry is there to stay. False: there was one already, which stays."""
         if automaton.vocabulary.fingerprint != key.vocabulary:
             raise ArtifactVocabularyError(f"the key is of another vocabulary than {automaton!r}")
-        return self._create(_path(key.name), self._packed(key, automaton))
+        return self._create(path_of(key.name), self._packed(key, automaton))
 
     @checked
     def learn(self, key: Key, automaton: TokenAutomaton) -> bool:
@@ -253,7 +262,7 @@ class Store:
     @checked
     def contains(self, key: Key | str) -> bool:
         """Whether there is an entry under a key."""
-        return self._place.exists(_path(name_of(key)))
+        return self._place.exists(path_of(name_of(key)))
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, Key | str) and self.contains(key)
@@ -261,7 +270,7 @@ class Store:
     @checked
     def remove(self, key: Key | str) -> None:
         """Remove an entry and what was learned of it, if it is there; here and in this machine's cache."""
-        self._place.remove(_path(name_of(key)))
+        self._place.remove(path_of(name_of(key)))
         self._learned.remove(name_of(key))
         if self._cache is not None:
             self._cache.remove(name_of(key))
@@ -281,7 +290,7 @@ class Store:
         ``lark``, ``gbnf``, ``ebnf`` or ``structural_tag``, and options of the front end as further members
         (docs/store.md). The store remembers which key it led to: where it is known, no front end runs."""
         read = Document.of(document)
-        name = _of_document(read.digest(vocabulary, {"expand": expand}))
+        name = path_of_document(read.digest(vocabulary, {"expand": expand}))
         try:
             known = self._known(name)
             if known is not None and (found := self._find(known, vocabulary, budget)) is not None:
@@ -309,7 +318,7 @@ class Store:
         """See that the store has what ``compile_document`` would give, and read nothing of it. Its key, and whether it
         was put now. Raises ``StoreError`` where it cannot be put."""
         read = Document.of(document)
-        name = _of_document(read.digest(vocabulary, {"expand": expand}))
+        name = path_of_document(read.digest(vocabulary, {"expand": expand}))
         known = self._known(name)
         if known is not None and self._is_good(known):
             return known, False
@@ -321,7 +330,7 @@ class Store:
             made = self.put(key, _expanded(automaton) if expand else automaton)
             if not made and not self._is_good(key.name):
                 self._replace(
-                    _path(key.name), self._packed(key, _expanded(automaton) if expand else automaton)
+                    path_of(key.name), self._packed(key, _expanded(automaton) if expand else automaton)
                 )
                 made = True
         self._remember(name, key)
@@ -361,8 +370,8 @@ class Store:
 
     def list(self) -> Iterator[Stored]:
         """All entries, by their keys."""
-        for name, size, used in self._place.list(_FOLDER):
-            if (key := _key_in(name)) is not None:
+        for name, size, used in self._place.list(ENTRIES):
+            if (key := key_at(name)) is not None:
                 yield Stored(key, size, used)
 
     @checked
@@ -370,8 +379,8 @@ class Store:
         """Read every entry of the store itself, and check it in full; those that are damaged, which are removed if so
         asked. A file that is no entry by its name is told, and stays. O(the size of the store)."""
         found = []
-        for name, _, _ in self._place.list(_FOLDER):
-            key = _key_in(name)
+        for name, _, _ in self._place.list(ENTRIES):
+            key = key_at(name)
             try:
                 if key is None:
                     raise ArtifactError(f"{self.url}/{name} is no entry: it has no name of one")
@@ -396,7 +405,7 @@ class Store:
         if unused_days is not None and not unused_days >= 0:
             raise ValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
         now = self._place.now()
-        entries = (each for each in self._place.list(_FOLDER) if _key_in(each.name) is not None)
+        entries = (each for each in self._place.list(ENTRIES) if key_at(each.name) is not None)
         files = sorted(entries, key=lambda each: each.used)
         left = sum(each.size for each in files)
         gone: list[Listed] = []
@@ -407,8 +416,8 @@ class Store:
                 gone.append(each)
                 left -= each.size
         if unused_days is not None:
-            for each in [*self._place.list(_DOCUMENTS)]:
-                if now - each.used > unused_days * _DAY and _is_document(each.name):
+            for each in [*self._place.list(DOCUMENTS)]:
+                if now - each.used > unused_days * _DAY and is_document(each.name):
                     self._place.remove(each.name)
         self._learned.prune(self.contains, None if unused_days is None else now - unused_days * _DAY)
         self._place.clean(now - _DAY)
@@ -424,10 +433,10 @@ class Store:
             if read is None:
                 return None
             found, data = read
-            self._note(_path(name))
+            self._note(path_of(name))
             if self._cache is not None and (view := self._cache.put(name, data)) is not None:
                 found = self._parsed(name, view)
-        automaton = automaton_of(found, f"{self.url}/{_path(name)}", vocabulary, budget)
+        automaton = automaton_of(found, f"{self.url}/{path_of(name)}", vocabulary, budget)
         if self._takes_up and isinstance(automaton, TokenAutomaton) and not automaton.is_expanded:
             self._learned.take_up(name, automaton)
         return automaton
@@ -449,7 +458,7 @@ class Store:
         """An entry of the store itself, checked, and its bytes."""
         for turn in range(_READS):
             try:
-                data = self._place.read(_path(name))
+                data = self._place.read(path_of(name))
                 return None if data is None else (self._parsed(name, data), data)
             except (ArtifactError, TransferError):
                 if turn == _READS - 1:
@@ -457,7 +466,7 @@ class Store:
         raise AssertionError
 
     def _parsed(self, name: str, data: bytes | memoryview) -> Artifact:
-        return self._parsed_at(_path(name), name, data)
+        return self._parsed_at(path_of(name), name, data)
 
     def _parsed_at(self, path: str, name: str, data: bytes | memoryview) -> Artifact:
         where = f"{self.url}/{path}"
@@ -506,22 +515,3 @@ def _expanded(automaton: Automaton) -> Automaton:
         return automaton.expand()
     except ConstraintError:
         return automaton
-
-
-def _path(name: str) -> str:
-    return f"{_FOLDER}/{name[:2]}/{name}"
-
-
-def _of_document(name: str) -> str:
-    return f"{_DOCUMENTS}/{name[:2]}/{name}"
-
-
-def _key_in(path: str) -> str | None:
-    """The key of an entry's path; None: it is no entry's."""
-    name = path.rpartition("/")[2]
-    return name if NAME.fullmatch(name) and path == _path(name) else None
-
-
-def _is_document(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return NAME.fullmatch(name) is not None and path == _of_document(name)
