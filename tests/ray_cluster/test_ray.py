@@ -22,8 +22,6 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
 
-from support.command_line import tokenfst as tokenfst_command  # noqa: E402
-
 import tokenfst.ray  # noqa: E402
 from tests.decoding.store.test_batch import BAD, GOOD  # noqa: E402
 from tests.decoding.store.test_store import SMALL  # noqa: E402
@@ -174,6 +172,10 @@ def test_a_model_by_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_command_line_compiles_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from support.command_line import (
+        tokenfst as tokenfst_command,
+    )  # actors import this module, and have no such path
+
     monkeypatch.chdir(tmp_path)
     Path("lines.jsonl").write_text('{"id": "a", "regex": "a+"}\n{"id": "b", "regex": "("}\n')
     Path("v.json").write_text(json.dumps({"tokens": ["a", "b", ""], "eos_token_id": 2}))
