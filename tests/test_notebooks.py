@@ -1,6 +1,6 @@
 """The notebooks run, show what their files say, and have all of their outputs.
 
-``python docs/notebooks/run.py`` writes the outputs. Pictures depend on Graphviz' version: only that there are some counts.
+``python docs/notebooks/run.py`` writes the outputs. Pictures depend on Graphviz' version: that there are some counts.
 """
 
 from __future__ import annotations
