@@ -8,7 +8,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
 SECONDS ?= 600
 VLLM ?= 0.32.0
 
-.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-site test-explore soak sanitize fuzz lint format typecheck bench docs site clean
+.PHONY: help install demo check test test-fast test-wheel test-vllm test-sglang test-compat test-llama test-mlx test-genai test-serve test-ray test-site test-explore soak sanitize fuzz lint format typecheck bench leaderboard docs site clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -105,6 +105,10 @@ typecheck: $(STAMP) ## mypy --strict over the package, through a tree of links t
 bench: $(STAMP) ## speed beside the peers (installs them)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt outlines-core xgrammar llguidance matplotlib
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+leaderboard: $(STAMP) ## all libraries over all cases (installs them; hours; goes on where it stopped); a sample: make leaderboard ARGS="--number 50"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt outlines-core xgrammar llguidance glrmask lm-format-enforcer
+	$(BIN)/python benchmarks/leaderboard.py $(ARGS)
 
 docs: $(STAMP) ## run every snippet of README.md and docs/
 	$(BIN)/python -m pytest -q tests/test_docs.py

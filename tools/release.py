@@ -34,10 +34,12 @@ def stated() -> dict[str, str]:
     """The version in each file that says it."""
     package = (ROOT / "src" / "tokenfst" / "__init__.py").read_text()
     citation = (ROOT / "CITATION.cff").read_text()
+    recipe = (ROOT / "tools" / "conda" / "meta.yaml").read_text()
     return {
         "pyproject.toml": tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"],
         "src/tokenfst/__init__.py": re.findall(r'^__version__ = "(.*)"', package, re.MULTILINE)[0],
         "CITATION.cff": re.findall(r"^version: (.*)", citation, re.MULTILINE)[0],
+        "tools/conda/meta.yaml": re.findall(r'set version = "(.*)"', recipe)[0],
     }
 
 

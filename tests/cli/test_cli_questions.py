@@ -326,7 +326,7 @@ def test_pictures(tmp_path: Path) -> None:
     ("words", "message"),
     [
         ([r"\w+", "-o", "x.svg"], "--max-states"),
-        (["a", "-o", "x.gif"], ".svg, .png, .dot"),
+        (["a", "-o", "x.gif"], ".svg, .png, .html, .dot"),
         (["a", "-o", "no/where/x.dot"], "no/where/x.dot: No such file"),
         (["a", "--json"], "--json needs --output"),
     ],

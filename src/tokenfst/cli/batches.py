@@ -142,7 +142,9 @@ class BatchOptions:
             keys = (
                 stack.enter_context(self.keys.open("w", encoding="utf-8")) if self.keys is not None else None
             )
-            bar = stack.enter_context(_bar())
+            bar = _bar()
+            if not bar.disable:  # older versions of rich end a bar that was never shown with an empty line
+                stack.enter_context(bar)
             task = bar.add_task("lines", total=total, rate="")
             compile_them = compile_batch if self.engine is Engine.PROCESSES else _on_ray()
             for outcome in compile_them(lines, store, vocabulary, budget, expand=self.expand, jobs=self.jobs):

@@ -73,5 +73,6 @@ def test_the_heat_map_escapes_texts_and_shows_what_is_refused() -> None:
     assert dot.count("<TR>") == 2
     long = compile(regex("a*"), VOCABULARY).trace([ord("a")] * 30).draw().dot
     assert long.count("<TR>") == 3 and "#b30000" not in long
+    pytest.importorskip("graphviz")
     if shutil.which("dot"):
         assert b"<svg" in path.draw("<b>").render("svg") and path._repr_svg_()
