@@ -1,4 +1,5 @@
-"""Structural tags beside xgrammar: 20 tools to the first mask, masks in free text and in arguments, texts read back.
+"""Structural tags beside xgrammar: 20 tools to the first mask, masks in free text and in arguments, texts read back,
+and their events.
 
 The tools are MaskBench's schemas of function calls (``../shared/maskbench``), 20 at a time; each tag is free text with
 one trigger. A text is a sentence, a call with a valid document of the schema, and a sentence; the second walk along it
@@ -63,6 +64,7 @@ def tags(world: World) -> Iterator[Figure]:
             target = 2e-6 if who == OURS and part == "free text" else None
             yield figure(f"{what}: a known mask, {part}", who, steps, target=target)
     yield from _parsed(groups[0])
+    yield from _told(groups[0], world.vocabulary)
 
 
 def _groups() -> Iterator[list[Row]]:
@@ -114,6 +116,30 @@ def _parsed(rows: list[Row]) -> Iterator[Figure]:
         label = f"{what} read back, a megabyte ({count * PARSED // len(data):,} calls), processor time"
         seconds = [_processor_seconds(partial(made.parse, data)) * PARSED / len(data) for _ in range(PARSES)]
         yield figure(label, OURS, seconds, target=0.05)
+
+
+def _told(rows: list[Row], vocabulary: Vocabulary) -> Iterator[Figure]:
+    """Events of texts that come token by token, in processor time for a token."""
+    made = tools([_tool(row) for row in rows], format="qwen_3")
+    calls = [
+        f'<tool_call>\n{{"name": "{_name(row)}", "arguments": {json.dumps(_valid(row), ensure_ascii=False)}}}'
+        "\n</tool_call>"
+        for row in rows
+    ]
+    kept = [call for call in calls if made.accepts(call)]
+    for what, between in (("free text and calls", FREE * 5), ("calls alone", "\n")):
+        text = between.join([*kept, ""]) * 4
+        tokens = [vocabulary.token_bytes(token) for token in vocabulary.encode_greedy(text.encode())]
+
+        def follow(tokens: list[bytes] = tokens) -> None:
+            stream = made.stream()
+            for token in tokens:
+                stream.feed(token)
+            stream.close()
+
+        follow()
+        seconds = [_processor_seconds(follow) / len(tokens) for _ in range(PARSES)]
+        yield figure(f"{what} as they come, a token, processor time", OURS, seconds, target=2e-6)
 
 
 def _processor_seconds(function: Callable[[], object]) -> float:

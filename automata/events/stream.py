@@ -35,10 +35,10 @@ class Stream:
     def feed(self, data: str | bytes) -> list[Event]:
         """What the next part of the text decides. Raises ConstraintError where it is no beginning of a text: at once
         where it is no JSON, where captures are followed and where tools are called, else at ``close``."""
-        if isinstance(data, str):
+        if not isinstance(data, bytes):
+            if not isinstance(data, str):
+                refuse("feed", "data", data, "str or bytes")
             data = utf8(data)
-        elif not isinstance(data, bytes):
-            refuse("feed", "data", data, "str or bytes")
         self._parts.append(data)
         return self._read(data)
 

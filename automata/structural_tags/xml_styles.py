@@ -7,7 +7,7 @@ string.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 KINDS = ("string", "number", "boolean", "null", "array", "object")
 """The types of values that styles tell apart."""
@@ -34,6 +34,15 @@ class Style:
     padded: bool = True
     spaced: bool = True
     free_names: bool = True
+    behind: str = field(init=False)
+    """The first character behind a name, of all kinds of values."""
+    unescapes: tuple[tuple[str, str], ...] = field(init=False)
+    """Escapes and their characters, in the order in which they are read back."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "behind", next(iter(self.after.values()))[0][0])
+        pairs = [(escape, character) for character, escape in (self.escapes or {}).items()]
+        object.__setattr__(self, "unescapes", tuple(reversed(pairs)))
 
     @property
     def nested(self) -> bool:

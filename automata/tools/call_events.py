@@ -55,6 +55,8 @@ class CallEvents:
 
     def take(self) -> list[Event]:
         """The events that were not taken yet."""
+        if not self.found:
+            return []
         found = [*self.found]
         self.found.clear()
         return found
@@ -70,8 +72,11 @@ class CallEvents:
 
     def settle(self) -> None:
         """A piece of the text ends here: what is decided is told."""
-        held = self._text.settle() if self._text is not None else 0
-        if not self._is_told and (held if not self._roles else self._may_begin()):
+        text = self._text
+        if not self._roles and self._is_told:
+            return  # the text is in the beginning of the call
+        held = text.settle() if text is not None and text.__class__ is _Growing else 0
+        if not self._is_told and (self._may_begin() if self._roles else held):
             tool = self._next_tool()
             if tool is not None:
                 self._begin_call(tool)
@@ -364,7 +369,7 @@ class _Document:
     def __init__(self, found: list[Event], path: tuple[Any, ...], *, python: bool = False) -> None:
         self._events = JsonEvents(path, followed=True, read_float=finite)
         self._python = PythonText() if python else None
-        self._decoder = _decoder("ignore")
+        self._decoder = _decoder()
         self._found = found
         self._is_over = False
 
@@ -372,17 +377,13 @@ class _Document:
         """Text goes on."""
         if self._is_over or self._events.is_done:
             return
-        text = self._decoder.decode(data)
-        if self._python is not None:
-            text = self._python.feed(text)
         try:
-            self._found += self._events.feed(text)
+            if self._python is None:
+                self._found += self._events.feed(data)
+            else:
+                self._found += self._events.feed(self._python.feed(self._decoder.decode(data)))
         except ConstraintError:  # a number beyond what Python reads, of which the reader has more to say
             self._is_over = True
-
-    def settle(self) -> int:
-        """All that is decided was told."""
-        return 0
 
 
 _Text = _Growing | _Document

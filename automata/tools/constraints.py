@@ -23,7 +23,6 @@ from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.signs import Signs
 from tokenfst.automata.structural_tags.token_text import TokenText
-from tokenfst.automata.tools.call_events import CallEvents
 from tokenfst.automata.tools.definitions import Tool
 from tokenfst.automata.tools.formats import CallFormat
 from tokenfst.automata.tools.reader import ToolParser
@@ -141,6 +140,14 @@ class ToolStream(Stream):
         """What the text says, once it is closed."""
         return self._parser.finish()
 
+    def feed(self, data: str | bytes) -> list[Event]:
+        """What the next part of the text decides."""
+        if not isinstance(data, bytes):
+            return super().feed(data)
+        self._parts.append(data)
+        self._parser.feed(data)
+        return self._events.take()
+
     def close(self) -> list[Event]:
         """What the end of the text decides."""
         self._parser.finish()
@@ -148,16 +155,13 @@ class ToolStream(Stream):
 
     def _begin(self) -> None:
         self._parser = self._constraint.parser(tells=True)
+        events = self._parser.events
+        assert events is not None, "this parser tells"
+        self._events = events
 
     def _read(self, data: bytes) -> list[Event]:
         self._parser.feed(data)
         return self._events.take()
-
-    @property
-    def _events(self) -> CallEvents:
-        found = self._parser.events
-        assert found is not None, "this parser tells"
-        return found
 
 
 class ToolLanguage(Reads, Language):

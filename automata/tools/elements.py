@@ -46,13 +46,12 @@ class Elements:
     def begin(self, text: str) -> None:
         """An element's value begins behind ``text``."""
         style, text = self.style, text.strip(_SPACE)
-        after = next(iter(style.after.values()))[0][0]
         if style.unnamed is not None and not text.startswith(style.before):
             self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
             return
-        written, sign, rest = text[len(style.before) :].partition(after)
+        written, sign, rest = text[len(style.before) :].partition(style.behind)
         name = written
-        for character, escape in reversed([*(style.escapes or {}).items()]):
+        for escape, character in style.unescapes:
             name = name.replace(escape, character)
         self._open.append(Element(written, name, sign + rest))
 
@@ -66,7 +65,8 @@ class Elements:
         elif sign.kind == "object":
             value = dict(element.parts)
         else:
-            text = text.removesuffix(self.style.stop + self.style.close.format(element.written))
+            style = self.style
+            text = text.removesuffix(style.stop + (style.close and style.close.format(element.written)))
             value = self._string(text, sign) if sign.kind == "string" else read_json(text)
         self._open[-1].parts.append((element.name, value))
         return value

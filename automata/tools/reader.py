@@ -49,8 +49,8 @@ class ToolParser:
         self._calls: list[ToolCall] = []
         self._pieces: list[bytes] = []
         """All that was fed, where an end may be missing."""
-        self._tail = b""
-        """The last bytes before the piece that is read."""
+        self._tails: list[bytes] = []
+        """The last bytes of the pieces before the one that is read."""
         self._length = self._taken = 0
         """Bytes before the piece that is read, and before the last sign."""
         self._reply: ToolReply | None = None
@@ -60,21 +60,30 @@ class ToolParser:
     def feed(self, piece: str | bytes) -> None:
         """Read on. ParseError where no text of the constraint goes on so, and where a call has ended whose arguments
         Python does not read; nothing more is read then."""
-        data = encode(piece)
+        data = piece if isinstance(piece, bytes) else encode(piece)
         if self._reply is not None:
             raise ConstraintError("this text is finished: make a new parser for another one")
         if data is None:
             raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
-        self._refuse_again()
+        if self._failure is not None:
+            self._refuse_again()
         if self._signed.row.stops:
             self._pieces.append(data)
         at = self._read(data)
         if at < len(data):
             raise self._refused(data, at)
-        self._length += len(data)
-        self._tail = (self._tail + data[-_AROUND:])[-_AROUND:]
+        self._length += at
+        tails = self._tails
+        tails.append(data[-_AROUND:])
+        if len(tails) > 2 * _AROUND:
+            self._tails = [self._tail]
         if self.events is not None:
             self.events.settle()
+
+    @property
+    def _tail(self) -> bytes:
+        """The last bytes before the piece that is read."""
+        return b"".join(self._tails)[-_AROUND:]
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -115,6 +124,11 @@ class ToolParser:
     def _read(self, data: bytes) -> int:
         """Reads as much as some text goes on with; how much that is."""
         signs, length = self._walk.read_on(data)
+        if not signs and length == len(data):
+            self._run.append(data)
+            if self.events is not None:
+                self.events.text(data)
+            return length
         at = 0
         for place, code in signs:
             self._taken = self._length + place
