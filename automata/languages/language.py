@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pywrapfst import SymbolTable
 
     from tokenfst.automata.openfst.label_kinds import TokenType
+    from tokenfst.automata.transducers.vector import VectorFst
 
 _SOURCE_LENGTH = 240
 
@@ -149,14 +150,15 @@ class Language(Constraint):
     @checked_but("byte_zero", "token_type")
     def from_fst(
         cls,
-        fsa: pynini.Fst,
+        fsa: pynini.Fst | VectorFst,
         *,
         byte_zero: int | None = None,
         token_type: TokenType | SymbolTable | None = None,
         source: str = "fst",
         budget: Budget | None = None,
     ) -> Language:
-        """The language of an unweighted OpenFst acceptor, whose symbol tables say what its labels are.
+        """The language of an unweighted acceptor of OpenFst's or of ``tokenfst.fst``, whose symbol tables say what its
+        labels are. The latter needs no pynini.
 
         Machines from ``to_fst`` have such tables; what pynini makes of strings has none. ``token_type`` says it then,
         as in pynini: ``"byte"`` (what pynini does unless told otherwise), ``"utf8"``, or a symbol table, whose symbols
@@ -345,6 +347,13 @@ class Language(Constraint):
         return None if word is None else word[len(prefix) :]
 
     # --- out ------------------------------------------------------------------------------------------
+
+    @checked
+    def to_native_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> VectorFst:
+        """``to_fst`` as a machine of ``tokenfst.fst``, without pynini."""
+        from tokenfst.automata.transducers.acceptors import acceptor_of
+
+        return acceptor_of(self.determinize(), byte_zero)
 
     @checked
     def to_fst(self, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+import tokenfst._native as _native
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
 from tokenfst.automata.expressions.tables import EMPTY_DFA, frozen_dfa
@@ -44,7 +45,9 @@ _ZERO = np.float32(np.inf)
 _STATE_WORDS, _ARC_WORDS, _CONST_STATE_WORDS = 3, 4, 5
 _FIRST_STATES = 4096
 """States of the first try at a determinization; each next one may have four times as many."""
-_INT32_MAX = np.iinfo(np.int32).max
+_INT32_MAX = int(np.iinfo(np.int32).max)
+_DELTA = 1e-6
+"""A tolerance of weights, where there are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +149,8 @@ def to_arcs(fst: pynini.Fst) -> Arcs:
     Symbol tables are dropped: what labels mean is for ``label_kinds`` to say. Linear. Raises ``FstError`` for a
     semiring other than the tropical one and for any weight but One, naming the first state or arc that has one.
     """
+    if is_native(fst):
+        return _native_arcs(fst)
     require_pynini()
     import pywrapfst
 
@@ -163,6 +168,25 @@ def to_arcs(fst: pynini.Fst) -> Arcs:
         at += 4 + int.from_bytes(data[at : at + 4], "little")
     start, num_states, num_arcs = (int(n) for n in np.frombuffer(data, "<i8", 3, at + 16))
     return const_arcs(start, num_states, num_arcs, np.frombuffer(data, "<i4", offset=at + 40))
+
+
+def is_native(fst: object) -> bool:
+    """Whether a machine is one of ``tokenfst.fst``."""
+    return type(fst).__module__.startswith("tokenfst.")
+
+
+def _native_arcs(fst: Any) -> Arcs:
+    if fst.arc_type() not in ("standard", "boolean"):
+        raise FstError(
+            f"the transducer's arcs are of type {fst.arc_type()!r}, and only 'standard' and 'boolean' are read; "
+            'convert it with tokenfst.fst.convert(fst, "boolean")'
+        )
+    finals, counts, ilabels, olabels, weights, nexts = fst.arrays()
+    if fst.arc_type() == "boolean":
+        finals, weights = (np.where(each, _ONE, _ZERO).astype(np.float32) for each in (finals, weights))
+    source = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    bits = np.ascontiguousarray(weights, np.float32).view(np.int32)
+    return plain_arcs(fst.start(), finals, source, np.stack([ilabels, olabels, bits, nexts], axis=1))
 
 
 def const_arcs(start: int, num_states: int, num_arcs: int, body: npt.NDArray[np.int32]) -> Arcs:
@@ -189,9 +213,9 @@ def plain_arcs(
     source: npt.NDArray[np.int32],
     arcs: npt.NDArray[np.int32],
 ) -> Arcs:
-    """``Arcs`` out of what OpenFst holds: the final ``weight`` of each state; the ``source`` of each arc, ascending;
-    ``arcs`` (arcs, 4): input and output label, weight as bits, and next state. ``FstError`` for weights, and for states
-    that are not there."""
+    """``Arcs`` out of what OpenFst holds: the final ``weight`` of each state; the ``source`` of each arc,
+    ascending; ``arcs`` (arcs, 4): input and output label, weight as bits, and next state. ``FstError`` for
+    weights, and for states that are not there."""
     _refuse_weights(weight, np.ascontiguousarray(arcs[:, 2]).view(np.float32), source)
     found = Arcs(
         num_states=len(weight),
@@ -217,8 +241,16 @@ def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
     Arcs of a state ascend by label. ``byte_zero=0`` gives pynini's own labels for strings; byte 0 would then
     be ε, so a machine that reads it is refused with ``FstError``. Linear in the number of arcs.
     """
+    arcs = dfa_to_arcs(dfa, byte_zero)
+    columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
+    return from_arcs(arcs.num_states, arcs.start, arcs.final_states, *columns, sorted_by_source=True)
+
+
+def dfa_to_arcs(dfa: Dfa, byte_zero: int = BYTE_ZERO_LABEL) -> Arcs:
+    """The arcs of ``dfa_to_fst``."""
     if dfa.start == 0:
-        return from_arcs(0, _NONE, [], [], [], [], [])
+        none = np.zeros(0, np.int32)
+        return Arcs(0, _NONE, np.zeros(0, np.int64), none, none, none, none)
     state, group = np.nonzero(dfa.table)
     order = np.argsort(dfa.classes, kind="stable")
     sizes = np.bincount(dfa.classes, minlength=dfa.table.shape[1])
@@ -233,23 +265,24 @@ def dfa_to_fst(dfa: Dfa, *, byte_zero: int = BYTE_ZERO_LABEL) -> pynini.Fst:
     by_label = np.argsort(source * 256 + byte)
     if byte_zero == EPSILON_LABEL and np.any(label == EPSILON_LABEL):
         raise FstError("the language holds byte 0, and with byte_zero=0 its label would be ε")
-    return from_arcs(
+    _check_range("ilabel", label[by_label], _INT32_MAX + 1)
+    labels = label[by_label].astype(np.int32)
+    return Arcs(
         num_states=dfa.num_states - 1,
         start=dfa.start - 1,
         final_states=np.flatnonzero(dfa.accepting) - 1,
-        source=source[by_label] - 1,
-        ilabel=label[by_label],
-        olabel=label[by_label],
-        nextstate=dfa.table[state, group][arc][by_label].astype(np.int64) - 1,
-        sorted_by_source=True,
+        source=(source[by_label] - 1).astype(np.int32),
+        ilabel=labels,
+        olabel=labels,
+        nextstate=(dfa.table[state, group][arc][by_label].astype(np.int64) - 1).astype(np.int32),
     )
 
 
 def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     """The ``Dfa`` of an acceptor over bytes (convention 2), by ``rmepsilon`` and ``determinize``.
 
-    Exponential in the number of states at worst, as determinization is. OpenFst does not look at a clock, so it is let
-    run to more and more states. Raises ``BudgetExceeded("states" or "seconds")``.
+    Exponential in the number of states at worst, as determinization is. OpenFst does not look at a clock, so
+    it is let run to more and more states. Raises ``BudgetExceeded("states" or "seconds")``.
     """
     openfst = require_pynini()
     columns = arcs.source, arcs.ilabel, arcs.olabel, arcs.nextstate
@@ -267,6 +300,29 @@ def arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
     raise BudgetExceeded("states", limit, deadline.where)
 
 
+def native_arcs_to_dfa(arcs: Arcs, deadline: Deadline) -> Dfa:
+    """``arcs_to_dfa`` by the native core, without pynini; the states may be in another order. Raises
+    ``BudgetExceeded("states", "bytes" or "seconds")``.
+    """
+    finals = np.zeros(arcs.num_states, np.uint8)
+    finals[arcs.final_states] = 1
+    counts = np.bincount(arcs.source, minlength=arcs.num_states).astype(np.int64)
+    labels, ones = np.ascontiguousarray(arcs.ilabel, np.int32), np.ones(len(arcs.ilabel), np.uint8)
+    given = (finals, counts, labels, labels, ones, np.ascontiguousarray(arcs.nextstate, np.int32))
+    whole = (_INT32_MAX, 1 << 62, deadline.budget.seconds)  # the machine is there, only the result is bounded
+    try:
+        with deadline.part() as budget:
+            machine = _native.Fst_boolean.from_arrays(arcs.start, *given, whole)
+            plain = machine.rmepsilon(True, _DELTA, (_INT32_MAX, budget.bytes, budget.seconds))
+            found = plain.determinize(0, 0, _DELTA, (budget.states, budget.bytes, budget.seconds))
+    except BudgetExceeded as error:
+        raise BudgetExceeded(error.resource, error.limit, deadline.where) from None
+    accepting, counts, labels, _, _, targets = found.arrays()
+    source = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    made = (np.flatnonzero(accepting), source, labels, labels, targets)
+    return _tables(Arcs(found.num_states(), found.start(), *made))
+
+
 def minimize_dfa(dfa: Dfa) -> Dfa:
     """The least deterministic automaton of the same language (Hopcroft, in OpenFst). O(arcs · log states)."""
     return _tables(to_arcs(dfa_to_fst(dfa).minimize()))
@@ -280,8 +336,8 @@ def reverse_dfa(dfa: Dfa, budget: Budget | None = None) -> Dfa:
 
 
 def map_dfa(dfa: Dfa, table: bytes, budget: Budget | None = None) -> Dfa:
-    """The automaton of the words with each byte b replaced by ``table[b]``. Exponential at worst, where bytes become
-    the same."""
+    """The automaton of the words with each byte b replaced by ``table[b]``. Exponential at worst, where bytes
+    become the same."""
     deadline = Deadline(budget or Budget(), "the replacement of bytes in an automaton")
     arcs = to_arcs(dfa_to_fst(dfa))
     labels = np.concatenate(([0], np.frombuffer(table, np.uint8).astype(np.int32) + BYTE_ZERO_LABEL))

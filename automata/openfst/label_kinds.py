@@ -22,7 +22,15 @@ import numpy.typing as npt
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.openfst.fst import Arcs, arc_name, arcs_to_dfa, require_pynini, to_arcs
+from tokenfst.automata.openfst.fst import (
+    Arcs,
+    arc_name,
+    arcs_to_dfa,
+    is_native,
+    native_arcs_to_dfa,
+    require_pynini,
+    to_arcs,
+)
 from tokenfst.automata.openfst.labels import BYTE_ZERO_LABEL, EPSILON_LABEL, byte_label
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstError
@@ -41,7 +49,11 @@ _Speller = Callable[[int], bytes]
 def byte_symbols(byte_zero: int = BYTE_ZERO_LABEL) -> Any:
     """The symbol table of machines over bytes: an ASCII character that can be seen stands for itself, other bytes are
     written as ``0x0a``."""
-    table = require_pynini().SymbolTable("bytes")
+    return filled_with_bytes(require_pynini().SymbolTable("bytes"), byte_zero)
+
+
+def filled_with_bytes(table: Any, byte_zero: int) -> Any:
+    """An empty table with the symbols of ``byte_symbols``."""
     table.add_symbol("<eps>", EPSILON_LABEL)
     for byte in range(EPSILON_LABEL + 1 - byte_zero, 256):
         table.add_symbol(chr(byte) if 0x20 < byte < 0x7F else f"{byte:#04x}", byte + byte_zero)
@@ -56,7 +68,7 @@ def with_byte_symbols(fst: pynini.Fst, byte_zero: int = BYTE_ZERO_LABEL) -> pyni
 
 
 def fst_to_dfa(
-    fst: pynini.Fst,
+    fst: pynini.Fst | Any,
     *,
     byte_zero: int | None = None,
     token_type: TokenType | SymbolTable | None = None,
@@ -70,7 +82,7 @@ def fst_to_dfa(
     limits = budget or Budget()
     deadline = Deadline(limits, "the determinization of an OpenFst machine")
     arcs = byte_arcs(fst, byte_zero=byte_zero, token_type=token_type, budget=limits, acceptor=True)
-    return arcs_to_dfa(arcs, deadline)
+    return native_arcs_to_dfa(arcs, deadline) if is_native(fst) else arcs_to_dfa(arcs, deadline)
 
 
 def byte_arcs(

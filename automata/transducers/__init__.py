@@ -5,8 +5,8 @@ A machine is an object of the core, one class a semiring; Python holds its symbo
 OpenFst does in place are methods and return the machine; those that make a new one are functions. All of them
 take a budget.
 
-Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``vector`` (machines and arcs),
-``text`` and ``files`` (AT&T text, OpenFst's files, pynini's objects), ``operations`` (what makes a new
-machine), ``mapping`` (arc by arc: arcmap, encode, relabel), ``replacing`` (machines in the place of labels),
-``building`` (machines from strings).
+Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``checks`` (arguments),
+``vector`` (machines and arcs), ``text`` and ``files`` (AT&T text, OpenFst's files, pynini's objects),
+``operations`` (what makes a new machine), ``mapping`` (arc by arc: arcmap, encode, relabel), ``replacing``
+(machines in the place of labels), ``building`` (machines from strings), ``acceptors`` (from automata over bytes).
 """

@@ -11,8 +11,9 @@ from typing import Any, Literal
 from tokenfst.arguments import checked
 from tokenfst.automata.openfst.fst import require_pynini
 from tokenfst.automata.openfst.headers import ALIGNED, ISYMBOLS, MAGIC, OSYMBOLS, VERSION, Cursor
+from tokenfst.automata.transducers.checks import chosen, limits
 from tokenfst.automata.transducers.symbols import SymbolTable, read_symbols
-from tokenfst.automata.transducers.vector import VectorFst, chosen, limits
+from tokenfst.automata.transducers.vector import VectorFst
 from tokenfst.automata.transducers.weights import ARC_TYPES
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstIOError

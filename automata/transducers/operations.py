@@ -8,18 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tokenfst.arguments import checked
-from tokenfst.automata.transducers.vector import (
+from tokenfst.automata.transducers.checks import (
     DELTA,
     NO_STATE_ID,
     QUEUE_TYPES,
     SHORTEST_DELTA,
-    VectorFst,
     chosen,
     limits,
     positive,
     refuse_unbuilt,
-    require_same,
 )
+from tokenfst.automata.transducers.vector import VectorFst, require_same, require_same_tables, require_table
 from tokenfst.automata.transducers.weights import Weight
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstOpError
@@ -41,6 +40,7 @@ def compose(
     ``FstOpError`` for two semirings. Pairs of states at worst, each with the product of matching arcs.
     """
     require_same("compose", ifst1, ifst2)
+    require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
     chosen("compose: compose_filter", compose_filter, _FILTERS)
     made = ifst1.core.compose(ifst2.core, _FILTERS[compose_filter], connect, limits(budget))
     return VectorFst.of_core(ifst1.kind, made, (ifst1.input_symbols(), ifst2.output_symbols()))
@@ -68,6 +68,7 @@ def difference(
     it is made so first, which may be exponential.
     """
     require_same("difference", ifst1, ifst2)
+    require_same_tables("difference", ifst1, ifst2)
     chosen("difference: compose_filter", compose_filter, _FILTERS)
     for which, each in (("first", ifst1), ("second", ifst2)):
         _require_acceptor("difference", which, each)

@@ -7,7 +7,8 @@ from typing import Any
 
 from tokenfst.arguments import checked
 from tokenfst.automata.expressions.metering import Deadline
-from tokenfst.automata.transducers.vector import VectorFst, chosen, require_same
+from tokenfst.automata.transducers.checks import chosen
+from tokenfst.automata.transducers.vector import VectorFst, require_same
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstArgError, FstOpError
 

@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tokenfst.arguments import checked
+from tokenfst.automata.transducers.checks import (
+    DELTA,
+    NO_STATE_ID,
+    QUEUE_TYPES,
+    SHORTEST_DELTA,
+    WeightLike,
+    chosen,
+    limits,
+    positive,
+    refuse_unbuilt,
+)
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType, Weight, arc_type_named, number
 from tokenfst.budget import Budget
@@ -16,41 +27,6 @@ from tokenfst.errors import FstArgError, FstIndexError, FstOpError
 
 if TYPE_CHECKING:
     from tokenfst.automata.transducers.mapping import EncodeMapper
-
-NO_STATE_ID = -1
-"""The state that is none: ``start`` of a machine without one."""
-NO_LABEL = -1
-WeightLike = Weight | str | float
-SHORTEST_DELTA = 1e-6
-DELTA = 1 / 1024
-Limits = tuple[int, int, float]
-
-
-def limits(budget: Budget | None) -> Limits:
-    """A budget as the core takes it."""
-    given = budget or Budget()
-    return given.states, given.bytes, given.seconds
-
-
-def chosen(name: str, value: object, choices: Iterable[str]) -> str:
-    """``value`` if it is one of ``choices``, else ``FstArgError``."""
-    if value not in (known := tuple(choices)):
-        raise FstArgError(f"{name} is {' or '.join(map(repr, known))}, not {value!r}")
-    return str(value)
-
-
-def positive(name: str, value: float) -> float:
-    """A tolerance: more than 0."""
-    if not value > 0 or value == float("inf"):
-        raise FstArgError(f"{name} must be more than 0 and finite, not {value!r}")
-    return value
-
-
-def refuse_unbuilt(call: str, **given: object) -> None:
-    """``FstArgError`` for an argument of OpenFst's that is not there yet, unless it is left out."""
-    for name, value in given.items():
-        if value not in (None, NO_STATE_ID, "auto"):
-            raise FstArgError(f"{call}: {name}={value!r} is not there yet in tokenfst.fst; leave it out")
 
 
 class Arc:
@@ -167,8 +143,13 @@ class VectorFst:
         return int(self.core.properties(limits(Budget.unlimited()))) & mask
 
     def verify(self) -> bool:
-        """True: no machine here leads to a state that is not there, or has a label below 0."""
-        return True
+        """Whether all weights are members of the semiring; a product may outgrow float32 and be none. States and labels
+        are checked where they come in."""
+        finals, weights = self.arrays()[0], self.arrays()[4]
+        values = np.concatenate([finals, weights]).astype(np.float64)
+        if self.arc_type() in ("real", "real64"):
+            return bool((np.isfinite(values) & (values >= 0)).all())
+        return not np.isnan(values).any()
 
     def arrays(self) -> tuple[Any, ...]:
         """The machine as numpy arrays: final weights and numbers of arcs by state; input labels, output
@@ -195,6 +176,8 @@ class VectorFst:
     @checked
     def add_states(self, n: int) -> VectorFst:
         """``n`` more states."""
+        if n < 0:
+            raise FstArgError(f"add_states: n must not be negative: {n}")
         for _ in range(n):
             self.core.add_state()
         return self
@@ -202,6 +185,8 @@ class VectorFst:
     def add_arc(self, state: int, arc: Arc) -> VectorFst:
         """One more arc from a state. The state it leads to must be there. ``FstIndexError``,
         ``FstBadWeightError``."""
+        if not isinstance(arc, Arc):
+            raise FstArgError(f"add_arc: arc must be an Arc, not a {type(arc).__name__}")
         weight = arc.weight
         if type(weight) is not float:
             weight = number(weight, self._kind, "the weight of an arc")
@@ -222,6 +207,8 @@ class VectorFst:
     @checked
     def delete_arcs(self, state: int, n: int | None = None) -> VectorFst:
         """Without the arcs of a state, or its last ``n``."""
+        if n is not None and n < 0:
+            raise FstArgError(f"delete_arcs: n must not be negative: {n}")
         self.core.clear_arcs(state, self.core.num_arcs(state) if n is None else n)
         return self
 
@@ -297,6 +284,7 @@ class VectorFst:
     def concat(self, fst2: VectorFst, *, budget: Budget | None = None) -> VectorFst:
         """This one, then the other."""
         require_same("concat", self, fst2)
+        require_same_tables("concat", self, fst2)
         self.core = self.core.concat(fst2.core, limits(budget))
         return self
 
@@ -305,6 +293,7 @@ class VectorFst:
         """This one or one of the others."""
         for other in fsts2:
             require_same("union", self, other)
+            require_same_tables("union", self, other)
             self.core = self.core.union(other.core, limits(budget))
         return self
 
@@ -480,11 +469,6 @@ class VectorFst:
         return VectorFst.read_from_string, (self.write_to_string(),)
 
 
-QUEUE_TYPES = ("auto", "fifo", "lifo", "shortest", "state", "top")
-"""OpenFst's names. The order of work is chosen by the machine here, whatever is asked for; the result is the
-same."""
-
-
 def require_same(call: str, *fsts: VectorFst) -> ArcType:
     """The semiring that all of them have; ``FstOpError`` where they differ."""
     kinds = {each.kind.name for each in fsts}
@@ -494,3 +478,18 @@ def require_same(call: str, *fsts: VectorFst) -> ArcType:
             'arcmap(map_type="to_log64") or its kin'
         )
     return ARC_TYPES[kinds.pop()]
+
+
+def require_same_tables(call: str, one: VectorFst, other: VectorFst) -> None:
+    """``FstOpError`` where both machines have tables for one side that differ."""
+    require_table(call, "input", one.input_symbols(), other.input_symbols())
+    require_table(call, "output", one.output_symbols(), other.output_symbols())
+
+
+def require_table(call: str, what: str, one: SymbolTable | None, other: SymbolTable | None) -> None:
+    """``FstOpError`` where there are two tables and they differ: a label would stand for two symbols."""
+    if one is not None and other is not None and one is not other and one != other:
+        raise FstOpError(
+            f"{call}: the {what} symbol tables {one.name()!r} and {other.name()!r} differ: relabel one machine with "
+            "relabel_tables, or take the tables off with set_input_symbols(None)"
+        )

@@ -181,10 +181,18 @@ class Composition {
   void meet(const ArcType& one, const ArcType& other) {
     add({one.ilabel, other.olabel, S::times(one.weight, other.weight), number(one.nextstate, other.nextstate, 0)});
   }
-  void add(const ArcType& arc) { out_.add_arc(here_, arc); }
+  void add(const ArcType& arc) {
+    out_.add_arc(here_, arc);
+    if (out_.num_arcs() % kEach == 0) {  // one pair alone may have the product of all arcs
+      meter_.step(kEach);
+      meter_.made(out_, pairs_.memory());
+    }
+  }
   Id number(Id s1, Id s2, uint8_t part) {
     return pairs_.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), part);
   }
+
+  static constexpr uint64_t kEach = 1 << 16;
 
   const Machine<S>& a_;
   const Machine<S>& b_;

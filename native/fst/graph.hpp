@@ -5,6 +5,7 @@
 // Backward holds the arcs by the states that they enter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -206,6 +207,17 @@ Machine<S> renumbered(const Machine<S>& machine, const std::vector<Id>& place, I
   }
   if (machine.start() != kNone) out.set_start(place[machine.start()]);
   return out;
+}
+
+// Without the arcs that weigh zero, which no path may take.
+template <class S>
+Machine<S> without_zeros(Machine<S> machine) {
+  for (Id s = 0; s < machine.num_states(); ++s) {
+    const auto arcs = machine.arcs(s);
+    const auto end = std::remove_if(arcs.begin(), arcs.end(), [](const auto& arc) { return arc.weight == S::zero(); });
+    machine.shrink_arcs(s, static_cast<size_t>(end - arcs.begin()));
+  }
+  return machine;
 }
 
 // Without the states on no path from the start to a final one; the others keep their order.

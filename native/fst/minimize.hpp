@@ -41,7 +41,7 @@ class Minimization {
   using Weight = typename S::Weight;
 
   Minimization(const Machine<S>& given, double delta, bool allow_nondet, Meter& meter)
-      : delta_(delta), meter_(meter), in_(connect(given, meter)), acceptor_(is_acceptor(in_)), deterministic_(is_deterministic(in_)) {
+      : delta_(delta), meter_(meter), in_(connect(without_zeros(given), meter)), acceptor_(is_acceptor(in_)), deterministic_(is_deterministic(in_)) {
     if (!deterministic_ && !allow_nondet) {
       refuse("minimize: the machine is not deterministic: determinize it first, or allow_nondet=True merges what is surely the same");
     }

@@ -219,6 +219,7 @@ Machine<S> random_paths(const Machine<S>& given, uint64_t count, uint64_t seed, 
       while (chosen + 1 < arcs.size() && (at -= share(arcs[chosen].weight)) >= 0) ++chosen;
       if (arcs.empty()) break;
       path.push_back(arcs[chosen]);
+      meter.bytes(path.size() * sizeof path[0]);
       s = arcs[chosen].nextstate;
       meter.step(1 + arcs.size());
     }

@@ -68,7 +68,7 @@ bool isomorphic(Machine<S> one, Machine<S> other, double delta, Meter& meter) {
 template <class S>
 bool equivalent(const Machine<S>& first, const Machine<S>& second, double delta, Meter& meter) {
   using Wide = typename S::Wide;
-  Machine<S> sides[2] = {connect(first, meter), connect(second, meter)};
+  Machine<S> sides[2] = {connect(without_zeros(first), meter), connect(without_zeros(second), meter)};
   std::vector<WideWeight<S>> potentials[2];
   for (int side = 0; side < 2; ++side) {
     Machine<S>& each = sides[side];

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from tokenfst.automata.transducers.building import accep, cross, optimize, string, string_map
+from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
 from tokenfst.automata.transducers.files import (
     from_bytes,
     from_pynini,
@@ -38,7 +39,7 @@ from tokenfst.automata.transducers.operations import (
 from tokenfst.automata.transducers.replacing import replace
 from tokenfst.automata.transducers.symbols import NO_SYMBOL, SymbolTable
 from tokenfst.automata.transducers.text import Compiler
-from tokenfst.automata.transducers.vector import NO_LABEL, NO_STATE_ID, Arc, VectorFst
+from tokenfst.automata.transducers.vector import Arc, VectorFst
 from tokenfst.automata.transducers.weights import Weight, divide, plus, power, times
 from tokenfst.errors import (
     FstArgError,

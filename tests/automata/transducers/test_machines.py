@@ -175,6 +175,37 @@ def test_transducers_that_are_not_functional() -> None:
         fst.determinize(fst.convert(machine, "log"), det_type="disambiguate")
 
 
+def test_arcs_that_weigh_zero_lead_nowhere() -> None:
+    machine = a_or_b().add_arc(0, fst.Arc(3, 3, math.inf, 1))
+    dead = machine.add_state()
+    machine.set_final(dead).add_arc(0, fst.Arc(4, 4, "Infinity", dead))
+    plain = a_or_b()
+    smallest = machine.copy().minimize()
+    assert fst.isomorphic(smallest, plain.copy().minimize())
+    assert fst.equivalent(machine, plain)
+    assert fst.equivalent(fst.determinize(machine), plain)
+    for found in (
+        machine.copy().rmepsilon(),
+        fst.push(machine, push_weights=True),
+        machine.copy().prune(weight=9.0),
+    ):
+        assert found.verify()
+        assert fst.equivalent(found, plain)
+    assert not fst.compose(loop(1e30, "real", 1), loop(1e30, "real", 1)).verify()
+
+
+def test_tables_that_differ_do_not_meet() -> None:
+    one, other = fst.SymbolTable("one"), fst.SymbolTable("other")
+    one.add_symbol("a", 1)
+    other.add_symbol("b", 1)
+    a, b = a_or_b().set_output_symbols(one), a_or_b().set_input_symbols(other)
+    with pytest.raises(fst.FstOpError, match="'one' and 'other' differ"):
+        fst.compose(a, b)
+    fst.compose(a, b.set_input_symbols(one.copy()))
+    with pytest.raises(fst.FstOpError, match="union: the output symbol tables"):
+        a.union(a_or_b().set_output_symbols(other))
+
+
 # --- sums over cycles ---------------------------------------------------------------------------------
 
 
@@ -250,21 +281,31 @@ def chain(states: int) -> fst.VectorFst:
     return made
 
 
+def fan(arcs: int) -> fst.VectorFst:
+    """So many arcs with one label between two states: composed with itself one pair has the square of them."""
+    made = fst.VectorFst()
+    made.add_states(2).set_start(0).set_final(1)
+    for weight in range(arcs):
+        made.core.add_arc(0, 1, 1, float(weight), 1)
+    return made
+
+
 BUDGETED: list[Callable[[Budget], Any]] = [
     lambda b: fst.determinize(endless(), budget=b),
     lambda b: fst.compose(chain(300), chain(300), budget=b),
+    lambda b: fst.compose(fan(3000), fan(3000), budget=b),
     lambda b: a_or_b().closure(budget=b),
     lambda b: fst.replace([(9, chain(200))], budget=b),
 ]
 
 
-@pytest.mark.parametrize("number", range(len(BUDGETED)))
+@pytest.mark.parametrize("number", [0, 1, 3, 4])
 def test_states_run_out(number: int) -> None:
     with pytest.raises(BudgetExceeded, match="states"):
         BUDGETED[number](Budget(states=2))
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_bytes_run_out(number: int) -> None:
     with pytest.raises(BudgetExceeded, match="bytes"):
         BUDGETED[number](Budget(bytes=100_000, states=10**9))
