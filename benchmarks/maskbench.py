@@ -1,0 +1,116 @@
+"""All schemas of MaskBench in one process: first masks by CPU time, and every mask of every document.
+
+    python benchmarks/maskbench.py tokenfst --order any
+    python benchmarks/maskbench.py llguidance
+
+For machines that others use as well: the first mask (compiling, from the schema as a dict) is CPU time of the process,
+and a mask with its advance the smaller one of the clock and the thread's CPU time. What a busy neighbour takes of the
+caches is in both, so that libraries are compared in runs at the same time only. Schemas are refused, or judged by all
+of their documents, end token included. A line a schema goes to ``--out``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+from pathlib import Path
+from statistics import fmean
+from time import perf_counter_ns, process_time_ns, thread_time_ns
+from typing import Any
+
+from compilation import TEKKEN
+from libraries import LIBRARIES, Walk
+from schema_runner import WARM_UP, encoder
+from schemas import sample_of
+
+import tokenfst
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT.parent / "shared" / "maskbench" / "all.jsonl.gz"
+PARTS = (0.5, 0.9, 0.99, 0.999, 1.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="all schemas of MaskBench in one process")
+    parser.add_argument("library", choices=("tokenfst", "llguidance"))
+    parser.add_argument("--order", choices=("schema", "any"), default="schema", help="of members; ours only")
+    parser.add_argument("--schemas", type=int, help="so many of them, the same every time")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "benchmark-maskbench.jsonl")
+    given = parser.parse_args()
+    vocabulary, encode = tokenfst.load_vocabulary(TEKKEN), encoder(TEKKEN)
+    library = LIBRARIES[given.library](vocabulary, encode)
+    if given.library == "tokenfst":
+
+        def compiled(schema: Any) -> Any:
+            return tokenfst.compile(tokenfst.json_schema(schema, property_order=given.order), vocabulary)
+
+        library.compile_schema = compiled
+    rows = sample_of(DATA, given.schemas)
+    library.walk(library.compile_schema(WARM_UP)).fill()
+    gc.collect()
+    gc.freeze()  # the schemas and documents are no part of what is measured
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    with given.out.open("w") as file:
+        records = [judged(library, row, encode, vocabulary.eos_token_ids[0], file) for row in rows]
+    passed = sum(not each["wrong"] and "refused" not in each for each in records)
+    print(f"{given.library}: {len(records)} schemas, {passed} right about all documents, ", end="")
+    print(f"{sum('refused' in each for each in records)} refused")
+    firsts = [each["first"] for each in records if "first" in each]
+    print("first mask, CPU ms:", shown(firsts, 1e6), f"sum {sum(firsts) / 1e9:.1f} s")
+    steps = [step for each in records for step in each["steps"]]
+    print(f"mask + advance, µs: mean {fmean(steps) / 1e3:.2f},", shown(steps, 1e3), f"of {len(steps):,}")
+
+
+def judged(library: Any, row: dict[str, Any], encode: Any, end: int, file: Any) -> dict[str, Any]:
+    """A schema's first mask, its documents' masks, and how many documents it was wrong about."""
+    made: dict[str, Any] = {"id": row["id"], "steps": [], "wrong": 0}
+    begin = process_time_ns()
+    try:
+        walk = library.walk(library.compile_schema(row["schema"]))
+        walk.fill()
+        made["first"] = process_time_ns() - begin
+    except Exception as error:  # whatever a library raises
+        made["refused"] = repr(error)[:300]
+    else:
+        for test in row["tests"]:
+            tokens = [*encode(json.dumps(test["data"], ensure_ascii=False)), end]
+            try:
+                walk.restart()
+                accepted = led(walk, tokens, made["steps"])
+            except Exception as error:
+                made["trouble"], accepted = repr(error)[:300], not test["valid"]
+            made["wrong"] += accepted is not test["valid"]
+    told = {name: value for name, value in made.items() if name != "steps"}
+    file.write(json.dumps({**told, "longest": max(made["steps"], default=0)}) + "\n")
+    return made
+
+
+def led(walk: Walk, tokens: list[int], steps: list[int]) -> bool:
+    """Whether all tokens are allowed one after the other."""
+    for token in tokens:
+        cpu, clock = thread_time_ns(), perf_counter_ns()
+        walk.fill()
+        word = walk.bitmask[0, token // 32]
+        allowed = bool(word >> (token % 32) & 1) and walk.accept(token) is not False
+        clock = perf_counter_ns() - clock
+        steps.append(min(clock, thread_time_ns() - cpu))
+        if not allowed:
+            if problem := walk.error():
+                raise ValueError(problem)
+            return False
+    return True
+
+
+def shown(values: list[int], unit: float) -> str:
+    """Percentiles that were measured, never between two."""
+    ordered = sorted(values)
+    parts = [ordered[min(len(ordered) - 1, int(len(ordered) * part))] / unit for part in PARTS]
+    return " ".join(
+        f"p{100 * part:g} {value:.3g}," if part < 1 else f"max {value:.3g};"
+        for part, value in zip(PARTS, parts, strict=True)
+    )
+
+
+if __name__ == "__main__":
+    main()
