@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tokenfst.arguments import refuse
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.masks.bitmask import apply_and_find_empty, bitmask_from_ids, fill_bitmasks
-from tokenfst.decoding.matchers.prefixes import AnyMatcher, RowStates
+from tokenfst.decoding.matchers.prefixes import RowStates
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import LogitsError, MatcherError, VocabularyMismatchError
@@ -59,9 +59,9 @@ class TextRows:
                 raise VocabularyMismatchError(
                     f"{name}: the automaton of row {row} was compiled for another vocabulary than that of row 0"
                 )
-        matchers = [start_matcher(each, max_new_tokens) for each in automata]
+        self._matchers = [start_matcher(each, max_new_tokens) for each in automata]
         self.vocab_size = len(vocabulary)
-        self._states = RowStates(matchers, self.vocab_size, 0)
+        self._states = RowStates(self._matchers, self.vocab_size, 0)
         self._only_end = bitmask_from_ids(vocabulary.eos_token_ids, self.vocab_size)
         self._name, self._remedy, self._goes_back = name, remedy, goes_back
         self._prompts: Ids | None = None
@@ -70,30 +70,40 @@ class TextRows:
         """The masks after rows of ids that begin with the prompts; those of the first call are the prompts."""
         if self._prompts is None:
             self._prompts = ids.copy()
-        length = self._prompts.shape[1]
-        if not np.array_equal(ids[:, :length], self._prompts):
-            raise self._other()
-        return self.masks(ids[:, length:])
+            self._states = RowStates(self._matchers, self.vocab_size, ids.shape[1])
+        return self.masks(ids)
 
-    def masks(self, tokens: Ids) -> Ids:
-        """The masks after rows of generated tokens, of shape (rows, words). The next call overwrites them."""
+    def masks(self, ids: Ids) -> Ids:
+        """The masks after rows of ids, of shape (rows, words); without a first call of ``masks_after_prompts`` the ids
+        are the generated ones. The next call overwrites them."""
         states = self._states
-        if states.width >= 0 and (
-            tokens.shape[1] > states.width + 1 or not (self._goes_back or states.goes_on_with(tokens))
-        ):
-            raise self._other()
-        states.follow(tokens)
-        matchers: list[AnyMatcher] = [matcher for matcher in states.matchers if matcher is not None]
-        fill_bitmasks(matchers, states.bitmask)
+        if not states.step(ids):
+            self._resume(ids)
+        bitmask = states.bitmask
+        matchers: list[Any] = states.matchers
+        if len(matchers) == 1:
+            matchers[0].fill_next_token_bitmask(bitmask, 0)
+        else:
+            fill_bitmasks(matchers, bitmask)
         for row, matcher in enumerate(matchers):
             if matcher.is_terminated() or matcher.max_tokens_left == 0:
-                states.bitmask[row] = self._only_end
+                bitmask[row] = self._only_end
             elif states.is_dead(row):
+                token = ids[row, states.prompt + matcher.num_tokens]
                 raise LogitsError(
-                    f"token {tokens[row, matcher.num_tokens]} was chosen in row {row}, which the constraint does not "
-                    "allow: look for another logits processor, or NaN in the model's logits"
+                    f"token {token} was chosen in row {row}, which the constraint does not allow: look for another "
+                    "logits processor, or NaN in the model's logits"
                 )
-        return states.bitmask
+        return bitmask
+
+    def _resume(self, ids: Ids) -> None:
+        """Follow rows that are not those of the last call and one token more each."""
+        states, prompts = self._states, self._prompts
+        if prompts is not None and not np.array_equal(ids[:, : prompts.shape[1]], prompts):
+            raise self._other()
+        if states.width >= 0 and (ids.shape[1] > states.width + 1 or not self._goes_back):
+            raise self._other()
+        states.follow(ids)
 
     def check_width(self, width: int) -> None:
         """VocabularyMismatchError for logits of fewer tokens than the vocabulary has."""

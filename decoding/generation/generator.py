@@ -31,8 +31,8 @@ KEPT = 64
 class Generator:
     """Generates text under constraints and reads it back.
 
-    ``model``, ``tokenizer``: a causal model of transformers and its tokenizer; or a text-generation pipeline, a
-    ``llama_cpp.Llama``, an ``openai.OpenAI`` (a vLLM server) or an ``Endpoint`` alone.
+    ``model``, ``tokenizer``: a causal model of transformers or MLX-LM and its tokenizer; or a text-generation pipeline,
+    a ``llama_cpp.Llama``, an ``openai.OpenAI`` (a vLLM server) or an ``Endpoint`` alone.
     ``vocabulary``: where the tokens' bytes are known better than from the tokenizer. A target, the second argument of
     every call, is a type (a pydantic model, a dataclass, a TypedDict, ``Literal[...]``, an enum, any annotation), a
     function, ``re.compile(...)``, the dict of a JSON Schema, a constraint (``regex(...)``, ``lark_grammar(...)``, ...)
