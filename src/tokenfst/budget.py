@@ -50,6 +50,7 @@ class Budget:
             self.states.__class__ is self.bytes.__class__ is self.positions.__class__ is int
             and self.seconds.__class__ is float
             and min(self.states, self.bytes, self.positions) >= 1
+            and max(self.states, self.bytes) <= _MOST
             and self.seconds > 0
         ):
             return

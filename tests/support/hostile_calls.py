@@ -178,6 +178,7 @@ class World:
             ("CanonicalAutomaton.load", "path"): self.file,
             ("Hmm.load", "path"): self.file,
             ("TokenAutomaton.of_artifact", "path"): self.file,
+            ("TokenAutomaton.learn", "other"): self.automaton,
             ("HmmProduct", "automaton"): self.automaton,
             ("Store", "url"): str(FOLDER / "store"),
         }
@@ -321,6 +322,7 @@ EXEMPT = {
     "TokenEdges": "holds the arrays that from_arcs and from_automaton make",
     "TokenAutomaton": "is made by compile and load",
     "CanonicalAutomaton": "its methods but matcher, expand, save and load walk nodes that it gives out itself",
+    "TokenAutomaton.learn_from": "takes what the reader of artifacts has checked",
     "TokenAutomaton.of_artifact": "takes what the reader of artifacts has checked",
     "ToolParser": "is made by the parser() of a constraint",
     "ToolCall": "is what a parser gives",

@@ -146,8 +146,9 @@ def serve_command(
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
     limiting: LimitOptions,
 ) -> int:
-    """Serve constraints over HTTP: compile into a store, check, explain, compare, sample, and validate requests of
-    OpenAI's APIs: tokenfst serve --store artifacts --vocabulary mistral:tekken_240911.
+    """Serve constraints over HTTP: compile, check, explain, compare, sample, validate. For example: tokenfst serve
+    --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store; what is validated are requests of
+    OpenAI's APIs.
 
     Each request that looks at a constraint runs in a process that is killed where it takes too much. The log is JSON on
     stderr. SIGTERM ends the server when what is under way is finished; SIGHUP reads the keys again.

@@ -158,7 +158,7 @@ def test_altered_bytes_are_refused(vocabulary: Vocabulary, tmp_path: Path) -> No
         ({"split_pattern": None}, ArtifactCorruptError, "lacks 'split_pattern'"),
         ({"version": "1"}, ArtifactCorruptError, "holds 'split_pattern'"),
         ({"version": "2"}, ArtifactCorruptError, "holds 'split_pattern'"),
-        ({"version": "5"}, ArtifactVersionError, "reads versions 1 to 4"),
+        ({"version": "6"}, ArtifactVersionError, "reads versions 1 to 5"),
         ({"split_pattern": 3}, ArtifactCorruptError, "not a string"),
         ({"split_pattern": "\ud800"}, ArtifactCorruptError, "split_pattern holds half a character"),
     ],
