@@ -116,6 +116,7 @@ class Reads:
         parser.feed(text)
         return parser.finish()
 
+    @checked
     def parser(self, *, tells: bool = False) -> ToolParser:
         """A parser for a text that comes in pieces, cut anywhere. ``tells``: it has ``events``, as ``stream``."""
         return ToolParser(self._about.signed(), tells=tells)

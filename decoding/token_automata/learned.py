@@ -86,11 +86,13 @@ def alone(path: str | PathLike[str]) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    folder = Path(os.path.realpath(path)).parent
     try:
+        folder = Path(os.path.realpath(path)).parent
         file = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise ArtifactError(f"cannot open the folder {folder}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: no name of a file
+        raise ArtifactError(
+            f"cannot open the folder of {path!r}: {getattr(error, 'strerror', error)}"
+        ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
