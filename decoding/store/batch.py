@@ -7,6 +7,7 @@ long as a file. What the store has is not compiled again: a batch that was inter
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import deque
@@ -19,12 +20,16 @@ from typing import Any, Literal
 from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
 from tokenfst.decoding.store.store import Store
-from tokenfst.errors import ConstraintError, PatternError, TokenfstError
+from tokenfst.errors import ConstraintError, PatternError, StoreError, TokenfstError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _AT_ONCE = 16
 """Lines that a process gets at a time."""
 
+_NO_START = (
+    "the processes of a batch do not start: Python says why on stderr. A script must call compile_batch below "
+    '`if __name__ == "__main__":`, as each process reads the script again'
+)
 _Line = tuple[int, str]
 
 
@@ -55,7 +60,8 @@ def compile_batch(
     """Compile each line (``documents``) that the store does not have, and put it; what became of each, as they are
     done. ``budget`` bounds each line. Empty lines are left out.
 
-    Raises ``StoreError`` where the store cannot be opened; whatever else goes wrong is the outcome of a line.
+    Raises ``StoreError`` where the store cannot be opened, or no process starts; whatever else goes wrong is the
+    outcome of a line.
     """
     whole("compile_batch", "jobs", jobs, 1)
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
@@ -80,6 +86,7 @@ class Pool:
         self._again: deque[_Line] = deque()
         self._workers: dict[Connection, tuple[Any, deque[_Line]]] = {}
         self._idle: dict[Connection, Any] = {}
+        self._answered = False
 
     def run(self, lines: Iterator[_Line]) -> Iterator[Outcome]:
         """What became of each of these numbered lines."""
@@ -108,6 +115,8 @@ class Pool:
         except (EOFError, OSError):
             process.join()
             del self._workers[ends]
+            if not self._answered and process.exitcode == 1:
+                raise StoreError(_NO_START) from None
             number, _ = lines.popleft()
             reason = (
                 f"the process that compiled it ended with the code {process.exitcode} (below 0: the signal)"
@@ -117,6 +126,7 @@ class Pool:
             if found := self._next():
                 self._employ(found)
             return
+        self._answered = True
         lines.popleft()
         yield outcome
         if not lines and not self._give(ends, lines):
@@ -139,7 +149,8 @@ class Pool:
         process.start()
         other.close()
         self._workers[own] = process, lines
-        own.send(list(lines))
+        with contextlib.suppress(OSError):  # it has died: heard where its answers are
+            own.send(list(lines))
 
     def _give(self, ends: Connection, lines: deque[_Line]) -> bool:
         lines += self._next()

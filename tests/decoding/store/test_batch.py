@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +195,18 @@ def test_a_pool_goes_on_with_the_same_processes(tmp_path: Path) -> None:
     finally:
         pool.close()
     assert not pool._idle
+
+
+def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
+    """Each process reads the script again, and would begin the batch again: Python refuses."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import tokenfst\n"
+        "from tokenfst.decoding.store.batch import compile_batch\n"
+        "vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b''], eos_token_id=256)\n"
+        f"store = tokenfst.Store({str(tmp_path / 'store')!r})\n"
+        'print(list(compile_batch([\'{"regex": "a"}\'], store, vocabulary)))\n'
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("tokenfst.errors.StoreError: ")
+    assert '`if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
