@@ -97,8 +97,9 @@ def determinize(
     """An equivalent machine with at most one arc for each input label in a state. Epsilon counts as a label.
 
     ``det_type`` says what becomes of an input with several outputs: "functional" refuses it (``FstOpError``),
-    "nonfunctional" keeps all, "disambiguate" the best. Exponential at worst, and endless for some weighted
-    machines: ``BudgetExceeded``.
+    "nonfunctional" keeps all, "disambiguate" the best. Weights that differ by less than ``delta`` count as equal, so
+    that the weight of a path may move by ``delta`` for each of its arcs. Exponential at worst, and endless for some
+    weighted machines: ``BudgetExceeded``.
     """
     refuse_unbuilt("determinize", nstate=nstate, weight=weight)
     if increment_subsequential_label:

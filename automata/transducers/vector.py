@@ -330,7 +330,8 @@ class VectorFst:
         self, delta: float = SHORTEST_DELTA, allow_nondet: bool = False, *, budget: Budget | None = None
     ) -> VectorFst:
         """As few states as a deterministic machine can have; ``FstOpError`` for others, unless
-        ``allow_nondet``."""
+        ``allow_nondet``. Weights that differ by less than ``delta`` count as equal, so that the weight of a path may
+        move by ``delta`` for each of its arcs."""
         self.core = self.core.minimize(positive("minimize: delta", delta), allow_nondet, limits(budget))
         return self
 
