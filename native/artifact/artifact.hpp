@@ -22,7 +22,8 @@ struct Arrays {
   std::vector<uint32_t> flip_offsets;  // masks + 1
   std::vector<uint32_t> flips;
   std::vector<uint32_t> rows;  // rows x words
-  std::vector<uint32_t> marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not; before them the room, of state 0
+  std::vector<uint32_t>
+      marks;  // marked states x 4: state, signs, and where it leads if what they say holds, or not; before them the room, of state 0
   std::vector<uint32_t> columns;  // pairs: a special token, or last kNone for the boundary of tokens, and its column
   uint32_t start = 0, inner_start = 0;
   StackArrays stacks;
@@ -37,7 +38,8 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
     if (!bytes.is_marked(q)) continue;
     if (out.empty()) out = {0, room.fewest, room.near, room.far};
     const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
-    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (room.thin ? kThinSign : 0) | (room.values ? kValuesSign : 0), number(holds), number(fails)});
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (room.thin ? kThinSign : 0) | (room.values ? kValuesSign : 0),
+                           number(holds), number(fails)});
   }
   return out;
 }
@@ -80,7 +82,9 @@ class CanonicalMasks {
   }
 
   template <class Out>
-  void write(Out& out) const { write_masks(masks_, out); }
+  void write(Out& out) const {
+    write_masks(masks_, out);
+  }
 
  private:
   MaskPool masks_;
@@ -122,7 +126,8 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
   const Budget& budget = bytes.budget();
   for (auto [token, column] : automaton.specials()) out.columns.insert(out.columns.end(), {token, column});
   if (bytes.boundary() != kNone) out.columns.insert(out.columns.end(), {kNone, bytes.boundary()});
-  if (order.size() * out.num_classes * sizeof(State) > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "the transition table");
+  if (order.size() * out.num_classes * sizeof(State) > budget.bytes)
+    throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "the transition table");
   Deadline deadline(budget.seconds);
   out.table.assign(order.size() * out.num_classes, 0);
   for (size_t k = 0; k < order.size(); ++k) {
@@ -148,7 +153,9 @@ inline Arrays expand_finite(TokenAutomaton& automaton) {
 inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   ByteAutomaton& bytes = automaton.bytes();
   if (bytes.speaks_of_tokens()) {
-    throw Error(Fault::Constraint, "a grammar that needs a stack and speaks of tokens as such (TEXT_TOKEN, one_token(), special tokens) cannot be expanded: walk it as it is, or expand its truncate(depth)");
+    throw Error(Fault::Constraint,
+                "a grammar that needs a stack and speaks of tokens as such (TEXT_TOKEN, one_token(), special tokens) cannot be expanded: "
+                "walk it as it is, or expand its truncate(depth)");
   }
   StackExpansion expansion(automaton);
   Arrays out;
@@ -257,7 +264,8 @@ class LoadedAutomaton : public TokenAutomaton {
       }
       bytes().adopt_stacks(q, static_cast<uint8_t>(row[0]), row[1], shape);
     }
-    for (size_t r = 0; r < given.reveals.size(); r += 3) pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
+    for (size_t r = 0; r < given.reveals.size(); r += 3)
+      pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
     for (size_t c = 0; c < given.chains.size(); c += 3) pushdown.adopt_chain(given.chains[c], given.chains[c + 1], given.chains[c + 2]);
     // The root of a state asks for the top of the stack, which has address 0; its child for the next. Nodes come before their
     // children.
@@ -290,8 +298,8 @@ class LoadedAutomaton : public TokenAutomaton {
     const bool bounded = !view.columns.empty() && view.columns[view.columns.size() - 2] == kNone;
     const uint32_t symbols = static_cast<uint32_t>(view.columns.size() / 2 - bounded);
     const uint32_t states = static_cast<uint32_t>(view.accepting.size());
-    auto bytes = std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), states, view.start, view.inner_start, symbols,
-                                                 bounded ? view.columns.back() : kNone);
+    auto bytes = std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), states, view.start,
+                                                 view.inner_start, symbols, bounded ? view.columns.back() : kNone);
     // That there are stacks and marks is said before the vocabulary is composed with it: what lacks bytes is told by that.
     if (!view.stacks.empty()) bytes->adopt_pushdown();
     adopt_marks(*bytes, view.marks);
@@ -312,7 +320,8 @@ class LoadedAutomaton : public TokenAutomaton {
   }
   static std::vector<std::pair<uint32_t, uint32_t>> specials(const View& view) {
     std::vector<std::pair<uint32_t, uint32_t>> found;
-    for (size_t k = 0; k < view.columns.size() && view.columns[k] != kNone; k += 2) found.emplace_back(view.columns[k], view.columns[k + 1]);
+    for (size_t k = 0; k < view.columns.size() && view.columns[k] != kNone; k += 2)
+      found.emplace_back(view.columns[k], view.columns[k + 1]);
     return found;
   }
 

@@ -17,7 +17,8 @@ struct LearnedArrays {
 
 class LearnedUnion {
  public:
-  explicit LearnedUnion(TokenAutomaton& automaton) : automaton_(automaton), bytes_(automaton.bytes()), masks_(automaton.masks().vocab_size()) {
+  explicit LearnedUnion(TokenAutomaton& automaton)
+      : automaton_(automaton), bytes_(automaton.bytes()), masks_(automaton.masks().vocab_size()) {
     automaton.with_learned([&](const std::vector<std::shared_ptr<Learned>>& learned) {
       add_own();
       for (const auto& each : learned) {

@@ -28,7 +28,8 @@ struct StackArrays {
 
 class StackExpansion {
  public:
-  explicit StackExpansion(TokenAutomaton& automaton) : automaton_(automaton), bytes_(automaton.bytes()), levels_(bytes_), deadline_(bytes_.budget().seconds) {
+  explicit StackExpansion(TokenAutomaton& automaton)
+      : automaton_(automaton), bytes_(automaton.bytes()), levels_(bytes_), deadline_(bytes_.budget().seconds) {
     if (auto text = levels_.conflict()) {
       throw Error(Fault::Nondeterministic, "after " + std::to_string(text->size()) + " bytes one stack is not enough");
     }
@@ -173,7 +174,9 @@ class StackExpansion {
     if (found == levels_.outcomes().end()) return std::nullopt;
     return keep(found->second);
   }
-  [[noreturn]] static void refuse() { throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself"); }
+  [[noreturn]] static void refuse() {
+    throw Error(Fault::Nondeterministic, "one stack is enough for every text, but not for every step by itself");
+  }
   // What a step to `raw` does. Where only the stack below can tell, it rests in `raw` itself, which looks into the stack: an
   // answer for each top that was found there.
   uint32_t effect_of(State raw, const Effect& effect) {
@@ -184,8 +187,10 @@ class StackExpansion {
   }
   std::vector<uint32_t> answers_of(State raw) const {
     std::vector<uint32_t> found;
-    for (auto at = levels_.outcomes().lower_bound({raw, 0}); at != levels_.outcomes().end() && at->first.first == raw; ++at) found.push_back(at->first.second);
-    for (auto at = levels_.deeper().lower_bound({raw, 0}); at != levels_.deeper().end() && at->first == raw; ++at) found.push_back(at->second);
+    for (auto at = levels_.outcomes().lower_bound({raw, 0}); at != levels_.outcomes().end() && at->first.first == raw; ++at)
+      found.push_back(at->first.second);
+    for (auto at = levels_.deeper().lower_bound({raw, 0}); at != levels_.deeper().end() && at->first == raw; ++at)
+      found.push_back(at->second);
     return found;
   }
 
@@ -236,7 +241,8 @@ class StackExpansion {
       if (seen.size() % 64 == 0 && deadline_.expired()) throw BudgetExceeded("seconds", bytes_.budget().seconds, "masks");
       if (automaton_.make_mask_above(config, levels_.opaque(), stacks)) continue;
       std::vector<uint32_t> known;
-      for (StackId node = config.stack; node != levels_.opaque(); node = stacks.edges(node)[0].below) known.push_back(stacks.edges(node)[0].frame);
+      for (StackId node = config.stack; node != levels_.opaque(); node = stacks.edges(node)[0].below)
+        known.push_back(stacks.edges(node)[0].frame);
       for (const auto& caller : levels_.levels()[level].callers) {
         StackId node = stacks.push(caller.frame, levels_.below(caller.level));
         for (size_t i = known.size(); i-- > 0;) node = stacks.push(known[i], node);

@@ -46,8 +46,10 @@ inline void require_ascending(std::span<const uint32_t> rows, const char* rule) 
 }
 
 // Checks all that steps and look-ups rely on: indices, and that look-ups go down the stack, one node a step.
-inline void check_stacks(const StackView& view, size_t states, std::span<const uint32_t> roots, std::span<const uint32_t> worst, size_t masks) {
-  require(view.effects.size() % 3 == 0 && view.reveals.size() % 3 == 0 && view.chains.size() % 3 == 0 && view.asks.size() % 3 == 0 && view.frames.size() % 2 == 0,
+inline void check_stacks(const StackView& view, size_t states, std::span<const uint32_t> roots, std::span<const uint32_t> worst,
+                         size_t masks) {
+  require(view.effects.size() % 3 == 0 && view.reveals.size() % 3 == 0 && view.chains.size() % 3 == 0 && view.asks.size() % 3 == 0 &&
+              view.frames.size() % 2 == 0,
           "rows of stacks are whole");
   const size_t effects = view.effects.size() / 3, frames = view.frames.size() / 2;
   require(view.states.size() == states * 4, "each state has its stacks");
@@ -64,7 +66,8 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
     const uint32_t* row = view.effects.data() + 3 * e;
     require(row[0] != 0 && row[0] < states, "effects lead to states");
     require(row[1] <= 1 && row[2] >= end, "an effect keeps the stack or not, and its pushes follow those before");
-    require((view.states[4 * row[0]] == 1) == (row[1] == 1 || row[2] > end), "an effect leads to a state with a stack just if there is one");
+    require((view.states[4 * row[0]] == 1) == (row[1] == 1 || row[2] > end),
+            "an effect leads to a state with a stack just if there is one");
     end = row[2];
   }
   require(end == view.pushes.size(), "effects cover the pushes");
@@ -80,7 +83,8 @@ inline void check_stacks(const StackView& view, size_t states, std::span<const u
   require_ascending(view.chains, "chains ascend, and each is there once");
   for (size_t c = 0; c < view.chains.size(); c += 3) {
     const uint32_t* row = view.chains.data() + c;
-    require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[2 * row[0]] == 1, "chains are of frames, the upper of which may be left out");
+    require(row[0] < frames && row[1] < frames && row[2] < frames && view.frames[2 * row[0]] == 1,
+            "chains are of frames, the upper of which may be left out");
   }
   // Inner nodes: a root asks for the top, a child for what lies below.
   const size_t nodes = states + view.asks.size() / 3;
@@ -131,17 +135,20 @@ inline void check_masks(std::span<const uint32_t> mask_row, std::span<const uint
     }
   }
   if (vocabulary.size() % 32) {
-    for (size_t r = 0; r * words < rows.size(); ++r) require(rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
+    for (size_t r = 0; r * words < rows.size(); ++r)
+      require(rows[(r + 1) * words - 1] >> (vocabulary.size() % 32) == 0, "rows end with the vocabulary");
   }
 }
 
 // Raises where a rule of docs/format.md is broken. O(size of the arrays).
 inline void check_view(const View& view, const Vocabulary& vocabulary) {
   const size_t states = view.accepting.size();
-  require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1), "there are 1 to 256 byte classes");
+  require(view.num_classes >= 1 && view.num_classes <= 256 + (view.columns.empty() ? 0 : ByteSet::kMaxSymbols + 1),
+          "there are 1 to 256 byte classes");
   require(states >= 1, "state 0 is there");
   require(view.table.size() == states * view.num_classes, "the table has a row of classes for each state");
-  require(view.mask.size() == states && view.distance.size() == states && view.worst.size() == states, "each state has a mask, a distance and a bound");
+  require(view.mask.size() == states && view.distance.size() == states && view.worst.size() == states,
+          "each state has a mask, a distance and a bound");
   require(view.start < states && view.inner_start < states, "start states are states");
   for (int byte = 0; byte < 256; ++byte) require(view.classes[byte] < view.num_classes, "each byte has a class");
   for (uint32_t c = 0; c < view.num_classes; ++c) require(view.table[c] == 0, "state 0 is absorbing");
@@ -150,13 +157,16 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
   for (size_t k = 0; k < view.columns.size(); k += 2) {
     const uint32_t token = view.columns[k], column = view.columns[k + 1];
     require(k == 0 || view.columns[k - 2] < token, "columns of tokens ascend by token");
-    require(column < view.num_classes && std::find(view.classes, view.classes + 256, column) == view.classes + 256, "columns of tokens are columns of no byte");
+    require(column < view.num_classes && std::find(view.classes, view.classes + 256, column) == view.classes + 256,
+            "columns of tokens are columns of no byte");
     if (token == kNone) continue;
-    require(token < vocabulary.size() && vocabulary.tokens()[token].empty() && vocabulary.initial()[token].empty(), "tokens with columns have no bytes");
+    require(token < vocabulary.size() && vocabulary.tokens()[token].empty() && vocabulary.initial()[token].empty(),
+            "tokens with columns have no bytes");
   }
   require(all_below(view.table, states), "transitions lead to states");
   for (uint8_t accepts : view.accepting) require(accepts <= 1, "a state accepts (1) or not (0)");
-  require(!view.accepting[0] && view.mask[0] == 0 && view.distance[0] == kUnreachable, "state 0 does not accept, allows nothing, and leads nowhere");
+  require(!view.accepting[0] && view.mask[0] == 0 && view.distance[0] == kUnreachable,
+          "state 0 does not accept, allows nothing, and leads nowhere");
   for (uint32_t distance : view.distance) {
     require(distance < states || distance == kUnreachable || !view.stacks.empty(), "a distance is less than the number of states");
   }
@@ -171,14 +181,16 @@ inline void check_view(const View& view, const Vocabulary& vocabulary) {
   for (size_t k = 0; k < view.marks.size(); k += 4) {
     const uint32_t* row = view.marks.data() + k;
     if (k == 0 && row[0] == 0) continue;  // the room
-    require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states, "marks are of states, ascend, and lead to states");
+    require(row[0] < states && (k == 0 || row[-4] < row[0]) && row[2] < states && row[3] < states,
+            "marks are of states, ascend, and lead to states");
     require((row[1] & ~(kThinSign | kValuesSign)) >= 1 && row[1] < 16, "a mark has signs that exist");
   }
 }
 
 // What was learned (docs/format.md, version 5): indices, and that look-ups end. O(size of the arrays).
 inline void check_learned(const LearnedView& view, const Vocabulary& vocabulary) {
-  require(view.states.size() % Learned::kStateRow == 0 && view.answers.size() % Learned::kAnswerRow == 0, "rows of what was learned are whole");
+  require(view.states.size() % Learned::kStateRow == 0 && view.answers.size() % Learned::kAnswerRow == 0,
+          "rows of what was learned are whole");
   check_masks(view.mask_row, view.flip_offsets, view.flips, view.rows, vocabulary);
   const size_t nodes = view.nodes.size(), masks = view.mask_row.size();
   // `least`: of inner nodes; those of answers lead to nodes behind their own, so that look-ups end.
@@ -188,7 +200,9 @@ inline void check_learned(const LearnedView& view, const Vocabulary& vocabulary)
   };
   std::vector<uint8_t> met(nodes);
   auto is_first = [&](uint32_t value) { return !(value & AskTree::kAsk) || !std::exchange(met[value & ~AskTree::kAsk], uint8_t{1}); };
-  auto ascends = [](const uint32_t* row, size_t width, size_t key) { return std::lexicographical_compare(row - width, row - width + key, row, row + key); };
+  auto ascends = [](const uint32_t* row, size_t width, size_t key) {
+    return std::lexicographical_compare(row - width, row - width + key, row, row + key);
+  };
   for (size_t k = 0; k < view.states.size(); k += Learned::kStateRow) {
     const uint32_t* row = view.states.data() + k;
     require(k == 0 || ascends(row, Learned::kStateRow, 4), "learned states ascend");
@@ -198,7 +212,8 @@ inline void check_learned(const LearnedView& view, const Vocabulary& vocabulary)
   for (size_t k = 0; k < view.answers.size(); k += Learned::kAnswerRow) {
     const uint32_t* row = view.answers.data() + k;
     require(k == 0 || ascends(row, Learned::kAnswerRow, 5), "learned answers ascend");
-    require(row[0] < nodes && row[5] != 0 && leads_on(row[5], uint64_t{row[0]} + 1), "learned answers lead to masks, or to inner nodes behind their own");
+    require(row[0] < nodes && row[5] != 0 && leads_on(row[5], uint64_t{row[0]} + 1),
+            "learned answers lead to masks, or to inner nodes behind their own");
     require(is_first(row[5]), "what was learned are trees");
   }
 }

@@ -20,7 +20,8 @@ namespace nb = nanobind;
 template <class T>
 Array<T> borrow(const nb::dict& arrays, const char* name) {
   Array<T> array;
-  if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false)) throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, or of another type");
+  if (!arrays.contains(name) || !nb::try_cast(arrays[name], array, false))
+    throw Error(Fault::Corrupt, "the array \"" + std::string(name) + "\" is missing, or of another type");
   return array;
 }
 
@@ -32,17 +33,29 @@ inline std::shared_ptr<void> keep(const nb::dict& arrays) {
           }};
 }
 
-inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start, uint32_t inner_start) {
+inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vocabulary, nb::dict arrays, uint32_t start,
+                                            uint32_t inner_start) {
   auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
   auto classes = borrow<uint8_t>(arrays, "classes");
   auto table = borrow<uint32_t>(arrays, "table");
   if (classes.size() != 256 || table.ndim() != 2) throw Error(Fault::Corrupt, "there are 256 byte classes and a table of states x classes");
-  View seen{classes.data(), view(table), words("mask"), words("distance"), words("worst"), words("mask_row"), words("flip_offsets"), words("flips"),
-            words("rows"), view(borrow<uint8_t>(arrays, "accepting")), static_cast<uint32_t>(table.shape(1)), start, inner_start,
+  View seen{classes.data(),
+            view(table),
+            words("mask"),
+            words("distance"),
+            words("worst"),
+            words("mask_row"),
+            words("flip_offsets"),
+            words("flips"),
+            words("rows"),
+            view(borrow<uint8_t>(arrays, "accepting")),
+            static_cast<uint32_t>(table.shape(1)),
+            start,
+            inner_start,
             keep(arrays)};
   if (arrays.contains("stack_states")) {
     seen.stacks = {words("stack_states"), words("stack_effects"), words("stack_pushes"), words("stack_reveals"),
-                   words("stack_frames"), words("stack_chains"), words("stack_asks")};
+                   words("stack_frames"), words("stack_chains"),  words("stack_asks")};
   }
   if (arrays.contains("marks")) seen.marks = words("marks");
   if (arrays.contains("token_columns")) seen.columns = words("token_columns");
@@ -52,8 +65,8 @@ inline std::shared_ptr<TokenAutomaton> load(std::shared_ptr<const Vocabulary> vo
 
 inline void learn(TokenAutomaton& automaton, const nb::dict& arrays, bool instead) {
   auto words = [&](const char* name) { return view(borrow<uint32_t>(arrays, name)); };
-  LearnedView seen{words("learned_states"), words("learned_nodes"), words("learned_answers"), words("learned_mask_row"),
-                   words("learned_flip_offsets"), words("learned_flips"), words("learned_rows"), keep(arrays)};
+  LearnedView seen{words("learned_states"),       words("learned_nodes"), words("learned_answers"), words("learned_mask_row"),
+                   words("learned_flip_offsets"), words("learned_flips"), words("learned_rows"),    keep(arrays)};
   const LongCall call;
   check_learned(seen, automaton.vocabulary());
   automaton.learn(std::make_shared<Learned>(std::move(seen)), instead);

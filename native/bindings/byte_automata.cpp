@@ -29,19 +29,23 @@ void bind_byte_automata(nb::module_& m) {
       .def(
           "__init__",
           [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
-             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, uint64_t states, uint64_t bytes,
-             double seconds) {
+             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes,
+             uint64_t states, uint64_t bytes, double seconds) {
             Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
             const LongCall call;
             new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "states"_a, "bytes"_a, "seconds"_a)
-      .def("accepts", [](ByteAutomaton& self, nb::bytes data) {
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a,
+          "states"_a, "bytes"_a, "seconds"_a)
+      .def(
+          "accepts",
+          [](ByteAutomaton& self, nb::bytes data) {
             std::string_view text = from_bytes(data);
             const LongCall call;
             TextWalk walk(self);
             return !is_dead(walk.config()) && walk.run(text) == text.size() && walk.accepting();
-          }, "data"_a)
+          },
+          "data"_a)
       .def(
           "viable_prefix",
           [](ByteAutomaton& self, nb::bytes data) -> int64_t {
@@ -69,11 +73,14 @@ void bind_byte_automata(nb::module_& m) {
             return nb::make_tuple(to_bytes(next), accepting);
           },
           "prefix"_a)
-      .def("rules_around", [](ByteAutomaton& self, nb::bytes prefix) {
+      .def(
+          "rules_around",
+          [](ByteAutomaton& self, nb::bytes prefix) {
             std::string_view text = from_bytes(prefix);
             const LongCall call;
             return rules_around(self, text);
-          }, "prefix"_a)
+          },
+          "prefix"_a)
       .def("conflict",
            [](ByteAutomaton& self) -> std::optional<nb::bytes> {
              std::optional<std::string> text;
@@ -94,17 +101,19 @@ void bind_byte_automata(nb::module_& m) {
              if (!word) return std::nullopt;
              return to_bytes(*word);
            })
-      .def("completed",
-           [](ByteAutomaton& self, nb::bytes prefix) -> std::optional<nb::bytes> {
-             std::optional<std::string> word;
-             {
-               std::string begun(from_bytes(prefix));
-               const LongCall call;
-               word = ShortestDistinct(self).find(std::move(begun));
-             }
-             if (!word) return std::nullopt;
-             return to_bytes(*word);
-           }, "prefix"_a)
+      .def(
+          "completed",
+          [](ByteAutomaton& self, nb::bytes prefix) -> std::optional<nb::bytes> {
+            std::optional<std::string> word;
+            {
+              std::string begun(from_bytes(prefix));
+              const LongCall call;
+              word = ShortestDistinct(self).find(std::move(begun));
+            }
+            if (!word) return std::nullopt;
+            return to_bytes(*word);
+          },
+          "prefix"_a)
       .def_prop_ro("has_marks", [](const ByteAutomaton& self) { return self.marks().any; })
       .def("determinize",
            [](ByteAutomaton& self) {

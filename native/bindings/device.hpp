@@ -42,7 +42,8 @@ inline void bind_device(nanobind::module_& m) {
         }
         return layer_arrays(automaton, std::move(out));
       },
-      "automaton"_a, "bytes"_a, "seconds"_a, "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
+      "automaton"_a, "bytes"_a, "seconds"_a,
+      "The masks of a finished automaton by tokens left: (least distance, mask) for each state, ascending.");
   m.def(
       "stack_layers",
       [layer_arrays](TokenAutomaton& automaton, std::vector<uint32_t> states, std::vector<uint32_t> masks, std::vector<uint32_t> offsets,
@@ -98,9 +99,12 @@ inline void bind_device(nanobind::module_& m) {
                                     table.template operator()<const uint32_t>(at[6]),
                                     table.template operator()<const int32_t>(at[7]),
                                     table.template operator()<const DeviceTables::Layer>(at[8]),
-                                    num_states, vocab_size, words};
+                                    num_states,
+                                    vocab_size,
+                                    words};
           },
-          "addresses"_a, "num_states"_a, "vocab_size"_a, "words"_a, "Addresses: states, table, classes, bytes, tokens, masks, rows, flips, layers.")
+          "addresses"_a, "num_states"_a, "vocab_size"_a, "words"_a,
+          "Addresses: states, table, classes, bytes, tokens, masks, rows, flips, layers.")
       .def(
           "advance",
           [table](const DeviceTables& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
@@ -115,8 +119,8 @@ inline void bind_device(nanobind::module_& m) {
           "states"_a, "tokens"_a, "out"_a, "rows"_a)
       .def(
           "mask",
-          [table, logits_view](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t logits, int type, size_t rows, size_t width,
-                               std::ptrdiff_t stride, size_t threads) {
+          [table, logits_view](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t logits, int type,
+                               size_t rows, size_t width, std::ptrdiff_t stride, size_t threads) {
             nb::gil_scoped_release nogil;
             device_mask(self, table.template operator()<const int32_t>(states), {table.template operator()<const int32_t>(each_left), left},
                         logits_view(logits, type, rows, width, stride), threads);
@@ -124,11 +128,12 @@ inline void bind_device(nanobind::module_& m) {
           "states"_a, "each_left"_a, "left"_a, "logits"_a, "type"_a, "rows"_a, "width"_a, "stride"_a, "threads"_a)
       .def(
           "greedy",
-          [table, logits_view](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t logits, int type, size_t rows, size_t width,
-                               std::ptrdiff_t stride, uintptr_t tokens, uintptr_t next, size_t threads) {
+          [table, logits_view](const DeviceTables& self, uintptr_t states, uintptr_t each_left, int32_t left, uintptr_t logits, int type,
+                               size_t rows, size_t width, std::ptrdiff_t stride, uintptr_t tokens, uintptr_t next, size_t threads) {
             nb::gil_scoped_release nogil;
-            device_greedy(self, table.template operator()<const int32_t>(states), {table.template operator()<const int32_t>(each_left), left},
-                          logits_view(logits, type, rows, width, stride), table.template operator()<int64_t>(tokens), table.template operator()<int32_t>(next), threads);
+            device_greedy(self, table.template operator()<const int32_t>(states),
+                          {table.template operator()<const int32_t>(each_left), left}, logits_view(logits, type, rows, width, stride),
+                          table.template operator()<int64_t>(tokens), table.template operator()<int32_t>(next), threads);
           },
           "states"_a, "each_left"_a, "left"_a, "logits"_a, "type"_a, "rows"_a, "width"_a, "stride"_a, "tokens"_a, "next"_a, "threads"_a)
       .def(
@@ -137,23 +142,29 @@ inline void bind_device(nanobind::module_& m) {
             nb::gil_scoped_release nogil;
             const TokensLeft limits{table.template operator()<const int32_t>(each_left), left};
             const auto* at = table.template operator()<const int32_t>(states);
-            for (size_t r = 0; r < rows; ++r) self.fill(self.mask(at[r], limits[r]), table.template operator()<uint32_t>(bitmask) + r * self.words);
+            for (size_t r = 0; r < rows; ++r)
+              self.fill(self.mask(at[r], limits[r]), table.template operator()<uint32_t>(bitmask) + r * self.words);
           },
           "states"_a, "each_left"_a, "left"_a, "bitmask"_a, "rows"_a);
 
   nb::class_<DeviceStacks>(m, "DeviceStacks", "The tables of stacks beside those of states; whoever makes this keeps both alive.")
       .def(
           "__init__",
-          [table](DeviceStacks* self, const DeviceTables& tables, const std::array<uintptr_t, 5>& at, int32_t num_states, int32_t num_slots, int32_t num_frames, int32_t capacity) {
+          [table](DeviceStacks* self, const DeviceTables& tables, const std::array<uintptr_t, 5>& at, int32_t num_states, int32_t num_slots,
+                  int32_t num_frames, int32_t capacity) {
             new (self) DeviceStacks{tables,
                                     table.template operator()<const DeviceStacks::Control>(at[0]),
                                     table.template operator()<const DeviceStacks::Action>(at[1]),
                                     table.template operator()<const DeviceStacks::Push>(at[2]),
                                     table.template operator()<const DeviceStacks::Slot>(at[3]),
                                     table.template operator()<const int32_t>(at[4]),
-                                    num_states, num_slots, num_frames, capacity};
+                                    num_states,
+                                    num_slots,
+                                    num_frames,
+                                    capacity};
           },
-          "tables"_a, "addresses"_a, "num_states"_a, "num_slots"_a, "num_frames"_a, "capacity"_a, "Addresses: controls, actions, pushes, comb, frames.")
+          "tables"_a, "addresses"_a, "num_states"_a, "num_slots"_a, "num_frames"_a, "capacity"_a,
+          "Addresses: controls, actions, pushes, comb, frames.")
       .def(
           "advance",
           [table](const DeviceStacks& self, uintptr_t states, uintptr_t tokens, uintptr_t out, size_t rows) {
@@ -177,7 +188,8 @@ inline void bind_device(nanobind::module_& m) {
               if (length) length[r] = self.length(from, below);
             }
           },
-          "states"_a, "out"_a, "lengths"_a, "rows"_a, "The state whose mask each row has; and, unless 0, how many tokens complete what lies below.");
+          "states"_a, "out"_a, "lengths"_a, "rows"_a,
+          "The state whose mask each row has; and, unless 0, how many tokens complete what lies below.");
 }
 
 }  // namespace tokenfst

@@ -37,7 +37,8 @@ class FstHandle {
   // A state that there is.
   fst::Id state(int64_t s) const {
     if (s < 0 || s >= machine_->num_states()) {
-      throw Error(Fault::FstIndex, "there is no state " + std::to_string(s) + ": the machine has " + std::to_string(machine_->num_states()));
+      throw Error(Fault::FstIndex,
+                  "there is no state " + std::to_string(s) + ": the machine has " + std::to_string(machine_->num_states()));
     }
     return static_cast<fst::Id>(s);
   }
@@ -81,104 +82,117 @@ void bind_fst_basics(nanobind::class_<FstHandle<S>>& c) {
       .def("start", [](const H& h) { return h.read()->start(); })
       .def("set_start", [](H& h, int64_t s) { h.own().set_start(h.state(s)); })
       .def("add_state", [](H& h) { return h.own().add_state(); })
-      .def("add_arc", [](H& h, int64_t s, int64_t ilabel, int64_t olabel, double w, int64_t next) {
-        h.own().add_arc(h.state(s), {H::label(ilabel), H::label(olabel), H::weight(w), h.state(next)});
-      })
+      .def("add_arc", [](H& h, int64_t s, int64_t ilabel, int64_t olabel, double w,
+                         int64_t next) { h.own().add_arc(h.state(s), {H::label(ilabel), H::label(olabel), H::weight(w), h.state(next)}); })
       .def("final", [](const H& h, int64_t s) { return static_cast<double>(h.read()->final(h.state(s))); })
       .def("set_final", [](H& h, int64_t s, double w) { h.own().set_final(h.state(s), H::weight(w)); })
       .def("num_arcs", [](const H& h, int64_t s) { return h.read()->arcs(h.state(s)).size(); })
-      .def("arc", [](const H& h, int64_t s, size_t at) {
-        const auto arcs = h.read()->arcs(h.state(s));
-        if (at >= arcs.size()) throw nb::index_error("no such arc");
-        return std::tuple(arcs[at].ilabel, arcs[at].olabel, static_cast<double>(arcs[at].weight), arcs[at].nextstate);
-      })
-      .def("arcs", [](const H& h, int64_t s) {
-        nb::list out;
-        for (const auto& arc : h.read()->arcs(h.state(s))) {
-          out.append(nb::make_tuple(arc.ilabel, arc.olabel, static_cast<double>(arc.weight), arc.nextstate));
-        }
-        return out;
-      })
-      .def("clear_arcs", [](H& h, int64_t s, size_t last) {
-        const fst::Id state = h.state(s);
-        const size_t count = h.read()->arcs(state).size();
-        h.own().shrink_arcs(state, last >= count ? 0 : count - last);
-      })
+      .def("arc",
+           [](const H& h, int64_t s, size_t at) {
+             const auto arcs = h.read()->arcs(h.state(s));
+             if (at >= arcs.size()) throw nb::index_error("no such arc");
+             return std::tuple(arcs[at].ilabel, arcs[at].olabel, static_cast<double>(arcs[at].weight), arcs[at].nextstate);
+           })
+      .def("arcs",
+           [](const H& h, int64_t s) {
+             nb::list out;
+             for (const auto& arc : h.read()->arcs(h.state(s))) {
+               out.append(nb::make_tuple(arc.ilabel, arc.olabel, static_cast<double>(arc.weight), arc.nextstate));
+             }
+             return out;
+           })
+      .def("clear_arcs",
+           [](H& h, int64_t s, size_t last) {
+             const fst::Id state = h.state(s);
+             const size_t count = h.read()->arcs(state).size();
+             h.own().shrink_arcs(state, last >= count ? 0 : count - last);
+           })
       .def("reserve", [](H& h, uint64_t states, uint64_t arcs) { h.own().reserve(states, arcs); })
       .def_static("checked_weight", [](double w) { return static_cast<double>(H::weight(w)); })
       .def_static("zero", [] { return static_cast<double>(S::zero()); })
       .def_static("one", [] { return static_cast<double>(S::one()); })
       .def_static("plus", [](double a, double b) { return static_cast<double>(S::plus(H::weight(a), H::weight(b))); })
       .def_static("times", [](double a, double b) { return static_cast<double>(S::times(H::weight(a), H::weight(b))); })
-      .def_static("divide", [](double a, double b) {
-        const W w = S::divide(H::weight(a), H::weight(b));
-        if (!S::member(w)) throw Error(Fault::FstWeight, "the quotient of these weights is no weight");
-        return static_cast<double>(w);
-      })
-      .def("arrays", [](const H& h) {
-        const auto m = h.read();
-        std::vector<W> finals, weights;
-        std::vector<int64_t> counts;
-        std::vector<int32_t> ilabels, olabels, nexts;
-        {
-          const LongCall call;
-          for (fst::Id s = 0; s < m->num_states(); ++s) {
-            finals.push_back(m->final(s));
-            counts.push_back(static_cast<int64_t>(m->arcs(s).size()));
-            for (const auto& arc : m->arcs(s)) {
-              ilabels.push_back(arc.ilabel);
-              olabels.push_back(arc.olabel);
-              weights.push_back(arc.weight);
-              nexts.push_back(arc.nextstate);
-            }
-          }
-        }
-        const size_t n = finals.size(), a = nexts.size();
-        return nb::make_tuple(to_numpy(std::move(finals), {n}), to_numpy(std::move(counts), {n}), to_numpy(std::move(ilabels), {a}),
-                              to_numpy(std::move(olabels), {a}), to_numpy(std::move(weights), {a}), to_numpy(std::move(nexts), {a}));
-      })
-      .def_static("from_arrays", [](int64_t start, Array<W> finals, Array<int64_t> counts, Array<int32_t> ilabels, Array<int32_t> olabels,
-                                    Array<W> weights, Array<int32_t> nexts, Limits limits) {
-        const auto end = view(finals), w = view(weights);
-        const auto narcs = view(counts);
-        const auto in = view(ilabels), out = view(olabels), next = view(nexts);
-        return metered(limits, "the arrays of a transducer", [&](fst::Meter& meter) {
-          M m;
-          if (narcs.size() != end.size() || in.size() != out.size() || in.size() != w.size() || in.size() != next.size()) fst::refuse("the arrays of a transducer differ in length");
-          meter.states(end.size());
-          meter.bytes(end.size() * 24 + in.size() * sizeof(fst::Arc<W>));
-          m.reserve(end.size(), in.size());
-          size_t at = 0;
-          for (size_t s = 0; s < end.size(); ++s) {
-            if (!S::member(end[s])) throw Error(Fault::FstWeight, "the final weight of state " + std::to_string(s) + " is no weight of this semiring");
-            m.add_state(end[s]);
-            if (narcs[s] < 0 || static_cast<uint64_t>(narcs[s]) > in.size() - at) fst::refuse("the numbers of arcs do not add up to the arcs");
-            for (const size_t last = at + static_cast<size_t>(narcs[s]); at < last; ++at) {
-              if (next[at] < 0 || static_cast<size_t>(next[at]) >= end.size()) throw Error(Fault::FstIndex, "an arc of state " + std::to_string(s) + " leads to state " + std::to_string(next[at]) + " of " + std::to_string(end.size()));
-              if (in[at] < 0 || out[at] < 0) throw Error(Fault::FstIndex, "an arc of state " + std::to_string(s) + " has a label below 0");
-              if (!S::member(w[at])) throw Error(Fault::FstWeight, "the weight of an arc of state " + std::to_string(s) + " is no weight of this semiring");
-              m.add_arc(static_cast<fst::Id>(s), {in[at], out[at], w[at], next[at]});
-            }
-            meter.step();
-          }
-          if (at != in.size()) fst::refuse("the numbers of arcs do not add up to the arcs");
-          if (start < -1 || start >= m.num_states()) throw Error(Fault::FstIndex, "the start is no state: " + std::to_string(start));
-          m.set_start(static_cast<fst::Id>(start));
-          return H(std::move(m));
-        });
-      })
-      .def("body", [](const H& h, bool is_vector, Limits limits) {
-        const auto m = h.read();
-        const std::string out = metered(limits, "the file of a transducer", [&](fst::Meter& meter) {
-          return is_vector ? fst::FileBody<S>::vector(*m, meter) : fst::FileBody<S>::constant(*m, meter);
-        });
-        return nb::bytes(out.data(), out.size());
-      })
+      .def_static("divide",
+                  [](double a, double b) {
+                    const W w = S::divide(H::weight(a), H::weight(b));
+                    if (!S::member(w)) throw Error(Fault::FstWeight, "the quotient of these weights is no weight");
+                    return static_cast<double>(w);
+                  })
+      .def("arrays",
+           [](const H& h) {
+             const auto m = h.read();
+             std::vector<W> finals, weights;
+             std::vector<int64_t> counts;
+             std::vector<int32_t> ilabels, olabels, nexts;
+             {
+               const LongCall call;
+               for (fst::Id s = 0; s < m->num_states(); ++s) {
+                 finals.push_back(m->final(s));
+                 counts.push_back(static_cast<int64_t>(m->arcs(s).size()));
+                 for (const auto& arc : m->arcs(s)) {
+                   ilabels.push_back(arc.ilabel);
+                   olabels.push_back(arc.olabel);
+                   weights.push_back(arc.weight);
+                   nexts.push_back(arc.nextstate);
+                 }
+               }
+             }
+             const size_t n = finals.size(), a = nexts.size();
+             return nb::make_tuple(to_numpy(std::move(finals), {n}), to_numpy(std::move(counts), {n}), to_numpy(std::move(ilabels), {a}),
+                                   to_numpy(std::move(olabels), {a}), to_numpy(std::move(weights), {a}), to_numpy(std::move(nexts), {a}));
+           })
+      .def_static(
+          "from_arrays",
+          [](int64_t start, Array<W> finals, Array<int64_t> counts, Array<int32_t> ilabels, Array<int32_t> olabels, Array<W> weights,
+             Array<int32_t> nexts, Limits limits) {
+            const auto end = view(finals), w = view(weights);
+            const auto narcs = view(counts);
+            const auto in = view(ilabels), out = view(olabels), next = view(nexts);
+            return metered(limits, "the arrays of a transducer", [&](fst::Meter& meter) {
+              M m;
+              if (narcs.size() != end.size() || in.size() != out.size() || in.size() != w.size() || in.size() != next.size())
+                fst::refuse("the arrays of a transducer differ in length");
+              meter.states(end.size());
+              meter.bytes(end.size() * 24 + in.size() * sizeof(fst::Arc<W>));
+              m.reserve(end.size(), in.size());
+              size_t at = 0;
+              for (size_t s = 0; s < end.size(); ++s) {
+                if (!S::member(end[s]))
+                  throw Error(Fault::FstWeight, "the final weight of state " + std::to_string(s) + " is no weight of this semiring");
+                m.add_state(end[s]);
+                if (narcs[s] < 0 || static_cast<uint64_t>(narcs[s]) > in.size() - at)
+                  fst::refuse("the numbers of arcs do not add up to the arcs");
+                for (const size_t last = at + static_cast<size_t>(narcs[s]); at < last; ++at) {
+                  if (next[at] < 0 || static_cast<size_t>(next[at]) >= end.size())
+                    throw Error(Fault::FstIndex, "an arc of state " + std::to_string(s) + " leads to state " + std::to_string(next[at]) +
+                                                     " of " + std::to_string(end.size()));
+                  if (in[at] < 0 || out[at] < 0)
+                    throw Error(Fault::FstIndex, "an arc of state " + std::to_string(s) + " has a label below 0");
+                  if (!S::member(w[at]))
+                    throw Error(Fault::FstWeight, "the weight of an arc of state " + std::to_string(s) + " is no weight of this semiring");
+                  m.add_arc(static_cast<fst::Id>(s), {in[at], out[at], w[at], next[at]});
+                }
+                meter.step();
+              }
+              if (at != in.size()) fst::refuse("the numbers of arcs do not add up to the arcs");
+              if (start < -1 || start >= m.num_states()) throw Error(Fault::FstIndex, "the start is no state: " + std::to_string(start));
+              m.set_start(static_cast<fst::Id>(start));
+              return H(std::move(m));
+            });
+          })
+      .def("body",
+           [](const H& h, bool is_vector, Limits limits) {
+             const auto m = h.read();
+             const std::string out = metered(limits, "the file of a transducer", [&](fst::Meter& meter) {
+               return is_vector ? fst::FileBody<S>::vector(*m, meter) : fst::FileBody<S>::constant(*m, meter);
+             });
+             return nb::bytes(out.data(), out.size());
+           })
       .def_static("from_body", [](nb::bytes data, size_t at, bool is_vector, int64_t start, int64_t states, int64_t arcs, Limits limits) {
         const std::string_view all{data.c_str(), data.size()};
-        return metered(limits, "the file of a transducer", [&](fst::Meter& meter) {
-          return H(fst::FileBody<S>(all.substr(at), meter).read(is_vector, start, states, arcs));
-        });
+        return metered(limits, "the file of a transducer",
+                       [&](fst::Meter& meter) { return H(fst::FileBody<S>(all.substr(at), meter).read(is_vector, start, states, arcs)); });
       });
 }
 
@@ -188,121 +202,142 @@ void bind_fst_operations(nanobind::class_<FstHandle<S>>& c) {
   using H = FstHandle<S>;
   using M = fst::Machine<S>;
   using fst::Meter;
-  c.def("union", [](const H& a, const H& b, Limits l) {
-     return metered(l, "union", [&, x = a.read(), y = b.read()](Meter& m) { return H(fst::set_union(*x, *y, m)); });
-   })
-      .def("concat", [](const H& a, const H& b, Limits l) {
-        return metered(l, "concat", [&, x = a.read(), y = b.read()](Meter& m) { return H(fst::concat(*x, *y, m)); });
-      })
-      .def("closure", [](const H& a, bool plus, Limits l) {
-        return metered(l, "closure", [&, x = a.read()](Meter& m) { return H(fst::closure(*x, plus, m)); });
-      })
-      .def("reverse", [](const H& a, bool superinitial, Limits l) {
-        return metered(l, "reverse", [&, x = a.read()](Meter& m) { return H(fst::reverse(*x, superinitial, m)); });
-      })
-      .def("connect", [](const H& a, Limits l) {
-        return metered(l, "connect", [&, x = a.read()](Meter& m) { return H(fst::connect(*x, m)); });
-      })
-      .def("topsort", [](const H& a, Limits l) {
-        bool done = false;
-        H out = metered(l, "topsort", [&, x = a.read()](Meter& m) { return H(fst::topsort(*x, done, m)); });
-        return std::pair(out, done);
-      })
-      .def("arcsort", [](const H& a, bool by_output, Limits l) {
-        return metered(l, "arcsort", [&, x = a.read()](Meter& m) {
-          M out = *x;
-          fst::arcsort(out, by_output, m);
-          return H(std::move(out));
-        });
-      })
-      .def("relabelled", [](const H& a, int sides, Limits l) {  // 0: invert, 1: project on the input, 2: on the output
-        return metered(l, "relabelling", [&, x = a.read()](Meter& m) {
-          M out = *x;
-          for (fst::Id s = 0; s < out.num_states(); ++s) {
-            for (auto& arc : out.arcs(s)) {
-              if (sides == 0) std::swap(arc.ilabel, arc.olabel);
-              else if (sides == 1) arc.olabel = arc.ilabel;
-              else arc.ilabel = arc.olabel;
-            }
-            m.step(1 + out.arcs(s).size());
-          }
-          return H(std::move(out));
-        });
-      })
-      .def("compose", [](const H& a, const H& b, int filter, bool trim, Limits l) {
-        return metered(l, "compose", [&, x = a.read(), y = b.read()](Meter& m) {
-          return H(fst::compose(*x, *y, static_cast<fst::Filter>(filter), trim, m));
-        });
-      })
-      .def("difference", [](const H& a, const H& b, bool trim, Limits l) {
-        return metered(l, "difference", [&, x = a.read(), y = b.read()](Meter& m) { return H(fst::difference(*x, *y, trim, m)); });
-      })
-      .def("shortestdistance", [](const H& a, bool backward, double delta, Limits l) {
-        std::vector<typename S::Weight> out;
-        metered(l, "shortestdistance", [&, x = a.read()](Meter& m) {
-          for (const auto w : fst::shortest_distance(*x, backward, delta, m)) out.push_back(static_cast<typename S::Weight>(w));
-        });
-        const size_t n = out.size();
-        return to_numpy(std::move(out), {n});
-      })
-      .def("rmepsilon", [](const H& a, bool trim, double delta, Limits l) {
-        return metered(l, "rmepsilon", [&, x = a.read()](Meter& m) { return H(fst::rmepsilon(*x, trim, delta, m)); });
-      })
-      .def("determinize", [](const H& a, int outputs, int64_t subsequential, double delta, Limits l) {
-        const auto kind = static_cast<fst::Outputs>(outputs);
-        if (kind == fst::Outputs::Disambiguate) fst::require_path<S>("determinize(det_type=\"disambiguate\")");
-        return metered(l, "determinize", [&, x = a.read()](Meter& m) { return H(fst::determinize(*x, kind, H::label(subsequential), delta, m)); });
-      })
-      .def("synchronize", [](const H& a, Limits l) {
-        return metered(l, "synchronize", [&, x = a.read()](Meter& m) { return H(fst::synchronize(*x, m)); });
-      })
-      .def("epsnormalize", [](const H& a, double delta, Limits l) {
-        return metered(l, "epsnormalize", [&, x = a.read()](Meter& m) { return H(fst::epsnormalize(*x, delta, m)); });
-      })
-      .def("minimize", [](const H& a, double delta, bool allow_nondet, Limits l) {
-        return metered(l, "minimize", [&, x = a.read()](Meter& m) { return H(fst::minimize(*x, delta, allow_nondet, m)); });
-      })
-      .def("push", [](const H& a, bool weights, bool labels, bool to_final, bool remove_total, bool remove_common, double delta, Limits l) {
-        return metered(l, "push", [&, x = a.read()](Meter& m) {
-          return H(fst::push(*x, weights, labels, to_final, remove_total, remove_common, delta, m));
-        });
-      })
-      .def("reweight", [](const H& a, Array<double> potentials, bool to_final, Limits l) {
-        const auto given = view(potentials);
-        std::vector<typename S::Wide::Weight> wide;
-        for (const double w : given) wide.push_back(static_cast<typename S::Wide::Weight>(H::weight(w)));
-        return metered(l, "reweight", [&, x = a.read()](Meter& m) {
-          if (wide.size() > static_cast<size_t>(x->num_states())) fst::refuse("reweight: there are more potentials than states");
-          wide.resize(x->num_states(), S::Wide::zero());
-          M out = *x;
-          fst::reweight(out, wide, to_final, m);
-          return H(std::move(out));
-        });
-      })
-      .def("shortestpath", [](const H& a, uint64_t count, bool unique, double delta, Limits l) {
-        return metered(l, "shortestpath", [&, x = a.read()](Meter& m) { return H(fst::shortest_path(*x, count, unique, delta, m)); });
-      })
-      .def("prune", [](const H& a, double threshold, Limits l) {
-        const auto w = H::weight(threshold);
-        return metered(l, "prune", [&, x = a.read()](Meter& m) { return H(fst::prune(*x, w, m)); });
-      })
-      .def("randgen", [](const H& a, uint64_t count, uint64_t seed, bool by_weight, uint64_t longest, Limits l) {
-        return metered(l, "randgen", [&, x = a.read()](Meter& m) { return H(fst::random_paths(*x, count, seed, by_weight, longest, m)); });
-      })
-      .def("equal", [](const H& a, const H& b, double delta) {
-        const auto x = a.read(), y = b.read();
-        const LongCall call;
-        return fst::equal(*x, *y, delta);
-      })
-      .def("isomorphic", [](const H& a, const H& b, double delta, Limits l) {
-        return metered(l, "isomorphic", [&, x = a.read(), y = b.read()](Meter& m) { return fst::isomorphic(*x, *y, delta, m); });
-      })
-      .def("equivalent", [](const H& a, const H& b, double delta, Limits l) {
-        return metered(l, "equivalent", [&, x = a.read(), y = b.read()](Meter& m) { return fst::equivalent(*x, *y, delta, m); });
-      })
-      .def("properties", [](const H& a, Limits l) {
-        return metered(l, "properties", [&, x = a.read()](Meter& m) { return fst::properties(*x, m); });
-      });
+  c.def("union",
+        [](const H& a, const H& b, Limits l) {
+          return metered(l, "union", [&, x = a.read(), y = b.read()](Meter& m) { return H(fst::set_union(*x, *y, m)); });
+        })
+      .def("concat",
+           [](const H& a, const H& b, Limits l) {
+             return metered(l, "concat", [&, x = a.read(), y = b.read()](Meter& m) { return H(fst::concat(*x, *y, m)); });
+           })
+      .def("closure", [](const H& a, bool plus,
+                         Limits l) { return metered(l, "closure", [&, x = a.read()](Meter& m) { return H(fst::closure(*x, plus, m)); }); })
+      .def("reverse",
+           [](const H& a, bool superinitial, Limits l) {
+             return metered(l, "reverse", [&, x = a.read()](Meter& m) { return H(fst::reverse(*x, superinitial, m)); });
+           })
+      .def("connect",
+           [](const H& a, Limits l) { return metered(l, "connect", [&, x = a.read()](Meter& m) { return H(fst::connect(*x, m)); }); })
+      .def("topsort",
+           [](const H& a, Limits l) {
+             bool done = false;
+             H out = metered(l, "topsort", [&, x = a.read()](Meter& m) { return H(fst::topsort(*x, done, m)); });
+             return std::pair(out, done);
+           })
+      .def("arcsort",
+           [](const H& a, bool by_output, Limits l) {
+             return metered(l, "arcsort", [&, x = a.read()](Meter& m) {
+               M out = *x;
+               fst::arcsort(out, by_output, m);
+               return H(std::move(out));
+             });
+           })
+      .def("relabelled",
+           [](const H& a, int sides, Limits l) {  // 0: invert, 1: project on the input, 2: on the output
+             return metered(l, "relabelling", [&, x = a.read()](Meter& m) {
+               M out = *x;
+               for (fst::Id s = 0; s < out.num_states(); ++s) {
+                 for (auto& arc : out.arcs(s)) {
+                   if (sides == 0) std::swap(arc.ilabel, arc.olabel);
+                   else if (sides == 1) arc.olabel = arc.ilabel;
+                   else arc.ilabel = arc.olabel;
+                 }
+                 m.step(1 + out.arcs(s).size());
+               }
+               return H(std::move(out));
+             });
+           })
+      .def("compose",
+           [](const H& a, const H& b, int filter, bool trim, Limits l) {
+             return metered(l, "compose", [&, x = a.read(), y = b.read()](Meter& m) {
+               return H(fst::compose(*x, *y, static_cast<fst::Filter>(filter), trim, m));
+             });
+           })
+      .def("difference",
+           [](const H& a, const H& b, bool trim, Limits l) {
+             return metered(l, "difference", [&, x = a.read(), y = b.read()](Meter& m) { return H(fst::difference(*x, *y, trim, m)); });
+           })
+      .def("shortestdistance",
+           [](const H& a, bool backward, double delta, Limits l) {
+             std::vector<typename S::Weight> out;
+             metered(l, "shortestdistance", [&, x = a.read()](Meter& m) {
+               for (const auto w : fst::shortest_distance(*x, backward, delta, m)) out.push_back(static_cast<typename S::Weight>(w));
+             });
+             const size_t n = out.size();
+             return to_numpy(std::move(out), {n});
+           })
+      .def("rmepsilon",
+           [](const H& a, bool trim, double delta, Limits l) {
+             return metered(l, "rmepsilon", [&, x = a.read()](Meter& m) { return H(fst::rmepsilon(*x, trim, delta, m)); });
+           })
+      .def("determinize",
+           [](const H& a, int outputs, int64_t subsequential, double delta, Limits l) {
+             const auto kind = static_cast<fst::Outputs>(outputs);
+             if (kind == fst::Outputs::Disambiguate) fst::require_path<S>("determinize(det_type=\"disambiguate\")");
+             return metered(l, "determinize",
+                            [&, x = a.read()](Meter& m) { return H(fst::determinize(*x, kind, H::label(subsequential), delta, m)); });
+           })
+      .def("synchronize",
+           [](const H& a, Limits l) {
+             return metered(l, "synchronize", [&, x = a.read()](Meter& m) { return H(fst::synchronize(*x, m)); });
+           })
+      .def("epsnormalize",
+           [](const H& a, double delta, Limits l) {
+             return metered(l, "epsnormalize", [&, x = a.read()](Meter& m) { return H(fst::epsnormalize(*x, delta, m)); });
+           })
+      .def("minimize",
+           [](const H& a, double delta, bool allow_nondet, Limits l) {
+             return metered(l, "minimize", [&, x = a.read()](Meter& m) { return H(fst::minimize(*x, delta, allow_nondet, m)); });
+           })
+      .def("push",
+           [](const H& a, bool weights, bool labels, bool to_final, bool remove_total, bool remove_common, double delta, Limits l) {
+             return metered(l, "push", [&, x = a.read()](Meter& m) {
+               return H(fst::push(*x, weights, labels, to_final, remove_total, remove_common, delta, m));
+             });
+           })
+      .def("reweight",
+           [](const H& a, Array<double> potentials, bool to_final, Limits l) {
+             const auto given = view(potentials);
+             std::vector<typename S::Wide::Weight> wide;
+             for (const double w : given) wide.push_back(static_cast<typename S::Wide::Weight>(H::weight(w)));
+             return metered(l, "reweight", [&, x = a.read()](Meter& m) {
+               if (wide.size() > static_cast<size_t>(x->num_states())) fst::refuse("reweight: there are more potentials than states");
+               wide.resize(x->num_states(), S::Wide::zero());
+               M out = *x;
+               fst::reweight(out, wide, to_final, m);
+               return H(std::move(out));
+             });
+           })
+      .def("shortestpath",
+           [](const H& a, uint64_t count, bool unique, double delta, Limits l) {
+             return metered(l, "shortestpath", [&, x = a.read()](Meter& m) { return H(fst::shortest_path(*x, count, unique, delta, m)); });
+           })
+      .def("prune",
+           [](const H& a, double threshold, Limits l) {
+             const auto w = H::weight(threshold);
+             return metered(l, "prune", [&, x = a.read()](Meter& m) { return H(fst::prune(*x, w, m)); });
+           })
+      .def("randgen",
+           [](const H& a, uint64_t count, uint64_t seed, bool by_weight, uint64_t longest, Limits l) {
+             return metered(l, "randgen",
+                            [&, x = a.read()](Meter& m) { return H(fst::random_paths(*x, count, seed, by_weight, longest, m)); });
+           })
+      .def("equal",
+           [](const H& a, const H& b, double delta) {
+             const auto x = a.read(), y = b.read();
+             const LongCall call;
+             return fst::equal(*x, *y, delta);
+           })
+      .def("isomorphic",
+           [](const H& a, const H& b, double delta, Limits l) {
+             return metered(l, "isomorphic", [&, x = a.read(), y = b.read()](Meter& m) { return fst::isomorphic(*x, *y, delta, m); });
+           })
+      .def("equivalent",
+           [](const H& a, const H& b, double delta, Limits l) {
+             return metered(l, "equivalent", [&, x = a.read(), y = b.read()](Meter& m) { return fst::equivalent(*x, *y, delta, m); });
+           })
+      .def("properties",
+           [](const H& a, Limits l) { return metered(l, "properties", [&, x = a.read()](Meter& m) { return fst::properties(*x, m); }); });
 }
 
 template <class S>

@@ -34,9 +34,9 @@ inline void bind_logits(nanobind::module_& m) {
   namespace nb = nanobind;
   m.def(
       "apply_bitmask",
-      [](uintptr_t logits, int type, size_t rows, size_t width, std::ptrdiff_t stride, uintptr_t mask, size_t mask_rows,
-         size_t words, std::ptrdiff_t mask_stride, size_t vocab_size, const std::optional<std::vector<size_t>>& indices,
-         bool check_nan, size_t threads, const char* level) -> std::optional<std::pair<size_t, size_t>> {
+      [](uintptr_t logits, int type, size_t rows, size_t width, std::ptrdiff_t stride, uintptr_t mask, size_t mask_rows, size_t words,
+         std::ptrdiff_t mask_stride, size_t vocab_size, const std::optional<std::vector<size_t>>& indices, bool check_nan, size_t threads,
+         const char* level) -> std::optional<std::pair<size_t, size_t>> {
         const LogitsView view{reinterpret_cast<std::byte*>(logits), static_cast<LogitsType>(type), rows, width, stride};
         const BitmaskView bits{reinterpret_cast<const std::byte*>(mask), mask_rows, words, mask_stride};
         const SimdLevel simd = simd_by_name(level);
@@ -48,22 +48,22 @@ inline void bind_logits(nanobind::module_& m) {
         if (!nan) return std::nullopt;
         return std::pair{nan->row, nan->column};
       },
-      nb::arg("logits"), nb::arg("type"), nb::arg("rows"), nb::arg("width"), nb::arg("stride"), nb::arg("mask"),
-      nb::arg("mask_rows"), nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(),
-      nb::arg("check_nan"), nb::arg("threads"), nb::arg("level"),
+      nb::arg("logits"), nb::arg("type"), nb::arg("rows"), nb::arg("width"), nb::arg("stride"), nb::arg("mask"), nb::arg("mask_rows"),
+      nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(), nb::arg("check_nan"), nb::arg("threads"),
+      nb::arg("level"),
       "Masks rows of logits in place and returns the (row, column) of the first NaN at an allowed column, or None.\n\n"
       "Addresses and strides (bytes) are taken on trust: tokenfst.decoding.masks.bitmask checks them. type: 0 float32,\n"
       "1 float16, 2 bfloat16. level: auto, avx512, avx2 or scalar.");
   m.def(
       "row_without_choice",
-      [](uintptr_t logits, int type, size_t rows, size_t width, std::ptrdiff_t stride, uintptr_t mask, size_t mask_rows,
-         size_t words, std::ptrdiff_t mask_stride, size_t vocab_size, const std::optional<std::vector<size_t>>& indices) {
+      [](uintptr_t logits, int type, size_t rows, size_t width, std::ptrdiff_t stride, uintptr_t mask, size_t mask_rows, size_t words,
+         std::ptrdiff_t mask_stride, size_t vocab_size, const std::optional<std::vector<size_t>>& indices) {
         const LogitsView view{reinterpret_cast<std::byte*>(logits), static_cast<LogitsType>(type), rows, width, stride};
         const BitmaskView bits{reinterpret_cast<const std::byte*>(mask), mask_rows, words, mask_stride};
         return row_without_choice(view, bits, vocab_size, indices ? &*indices : nullptr);
       },
-      nb::arg("logits"), nb::arg("type"), nb::arg("rows"), nb::arg("width"), nb::arg("stride"), nb::arg("mask"),
-      nb::arg("mask_rows"), nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(),
+      nb::arg("logits"), nb::arg("type"), nb::arg("rows"), nb::arg("width"), nb::arg("stride"), nb::arg("mask"), nb::arg("mask_rows"),
+      nb::arg("words"), nb::arg("mask_stride"), nb::arg("vocab_size"), nb::arg("indices").none(),
       "The first row in which every allowed logit is -inf, or None. Takes what apply_bitmask takes, on trust.");
   m.def(
       "buffer_address",
@@ -79,8 +79,8 @@ inline void bind_logits(nanobind::module_& m) {
       "simd_levels",
       [] {
         std::vector<std::string> names;
-        for (const auto& [level, name] : {std::pair{SimdLevel::kAvx512, "avx512"}, std::pair{SimdLevel::kAvx2, "avx2"},
-                                          std::pair{SimdLevel::kScalar, "scalar"}})
+        for (const auto& [level, name] :
+             {std::pair{SimdLevel::kAvx512, "avx512"}, std::pair{SimdLevel::kAvx2, "avx2"}, std::pair{SimdLevel::kScalar, "scalar"}})
           if (simd_supported(level)) names.emplace_back(name);
         return names;
       },

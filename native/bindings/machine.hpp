@@ -26,14 +26,16 @@ inline void bind_machine(nanobind::module_& m) {
             Machine machine;
             const bool sparse = offsets.size() != 0;
             const size_t states = accepting.size();
-            if (classes.size() != 256 || start >= states || (sparse ? offsets.size() != states + 1 || table.shape(1) != 2 : table.shape(0) != states)) {
+            if (classes.size() != 256 || start >= states ||
+                (sparse ? offsets.size() != states + 1 || table.shape(1) != 2 : table.shape(0) != states)) {
               throw Error(Fault::Constraint, "a machine's tables do not fit together");
             }
             std::copy_n(classes.data(), 256, machine.classes.begin());
             machine.num_classes = sparse ? *std::ranges::max_element(machine.classes) + 1u : static_cast<uint32_t>(table.shape(1));
             (sparse ? machine.edges : machine.table).assign(table.data(), table.data() + table.size());
             machine.offsets.assign(offsets.data(), offsets.data() + offsets.size());
-            if (sparse && (!std::ranges::is_sorted(machine.offsets) || machine.offsets[0] != 0 || machine.offsets.back() != table.shape(0))) {
+            if (sparse &&
+                (!std::ranges::is_sorted(machine.offsets) || machine.offsets[0] != 0 || machine.offsets.back() != table.shape(0))) {
               throw Error(Fault::Constraint, "a machine's edges do not fit together");
             }
             machine.accepting.assign(accepting.data(), accepting.data() + accepting.size());

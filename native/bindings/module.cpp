@@ -47,9 +47,7 @@ NB_MODULE(_native, m) {
       std::rethrow_exception(pointer);
     } catch (const Interrupted&) {
       if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);  // in the main thread Python's handler raises it
-    } catch (const BudgetExceeded& e) {
-      raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where));
-    } catch (const Error& e) {
+    } catch (const BudgetExceeded& e) { raise("BudgetExceeded", nb::make_tuple(e.resource, e.limit, e.where)); } catch (const Error& e) {
       raise(class_of(e.fault), nb::str(e.what()));
     }
   });

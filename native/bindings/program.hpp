@@ -25,8 +25,9 @@ using Rules = std::vector<std::pair<uint32_t, bool>>;
 using Lexicons = std::vector<std::shared_ptr<Lexicon>>;
 using Classes = std::vector<std::pair<uint64_t, int32_t>>;
 
-inline Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-                            Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes) {
+inline Program make_program(Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
+                            const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons,
+                            const Classes& token_classes) {
   Program program;
   program.classes = token_classes;
   program.lexicons.assign(lexicons.begin(), lexicons.end());

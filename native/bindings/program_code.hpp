@@ -204,7 +204,8 @@ class ProgramCode {
     for (const char* name : names) operands.push_back(static_cast<int32_t>(integer(value.attr(name))));
   }
   void numbered(const nb::object& value, nb::dict& known, std::vector<int32_t>& operands) {
-    const nb::object index = nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
+    const nb::object index =
+        nb::steal(PyObject_CallMethod(known.ptr(), "setdefault", "On", value.ptr(), static_cast<Py_ssize_t>(known.size())));
     if (!index.is_valid()) throw nb::python_error();
     operands.push_back(static_cast<int32_t>(integer(index)));
   }

@@ -42,7 +42,8 @@ inline void bind_spelling(nanobind::module_& m) {
             }
             std::optional<ByteTables> made = self.spell(steps, limit, seconds);
             if (!made) return nb::none();
-            return nb::make_tuple(to_numpy(std::move(made->classes), {256}), to_numpy(std::move(made->table), {made->states, made->groups}));
+            return nb::make_tuple(to_numpy(std::move(made->classes), {256}),
+                                  to_numpy(std::move(made->table), {made->states, made->groups}));
           },
           nb::arg("steps"), nb::arg("limit"), nb::arg("seconds"));
 

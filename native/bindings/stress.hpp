@@ -29,9 +29,7 @@ class StressThread {
       else call(*matcher, kind);
     }
     return seen_ | 1;
-  } catch (const BudgetExceeded&) {
-    return 0;
-  }
+  } catch (const BudgetExceeded&) { return 0; }
 
  private:
   size_t below(size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random_); }
@@ -89,9 +87,7 @@ inline std::vector<uint64_t> stress(std::shared_ptr<TokenAutomaton> automaton, s
     pool.emplace_back([&, k] {
       try {
         seen[k] = StressThread(automaton, seed + k / 2).run(steps);
-      } catch (...) {
-        raised[k] = std::current_exception();
-      }
+      } catch (...) { raised[k] = std::current_exception(); }
     });
   }
   for (std::thread& thread : pool) thread.join();

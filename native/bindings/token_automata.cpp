@@ -22,8 +22,8 @@ void bind_token_automata(nb::module_& m) {
   nb::class_<Vocabulary>(m, "Vocabulary", "Token bytes, their tries and the fragments found over them.")
       .def(
           "__init__",
-          [](Vocabulary* self, nb::bytes data, Vector<uint64_t> offsets, std::optional<nb::bytes> initial_data, std::optional<Vector<uint64_t>> initial_offsets,
-             std::vector<uint32_t> eos_ids, bool start_absorbs) {
+          [](Vocabulary* self, nb::bytes data, Vector<uint64_t> offsets, std::optional<nb::bytes> initial_data,
+             std::optional<Vector<uint64_t>> initial_offsets, std::vector<uint32_t> eos_ids, bool start_absorbs) {
             auto tokens = [](const nb::bytes& text, const Vector<uint64_t>& at) {
               if (std::any_of(at.data(), at.data() + at.size(), [](uint64_t offset) { return offset > UINT32_MAX; })) {
                 throw Error(Fault::Vocabulary, "the tokens have more than 4,294,967,295 bytes");
@@ -40,18 +40,21 @@ void bind_token_automata(nb::module_& m) {
       .def_prop_ro("complete", &Vocabulary::complete)
       .def_prop_ro("memory", &Vocabulary::memory)
       .def_prop_ro("num_fragments", [](const Vocabulary& self) { return self.fragments().size(); })
-      .def("limit_fragments", [](const Vocabulary& self, uint64_t bytes) { self.fragments().set_limit(bytes); }, "bytes"_a)
+      .def(
+          "limit_fragments", [](const Vocabulary& self, uint64_t bytes) { self.fragments().set_limit(bytes); }, "bytes"_a)
       .def_prop_ro("trie_nodes", [](const Vocabulary& self) {
         const LongCall call;
         return self.trie().num_nodes();
       });
 
-  nb::class_<TokenAutomaton>(m, "TokenAutomaton", nb::dynamic_attr(), "A vocabulary composed with a byte automaton, determinized on demand.")
+  nb::class_<TokenAutomaton>(m, "TokenAutomaton", nb::dynamic_attr(),
+                             "A vocabulary composed with a byte automaton, determinized on demand.")
       .def_static(
           "compose",
           [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes, std::shared_ptr<Vocabulary> vocabulary, uint64_t states,
-             uint64_t bytes, double seconds, uint32_t narrow, const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
+             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes,
+             std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow,
+             const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
             Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
             const LongCall call;
             auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
@@ -59,8 +62,9 @@ void bind_token_automata(nb::module_& m) {
             for (auto& [token, symbol] : specials) symbol = automaton->symbol_column(symbol);
             return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), std::move(specials), narrow);
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a,
-          "narrow"_a = TokenAutomaton::kNarrowWalk, "symbols"_a = std::vector<std::pair<uint32_t, uint32_t>>{})
+          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a,
+          "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a, "narrow"_a = TokenAutomaton::kNarrowWalk,
+          "symbols"_a = std::vector<std::pair<uint32_t, uint32_t>>{})
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)
       .def("learn", &learn, "arrays"_a, "instead"_a = false)
@@ -71,32 +75,42 @@ void bind_token_automata(nb::module_& m) {
       .def_prop_ro("has_learned", &TokenAutomaton::has_learned)
       .def_prop_ro("is_pushdown", [](TokenAutomaton& self) { return self.bytes().is_pushdown(); })
       .def_prop_ro("speaks_of_tokens", [](TokenAutomaton& self) { return self.bytes().speaks_of_tokens(); })
-      .def_prop_ro("spellable", [](TokenAutomaton& self) {
-        const LongCall call;
-        Stacks stacks;
-        return self.spellable(self.start(), stacks);
-      })
-      .def("advance", [](TokenAutomaton& self, State state, uint32_t token) {
-        if (token >= self.vocabulary().size()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
-        const State from = state_of(self, state);
-        const QuickCall call;
-        Stacks stacks;
-        return self.advance({from}, token, stacks).state;
-      }, "state"_a, "token"_a)
-      .def("arcs", [](TokenAutomaton& self, State state) {
-        std::vector<uint32_t> tokens, targets;
-        {
-          const LongCall call;
-          for (auto& [token, target] : self.arcs(state_of(self, state))) tokens.push_back(token), targets.push_back(target);
-        }
-        size_t count = tokens.size();
-        return nb::make_tuple(to_numpy(std::move(tokens), {count}), to_numpy(std::move(targets), {count}));
-      }, "state"_a)
-      .def("distance", [](TokenAutomaton& self, State state) {
-        const LongCall call;
-        Stacks stacks;
-        return self.distance({state_of(self, state)}, stacks);
-      }, "state"_a)
+      .def_prop_ro("spellable",
+                   [](TokenAutomaton& self) {
+                     const LongCall call;
+                     Stacks stacks;
+                     return self.spellable(self.start(), stacks);
+                   })
+      .def(
+          "advance",
+          [](TokenAutomaton& self, State state, uint32_t token) {
+            if (token >= self.vocabulary().size()) throw nb::index_error(("there is no token " + std::to_string(token)).c_str());
+            const State from = state_of(self, state);
+            const QuickCall call;
+            Stacks stacks;
+            return self.advance({from}, token, stacks).state;
+          },
+          "state"_a, "token"_a)
+      .def(
+          "arcs",
+          [](TokenAutomaton& self, State state) {
+            std::vector<uint32_t> tokens, targets;
+            {
+              const LongCall call;
+              for (auto& [token, target] : self.arcs(state_of(self, state))) tokens.push_back(token), targets.push_back(target);
+            }
+            size_t count = tokens.size();
+            return nb::make_tuple(to_numpy(std::move(tokens), {count}), to_numpy(std::move(targets), {count}));
+          },
+          "state"_a)
+      .def(
+          "distance",
+          [](TokenAutomaton& self, State state) {
+            const LongCall call;
+            Stacks stacks;
+            return self.distance({state_of(self, state)}, stacks);
+          },
+          "state"_a)
       .def_prop_ro("memory", &TokenAutomaton::memory, nb::call_guard<LongCall>())
       .def_prop_ro("stats", [](TokenAutomaton& self) {
         TokenAutomaton::Stats stats;

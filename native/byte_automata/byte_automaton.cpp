@@ -3,7 +3,8 @@
 
 namespace tokenfst {
 
-ByteAutomaton::ByteAutomaton(Program program, Budget budget, bool own_start) : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
+ByteAutomaton::ByteAutomaton(Program program, Budget budget, bool own_start)
+    : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
   auto lock = enter();
   arena_.watch([this](size_t bytes) { check_budget(bytes); });
   Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
@@ -168,7 +169,9 @@ NodeId ByteAutomaton::top_of(State state) const {
 const State* ByteAutomaton::entry_behind(NodeId node, uint32_t column) {
   const Node& top = arena_[node];
   constexpr uint16_t kInContext = kHasBehind | kHasVar;
-  if (top.kind != Kind::Concat || !arena_[top.a].nullable || top.has(kInContext) || !columns_.is_byte(column) || top.b >= state_index_.size()) return nullptr;
+  if (top.kind != Kind::Concat || !arena_[top.a].nullable || top.has(kInContext) || !columns_.is_byte(column) ||
+      top.b >= state_index_.size())
+    return nullptr;
   const State rest = state_index_[top.b];
   const State* row = rest == 0 ? nullptr : states_[rest].row.load(std::memory_order_relaxed);
   if (!row || (row[column] & kPending) || columns_.letter(column).in(byte_derivatives_.readable(top.a))) return nullptr;
@@ -188,10 +191,12 @@ const State* ByteAutomaton::make_whole(State state) {
 }
 
 bool ByteAutomaton::fill_words_row(State state, State* row) {
-  const auto [kind, lexicon, place] = std::tuple(arena_[states_[state].node].kind, arena_[states_[state].node].a, arena_[states_[state].node].b);
+  const auto [kind, lexicon, place] =
+      std::tuple(arena_[states_[state].node].kind, arena_[states_[state].node].a, arena_[states_[state].node].b);
   if (kind != Kind::Words || boundary() != kNone) return false;
   Selections& selections = derivatives_.selections();
-  selections.lexicon(lexicon).each_arc(place, [&](Lexicon::Arc arc) { row[columns_.of_byte(arc.byte)] = state_of(selections.words(lexicon, arc.target)); });
+  selections.lexicon(lexicon).each_arc(
+      place, [&](Lexicon::Arc arc) { row[columns_.of_byte(arc.byte)] = state_of(selections.words(lexicon, arc.target)); });
   return true;
 }
 
@@ -268,7 +273,11 @@ std::optional<bool> ByteAutomaton::alive_by_parts(State state) {
   return all;
 }
 
-size_t ByteAutomaton::bytes_held() const { return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory() + derivatives_.memory() + byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() + state_index_.capacity() * sizeof(State); }
+size_t ByteAutomaton::bytes_held() const {
+  return (pushdown_ ? pushdown_->memory() : 0) + (digests_ ? digests_->memory() : 0) + arena_.memory() + derivatives_.memory() +
+         byte_derivatives_.memory() + least_lengths_.memory() + leaps_.memory() + rows_.memory() + states_.memory() +
+         state_index_.capacity() * sizeof(State);
+}
 
 void ByteAutomaton::check_bytes(size_t more) {
   if (bytes_held() + beside_.load(std::memory_order_relaxed) + more > budget_.bytes) exceed("bytes", static_cast<double>(budget_.bytes));

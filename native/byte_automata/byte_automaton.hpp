@@ -35,7 +35,8 @@ class ByteAutomaton {
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,
                 uint32_t num_states, State start, State inner_start, uint32_t symbols = 0, uint32_t boundary = kNone)
-      : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), columns_(classes, num_classes, symbols, boundary), start_(start), inner_start_(inner_start) {
+      : derivatives_(arena_), byte_derivatives_(arena_, derivatives_), columns_(classes, num_classes, symbols, boundary), start_(start),
+        inner_start_(inner_start) {
     for (uint32_t q = 0; q < num_states; ++q) {
       StateInfo& info = states_[states_.grow()];
       info.accepting = accepting[q];
@@ -173,7 +174,9 @@ class ByteAutomaton {
   // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
   const Marks& marks() const { return marks_; }
   template <class... Known>
-  void adopt_marks(State raw, Known... known) { states_[raw].marked = true, marks_.adopt(raw, known...); }
+  void adopt_marks(State raw, Known... known) {
+    states_[raw].marked = true, marks_.adopt(raw, known...);
+  }
   void adopt_room(const Room& room) { marks_.room = room; }
   // Of the target of a step: whether marks are ahead, which, and where it leads once they are passed.
   bool is_marked(State raw) const { return states_[raw].marked; }

@@ -63,7 +63,8 @@ class Columns {
 
   // A byte or symbol of a column; not of the boundary.
   ByteDerivatives::Letter letter(uint32_t column) const {
-    return is_byte(column) ? ByteDerivatives::Letter::byte(byte_of_class_[column]) : ByteDerivatives::Letter::symbol(column - first_symbol_);
+    return is_byte(column) ? ByteDerivatives::Letter::byte(byte_of_class_[column])
+                           : ByteDerivatives::Letter::symbol(column - first_symbol_);
   }
   // Calls f(column) for each column of a set's bytes and symbols.
   template <class F>

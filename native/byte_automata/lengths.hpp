@@ -86,7 +86,8 @@ class Lengths {
       case Kind::Inside: return 1;
       case Kind::Or: {
         uint32_t least = kUnreachable;
-        for (NodeId member : bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+        for (NodeId member :
+             bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
           least = std::min(least, length(member));
         }
         return least;
@@ -163,7 +164,8 @@ class Lengths {
       if (at.kind == Kind::Tag) {
         least = std::min(least, plus(before, behind[at.a]));
       } else {
-        for (NodeId branch : bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
+        for (NodeId branch :
+             bytes_.with_arena([&](const Arena& arena) { return std::vector<NodeId>(arena.list(id).begin(), arena.list(id).end()); })) {
           stack.emplace_back(branch, before);
         }
       }

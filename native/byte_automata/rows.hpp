@@ -20,7 +20,9 @@ using State = uint32_t;
 constexpr State kDead = 0;
 constexpr State kPending = 1u << 31;  // no number of a state: an entry that is not made yet
 
-inline State load_entry(const State* row, uint32_t column) { return std::atomic_ref(const_cast<State&>(row[column])).load(std::memory_order_acquire); }
+inline State load_entry(const State* row, uint32_t column) {
+  return std::atomic_ref(const_cast<State&>(row[column])).load(std::memory_order_acquire);
+}
 inline State store_entry(State* row, uint32_t column, State state) {
   std::atomic_ref(row[column]).store(state, std::memory_order_release);
   return state;

@@ -23,7 +23,23 @@ struct BudgetExceeded : std::runtime_error {
 };
 
 // Which class of tokenfst.errors an Error becomes.
-enum class Fault { Constraint, TokenId, Terminated, Rollback, TokenBudget, MaskBuffer, EmptyLanguage, Nondeterministic, Corrupt, Vocabulary, Logits, FstOp, FstIndex, FstIO, FstWeight };
+enum class Fault {
+  Constraint,
+  TokenId,
+  Terminated,
+  Rollback,
+  TokenBudget,
+  MaskBuffer,
+  EmptyLanguage,
+  Nondeterministic,
+  Corrupt,
+  Vocabulary,
+  Logits,
+  FstOp,
+  FstIndex,
+  FstIO,
+  FstWeight
+};
 
 struct Error : std::runtime_error {
   Error(Fault fault_, const std::string& message) : std::runtime_error(message), fault(fault_) {}

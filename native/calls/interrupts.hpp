@@ -17,7 +17,8 @@ struct Interrupted : std::exception {
 class Interrupts {
  public:
   static void check() {
-    if (seen_.load(std::memory_order_relaxed)) [[unlikely]] throw Interrupted();
+    if (seen_.load(std::memory_order_relaxed)) [[unlikely]]
+      throw Interrupted();
   }
   static void watch() {
     if (watching_.exchange(true)) return;

@@ -29,7 +29,8 @@ class LayerMaker {
  public:
   using Reached = std::map<uint32_t, std::vector<uint32_t>>;  // tokens by the distance behind them
 
-  LayerMaker(const MaskPool& own, const Budget& budget) : budget_(budget), deadline_(budget.seconds), pool_(own.vocab_size()), row_(pool_.words()) {
+  LayerMaker(const MaskPool& own, const Budget& budget)
+      : budget_(budget), deadline_(budget.seconds), pool_(own.vocab_size()), row_(pool_.words()) {
     for (uint32_t r = 1; r <= own.num_rows(); ++r) pool_.adopt_row(own.row(r));
     for (MaskId id = 1; id < own.size(); ++id) pool_.adopt(own[id].base_index, own[id].flips, own[id].num_flips);
   }
@@ -101,7 +102,8 @@ inline BudgetLayers budget_layers(TokenAutomaton& automaton, const Budget& budge
       if (farthest != last_distance) last = &reached[last_distance = farthest];
       last->push_back(token);
     }
-    if (automaton.accepting({q})) reached[0].insert(reached[0].end(), automaton.vocabulary().eos().begin(), automaton.vocabulary().eos().end());
+    if (automaton.accepting({q}))
+      reached[0].insert(reached[0].end(), automaton.vocabulary().eos().begin(), automaton.vocabulary().eos().end());
     maker.add(reached, whole);
   }
   return maker.finish();
@@ -114,9 +116,11 @@ struct StackLeaves {
 
 // Raises where they are not leaves of this automaton.
 inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
-  const auto below = [](const std::vector<uint32_t>& values, size_t bound) { return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; }); };
-  const bool whole = leaves.masks.size() == leaves.states.size() && leaves.offsets.size() == leaves.states.size() + 1 && leaves.offsets[0] == 0 &&
-                     leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
+  const auto below = [](const std::vector<uint32_t>& values, size_t bound) {
+    return std::ranges::all_of(values, [&](uint32_t value) { return value < bound; });
+  };
+  const bool whole = leaves.masks.size() == leaves.states.size() && leaves.offsets.size() == leaves.states.size() + 1 &&
+                     leaves.offsets[0] == 0 && leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
   if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
       !below(leaves.answers, 2 * automaton.bytes().num_frames())) {
     throw Error(Fault::Constraint, "these are not the leaves of this automaton");
@@ -137,7 +141,8 @@ inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, Stac
     const uint32_t hole = bytes.shape(config.state).members[k].hole;
     StackId node = hole == kNone ? kBottom : stacks.member(config.stack, hole);
     uint32_t sum = tops[k];
-    for (; node != kBottom && node != opaque; node = stacks.edges(node)[0].below) sum = plus(sum, automaton.distance_of_frame(stacks.edges(node)[0].frame));
+    for (; node != kBottom && node != opaque; node = stacks.edges(node)[0].below)
+      sum = plus(sum, automaton.distance_of_frame(stacks.edges(node)[0].frame));
     uint32_t& least = node == opaque ? found.above : found.alone;
     least = std::min(least, sum);
   }

@@ -72,7 +72,8 @@ struct DeviceTables {
     if (state < 0 || state >= num_states) return masks[0];
     const StateRecord& at = states[state];
     if (left < 0) return masks[at.mask];
-    const Layer* found = std::upper_bound(layers + at.layers_begin, layers + at.layers_end, left - 1, [](int32_t n, const Layer& layer) { return n < layer.least; });
+    const Layer* found = std::upper_bound(layers + at.layers_begin, layers + at.layers_end, left - 1,
+                                          [](int32_t n, const Layer& layer) { return n < layer.least; });
     return masks[found == layers + at.layers_begin ? 0 : found[-1].mask];
   }
   const uint32_t* row_of(const MaskRecord& mask) const { return rows + size_t{static_cast<uint32_t>(mask.row)} * words; }
@@ -115,7 +116,8 @@ struct MaskScratch {
 };
 
 template <class F>
-void mask_row(const DeviceTables& t, const DeviceTables::MaskRecord& mask, std::byte* row, size_t width, SimdLevel level, MaskScratch& scratch) {
+void mask_row(const DeviceTables& t, const DeviceTables::MaskRecord& mask, std::byte* row, size_t width, SimdLevel level,
+              MaskScratch& scratch) {
   using Bits = typename F::Bits;
   auto apply = [&](const uint32_t* words) {
     logits_detail::mask_row<F, false>(row, width, reinterpret_cast<const std::byte*>(words), t.words, t.vocab_size, level);
@@ -213,14 +215,16 @@ inline void device_mask(const DeviceTables& t, const int32_t* states, TokensLeft
     device_detail::in_parts(logits.rows, threads, [&](size_t begin, size_t end) {
       device_detail::MaskScratch scratch;
       for (size_t r = begin; r < end; ++r) {
-        device_detail::mask_row<F>(t, t.mask(states[r], left[r]), logits.data + static_cast<std::ptrdiff_t>(r) * logits.stride, logits.width, level, scratch);
+        device_detail::mask_row<F>(t, t.mask(states[r], left[r]), logits.data + static_cast<std::ptrdiff_t>(r) * logits.stride,
+                                   logits.width, level, scratch);
       }
     });
   });
 }
 
 // The greatest allowed logit of each row, and the state behind it.
-inline void device_greedy(const DeviceTables& t, const int32_t* states, TokensLeft left, const LogitsView& logits, int64_t* tokens, int32_t* next, size_t threads) {
+inline void device_greedy(const DeviceTables& t, const int32_t* states, TokensLeft left, const LogitsView& logits, int64_t* tokens,
+                          int32_t* next, size_t threads) {
   device_detail::with_type(logits.type, [&]<class F>() {
     device_detail::in_parts(logits.rows, threads, [&](size_t begin, size_t end) {
       for (size_t r = begin; r < end; ++r) {

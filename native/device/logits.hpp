@@ -166,8 +166,8 @@ struct Avx512 {
   static constexpr size_t kColumns = 8 * kBytes;  // in a block
 
   template <class F, bool kCheck>
-  __attribute__((target("avx512f,avx512bw"))) static bool mask_blocks(std::byte* row, const std::byte* mask,
-                                                                      unsigned shift, size_t blocks) {
+  __attribute__((target("avx512f,avx512bw"))) static bool mask_blocks(std::byte* row, const std::byte* mask, unsigned shift,
+                                                                      size_t blocks) {
     constexpr bool kWide = sizeof(typename F::Bits) == 4;
     constexpr size_t kVectors = kColumns * sizeof(typename F::Bits) / kBytes;
     const __m512i minus_inf = _mm512_set1_epi32(lanes<F>(F::kMinusInf)), inf = _mm512_set1_epi32(lanes<F>(F::kInf));
@@ -186,7 +186,8 @@ struct Avx512 {
       if (!kCheck && shift == 0) {
         // Only the vectors in which something is forbidden: a vector of 4-byte logits has 16 columns, of 2-byte ones 32.
         const __m512i ones = _mm512_set1_epi32(-1);
-        for (uint32_t some = kWide ? _mm512_cmpneq_epi16_mask(bits, ones) : _mm512_cmpneq_epi32_mask(bits, ones); some != 0; some &= some - 1) {
+        for (uint32_t some = kWide ? _mm512_cmpneq_epi16_mask(bits, ones) : _mm512_cmpneq_epi32_mask(bits, ones); some != 0;
+             some &= some - 1) {
           const int v = std::countr_zero(some);
           std::byte* const at = row + kBytes * v;
           const __m512i x = _mm512_loadu_si512(at);
@@ -213,8 +214,7 @@ struct Avx512 {
           }
           // Unordered where either of the two is NaN.
           if constexpr (kCheck)
-            nan = static_cast<__mmask16>(
-                nan | _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _CMP_UNORD_Q));
+            nan = static_cast<__mmask16>(nan | _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _CMP_UNORD_Q));
         } else {
           if (!all) {
             x = _mm512_mask_blend_epi16(word, minus_inf, x);
@@ -233,15 +233,14 @@ struct Avx2 {
 
   // A mask word is spread over vectors by testing each lane's own bit.
   template <class F, bool kCheck>
-  __attribute__((target("avx2"))) static bool mask_blocks(std::byte* row, const std::byte* mask, unsigned shift,
-                                                          size_t blocks) {
+  __attribute__((target("avx2"))) static bool mask_blocks(std::byte* row, const std::byte* mask, unsigned shift, size_t blocks) {
     constexpr bool kWide = sizeof(typename F::Bits) == 4;
     constexpr size_t kLanes = kBytes / sizeof(typename F::Bits), kVectors = kColumns / kLanes;
     const __m256i minus_inf = _mm256_set1_epi32(lanes<F>(F::kMinusInf)), inf = _mm256_set1_epi32(lanes<F>(F::kInf));
     const __m256i magnitude = _mm256_set1_epi32(lanes<F>(F::kMagnitude));
-    const __m256i lane_bit = kWide ? _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128)
-                                   : _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
-                                                       16384, static_cast<short>(0x8000));
+    const __m256i lane_bit =
+        kWide ? _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128)
+              : _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, static_cast<short>(0x8000));
     __m256i largest = _mm256_setzero_si256();  // per lane, the greatest magnitude that was left
     for (size_t b = 0; b < blocks; ++b, row += kVectors * kBytes, mask += kBytes) {
       auto* const vectors = reinterpret_cast<__m256i*>(row);
@@ -304,8 +303,7 @@ bool mask_blockwise(std::byte* row, const std::byte* mask, size_t mask_bytes, si
     column = (Simd::kBytes - past) / kElement;
   }
   const size_t readable = mask_bytes - column / 8;
-  const size_t blocks =
-      std::min((known - column) / kBlock, readable > kSlack ? (readable - kSlack) / (kBlock / 8) : size_t{0});
+  const size_t blocks = std::min((known - column) / kBlock, readable > kSlack ? (readable - kSlack) / (kBlock / 8) : size_t{0});
   nan |= Simd::template mask_blocks<F, kCheck>(row + column * kElement, mask + column / 8, column % 8, blocks);
   for (column += blocks * kBlock; column < known; column += kBlock) {
     column = std::min(column, known - kBlock);
@@ -328,9 +326,8 @@ bool mask_row(std::byte* row, size_t width, const std::byte* mask, size_t words,
 }
 
 template <class F, bool kCheck>
-std::optional<LogitsPosition> mask_rows(const LogitsView& logits, const BitmaskView& mask, size_t known,
-                                        const std::vector<size_t>* indices, size_t begin, size_t end,
-                                        SimdLevel level) {
+std::optional<LogitsPosition> mask_rows(const LogitsView& logits, const BitmaskView& mask, size_t known, const std::vector<size_t>* indices,
+                                        size_t begin, size_t end, SimdLevel level) {
   std::optional<LogitsPosition> first;
   for (size_t i = begin; i < end; ++i) {
     const auto r = static_cast<std::ptrdiff_t>(indices ? (*indices)[i] : i);
@@ -364,8 +361,7 @@ bool has_choice(const std::byte* row, const std::byte* mask, size_t known) {
 // column, in the order of the rows processed; all rows are masked all the same. `level` must be supported.
 // `threads` > 1 splits the rows into equal runs.
 inline std::optional<LogitsPosition> apply_bitmask(const LogitsView& logits, const BitmaskView& mask, size_t vocab_size,
-                                                   const std::vector<size_t>* indices, bool check_nan, SimdLevel level,
-                                                   size_t threads) {
+                                                   const std::vector<size_t>* indices, bool check_nan, SimdLevel level, size_t threads) {
   using namespace logits_detail;
   const size_t known = std::min({vocab_size, logits.width, 32 * mask.words});
   const auto run = [&](size_t begin, size_t end) {

@@ -38,9 +38,7 @@ class Arena : public NodeTable {
     intern({Kind::Set, false, true, 0, 0, any, 0, 0, 0});
   }
 
-  size_t memory() const {
-    return NodeTable::memory() + nested_.capacity() * sizeof(Nested) + sets_.memory();
-  }
+  size_t memory() const { return NodeTable::memory() + nested_.capacity() * sizeof(Nested) + sets_.memory(); }
   const ByteSet& set(NodeId id) const { return sets_[nodes_[id].a]; }
   const Machine& machine(NodeId id) const { return *machines_[nodes_[id].a]; }
   const std::vector<ByteSet>& sets() const { return sets_.all(); }
@@ -73,7 +71,8 @@ class Arena : public NodeTable {
   }
   NodeId state_of(uint32_t machine, uint32_t state) {
     if (state == 0) return kEmpty;
-    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint16_t{0}, 0, machine, state, 0, 0});
+    return intern({Kind::Machine, machines_[machine]->accepting[state] != 0, true, machines_[machine]->loops ? kHasLoop : uint16_t{0}, 0,
+                   machine, state, 0, 0});
   }
 
   NodeId concat(NodeId a, NodeId b) {
@@ -152,7 +151,8 @@ class Arena : public NodeTable {
     if (args.empty()) return kUniverse;
     if (args[0] == kEmpty) return kEmpty;
     if (args.size() == 1) return args[0];
-    bool settled = std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken | kMarkAhead); });
+    bool settled =
+        std::none_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].has(kHasBehind | kHasVar | kHasToken | kMarkAhead); });
     if (settled && args[0] == kEpsilon) {
       return std::all_of(args.begin(), args.end(), [&](NodeId arg) { return nodes_[arg].nullable; }) ? kEpsilon : kEmpty;
     }
@@ -205,7 +205,10 @@ class Arena : public NodeTable {
     return intern({Kind::Repeat, low == 0, node.certain || low == 0, traits, deeper(node.depth), a, 0, low, high});
   }
 
-  NodeId new_variable() { return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)), 0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0}); }
+  NodeId new_variable() {
+    return append({Kind::Var, false, false, static_cast<uint16_t>(kHasVar | kHasLoop | token_in_rules_ | (rules_.empty() ? 0 : kHasCall)),
+                   0, kNone, static_cast<uint32_t>(nodes_.size()), 0, 0});
+  }
 
   // Gives a variable its body. Nodes made before learn what follows from it: a least fixed point from "not nullable";
   // operands have smaller numbers than their users, so one pass settles all but the variables. A variable below a
@@ -245,8 +248,7 @@ class Arena : public NodeTable {
             nullable = node.low == 0 || part(node.a).nullable;
             behind = part(node.a).has(kHasBehind);
             break;
-          default:
-            break;
+          default: break;
         }
         changed |= nullable != node.nullable || behind != node.has(kHasBehind);
         node.nullable = nullable;
@@ -264,7 +266,10 @@ class Arena : public NodeTable {
   size_t num_rules() const { return rules_.size(); }
   NodeId rule(uint32_t rule) const { return rules_[rule].body; }
 
-  NodeId call(uint32_t rule) { return intern({Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0}); }
+  NodeId call(uint32_t rule) {
+    return intern(
+        {Kind::Call, rules_[rule].nullable, true, static_cast<uint16_t>(kHasCall | kHasLoop | token_in_rules_), 0, rule, 0, 0, 0});
+  }
   // The border behind a called rule's body.
   NodeId returning() { return intern({Kind::Return, true, true, kHasMark, 0, 0, 0, 0, 0}); }
   // The empty word, at the end of what is left of rule `k`: for showing stacks.
@@ -273,15 +278,17 @@ class Arena : public NodeTable {
   NodeId node(const Node& made) { return intern(made); }
   // What the stack `index` holds. An Open hole stands behind a nullable frame and need not be looked into before a byte
   // was read: other members of the union begin with what is in it.
-  NodeId hole(uint32_t index, bool open = false) { return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0}); }
+  NodeId hole(uint32_t index, bool open = false) {
+    return intern({open ? Kind::Open : Kind::Hole, false, true, kHasMark | kHasLoop, 0, index, 0, 0, 0});
+  }
 
   NodeId behind(NodeId past) { return intern({Kind::Behind, false, false, kHasBehind, deeper(nodes_[past].depth), past, 0, 0, 0}); }
   // A scoped expression: `inner`, then pairs (past expression of a Behind inside, what is left of it here).
   NodeId scoped(std::span<const uint32_t> parts, bool nullable) {
     uint32_t at = static_cast<uint32_t>(pool_.size());
     pool_.insert(pool_.end(), parts.begin(), parts.end());
-    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)), deeper(nodes_[parts[0]].depth), at,
-                          static_cast<uint32_t>(parts.size()), 0, 0});
+    return intern_pooled({Kind::Scoped, nullable, false, static_cast<uint16_t>(nodes_[parts[0]].traits & ~(kHasBehind | kEndless)),
+                          deeper(nodes_[parts[0]].depth), at, static_cast<uint32_t>(parts.size()), 0, 0});
   }
 
  private:
@@ -350,7 +357,8 @@ class Arena : public NodeTable {
       if (!joined.empty()) {
         const Node last = nodes_[joined.back()], now = nodes_[id];
         const Node x = nodes_[last.a], y = nodes_[now.a];
-        bool counters = x.kind == Kind::Repeat && y.kind == Kind::Repeat && x.a == y.a && last.b == now.b && x.high != kUnbounded && y.high != kUnbounded;
+        bool counters = x.kind == Kind::Repeat && y.kind == Kind::Repeat && x.a == y.a && last.b == now.b && x.high != kUnbounded &&
+                        y.high != kUnbounded;
         if (counters && uint64_t{y.low} <= uint64_t{x.high} + 1) {
           joined.back() = concat(repeat(x.a, std::min(x.low, y.low), std::max(x.high, y.high)), last.b);
           continue;
@@ -390,7 +398,8 @@ class Arena : public NodeTable {
       } else {
         std::vector<NodeId> tails(joined.begin() + i, joined.begin() + end);
         size_t base = spine_.size();
-        while (std::all_of(tails.begin(), tails.end(), [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == shared_head; })) {
+        while (std::all_of(tails.begin(), tails.end(),
+                           [&](NodeId tail) { return nodes_[tail].kind == Kind::Concat && nodes_[tail].a == shared_head; })) {
           spine_.push_back(shared_head);
           for (NodeId& tail : tails) tail = nodes_[tail].b;
           shared_head = nodes_[tails[0]].kind == Kind::Concat ? nodes_[tails[0]].a : kNone;
@@ -413,7 +422,8 @@ class Arena : public NodeTable {
     if (args.size() < 2 || args.size() > 64) return;
     const std::vector<NodeId> all = args;
     std::erase_if(args, [&](NodeId arg) {
-      return nodes_[arg].kind == inner && std::ranges::any_of(list(arg), [&](NodeId member) { return std::ranges::binary_search(all, member); });
+      return nodes_[arg].kind == inner &&
+             std::ranges::any_of(list(arg), [&](NodeId member) { return std::ranges::binary_search(all, member); });
     });
   }
 

@@ -57,7 +57,8 @@ class ByteDerivatives {
 
   Left left_of(NodeId id, Letter letter) {
     const Node node = arena_[id];
-    if (node.kind == Kind::Set) return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
+    if (node.kind == Kind::Set)
+      return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
     if (id == kEpsilon) return {kEmpty, arena_.everything()};
     if (by_moves(id, node)) return after_move(id, letter);
     if (known_.empty()) known_.resize(kKept);

@@ -41,8 +41,7 @@ class Derivatives {
     const Node node = arena_[id];
     if (!node.has(kMarkAhead)) return id;
     switch (node.kind) {
-      case Kind::Mark:
-        return node.a == static_cast<uint32_t>(Sign::Fresh) && !holds ? kEmpty : kEpsilon;
+      case Kind::Mark: return node.a == static_cast<uint32_t>(Sign::Fresh) && !holds ? kEmpty : kEpsilon;
       case Kind::Concat: {
         const NodeId head = passed(node.a, holds);
         if (!arena_[node.a].nullable) return arena_.concat(head, node.b);
@@ -61,8 +60,7 @@ class Derivatives {
         const NodeId rest = passed(node.a, holds);
         return rest == kEmpty ? kEmpty : unordered_.resolved(rest, node.b, node.low, node.high);
       }
-      default:
-        throw Error(Fault::Constraint, "a mark of what is excluded stands where it has no meaning");
+      default: throw Error(Fault::Constraint, "a mark of what is excluded stands where it has no meaning");
     }
   }
 
@@ -104,7 +102,10 @@ class Derivatives {
     return found;
   }
 
-  size_t memory() const { return 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() + unordered_.memory(); }
+  size_t memory() const {
+    return 32 * boundaries_.size() + pool_.capacity() * sizeof(Move) + memo_.capacity() * 8 + seen_.capacity() * 8 + selections_.memory() +
+           unordered_.memory();
+  }
 
   // Wraps `inner` with the pasts of its look-behinds: each starts as itself.
   NodeId scope(NodeId inner) {
@@ -132,21 +133,16 @@ class Derivatives {
           if (!nullable(arena_[id].a, pasts)) return false;
         }
         return nullable(id, pasts);
-      case Kind::Or:
-        return std::ranges::any_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
-      case Kind::And:
-        return std::ranges::all_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
-      case Kind::Not:
-        return !nullable(node.a, pasts);
-      case Kind::Repeat:
-        return node.low == 0 || nullable(node.a, pasts);
+      case Kind::Or: return std::ranges::any_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
+      case Kind::And: return std::ranges::all_of(arena_.list(id), [&](NodeId arg) { return nullable(arg, pasts); });
+      case Kind::Not: return !nullable(node.a, pasts);
+      case Kind::Repeat: return node.low == 0 || nullable(node.a, pasts);
       case Kind::Var: {
         if (is_unfolding(id)) return false;
         Unfold guard(unfolding_, id);
         return nullable(node.a, pasts);
       }
-      default:
-        return node.nullable;
+      default: return node.nullable;
     }
   }
 
@@ -194,16 +190,14 @@ class Derivatives {
       case Kind::Label:
       case Kind::Tag:
       case Kind::Mark:
-      case Kind::Token:
-        return {};
+      case Kind::Token: return {};
       case Kind::Begun:
       case Kind::Inside: {
         Moves result = get(node.a, pasts);
         for (Move& move : result) move.target = arena_.token(move.target, Kind::Inside);
         return result;
       }
-      case Kind::Set:
-        return {{arena_.set(id), kEpsilon}};
+      case Kind::Set: return {{arena_.set(id), kEpsilon}};
       case Kind::Concat: {
         Moves all;
         NodeId rest = id;
@@ -264,13 +258,15 @@ class Derivatives {
       }
       case Kind::Words: {
         Moves result;
-        selections_.lexicon(node.a).each_arc(node.b, [&](Lexicon::Arc arc) { result.push_back({ByteSet::single(arc.byte), selections_.words(node.a, arc.target)}); });
+        selections_.lexicon(node.a).each_arc(
+            node.b, [&](Lexicon::Arc arc) { result.push_back({ByteSet::single(arc.byte), selections_.words(node.a, arc.target)}); });
         return merge_equal(result);
       }
       case Kind::Pick: {
         Moves result;
         selections_.lexicon(selections_.selection(node.a).lexicon).each_arc(node.b, [&](Lexicon::Arc arc) {
-          if (NodeId target = selections_.pick(node.a, arc.target, node.low + arc.skip, node.high); target != kEmpty) result.push_back({ByteSet::single(arc.byte), target});
+          if (NodeId target = selections_.pick(node.a, arc.target, node.low + arc.skip, node.high); target != kEmpty)
+            result.push_back({ByteSet::single(arc.byte), target});
         });
         NodeId after = selections_.after_pick(node);
         if (after == kEmpty) return merge_equal(result);
@@ -293,7 +289,8 @@ class Derivatives {
       case Kind::Unordered: {
         Moves result;
         for (const Move& move : get(node.a, nullptr)) {
-          if (NodeId target = unordered_.resolved(move.target, node.b, node.low, node.high); target != kEmpty) result.push_back({move.set, target});
+          if (NodeId target = unordered_.resolved(move.target, node.b, node.low, node.high); target != kEmpty)
+            result.push_back({move.set, target});
         }
         return merge_equal(result);
       }
@@ -354,7 +351,8 @@ class Derivatives {
         for (; arena_[rest].kind == Kind::Concat; rest = arena_[rest].b) {
           const Node link = arena_[rest];
           const NodeId begun = at_boundary(link.a);
-          if (begun != kEpsilon && arena_[begun].kind != Kind::Return && arena_[begun].kind != Kind::Label) ways.push_back(arena_.concat(begun, link.b));
+          if (begun != kEpsilon && arena_[begun].kind != Kind::Return && arena_[begun].kind != Kind::Label)
+            ways.push_back(arena_.concat(begun, link.b));
           if (!arena_[begun].nullable) return arena_.any_of(ways);
         }
         ways.push_back(at_boundary(rest));

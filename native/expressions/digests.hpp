@@ -35,7 +35,8 @@ struct Digest {
 
 class Digests {
  public:
-  Digests(const Arena& arena, const Selections& selections, const Unordered& unordered) : arena_(arena), selections_(selections), unordered_(unordered) {}
+  Digests(const Arena& arena, const Selections& selections, const Unordered& unordered)
+      : arena_(arena), selections_(selections), unordered_(unordered) {}
 
   Digest of(NodeId root) {
     if (known_.size() < arena_.size()) {

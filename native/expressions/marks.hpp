@@ -56,15 +56,19 @@ class Marks {
   // Where a finite automaton would have to hold them.
   void refuse() const {
     if (!any) return;
-    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) are remembered by a sequence, and no finite "
-                                   "automaton can hold them: make the schema with repeated_names=\"allow\"");
+    throw Error(
+        Fault::Constraint,
+        "strings that must differ from each other (names of a JSON object, unique items) are remembered by a sequence, and no finite "
+        "automaton can hold them: make the schema with repeated_names=\"allow\"");
   }
 
   // Where a vocabulary lacks bytes.
   void refuse_gaps() const {
     if (!any) return;
-    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
-                                   "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
+    throw Error(
+        Fault::Constraint,
+        "strings that must differ from each other (names of a JSON object, unique items) need a vocabulary in which every byte is a "
+        "token, since otherwise what is left of a string may have no tokens: make the schema with repeated_names=\"allow\"");
   }
 
  private:

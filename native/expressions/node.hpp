@@ -5,7 +5,33 @@
 
 namespace tokenfst {
 
-enum class Kind : uint8_t { Empty, Epsilon, Set, Concat, Or, And, Not, Repeat, Machine, Var, Behind, Scoped, Call, Return, Hole, Open, Label, Words, Pick, Unordered, Tag, Token, Begun, Inside, Mark };
+enum class Kind : uint8_t {
+  Empty,
+  Epsilon,
+  Set,
+  Concat,
+  Or,
+  And,
+  Not,
+  Repeat,
+  Machine,
+  Var,
+  Behind,
+  Scoped,
+  Call,
+  Return,
+  Hole,
+  Open,
+  Label,
+  Words,
+  Pick,
+  Unordered,
+  Tag,
+  Token,
+  Begun,
+  Inside,
+  Mark
+};
 
 using NodeId = uint32_t;
 constexpr NodeId kEmpty = 0, kEpsilon = 1, kUniverse = 2;

@@ -13,7 +13,29 @@
 namespace tokenfst {
 
 // Mirrors tokenfst.automata.expressions.expression.Op.
-enum class Op : int32_t { Empty, Epsilon, Bytes, Literal, Concat, Union, Intersect, Complement, Repeat, Machine, Variable, Behind, Scope, Call, Words, Selection, Unordered, OneToken, Tokens, Opened, Fresh };
+enum class Op : int32_t {
+  Empty,
+  Epsilon,
+  Bytes,
+  Literal,
+  Concat,
+  Union,
+  Intersect,
+  Complement,
+  Repeat,
+  Machine,
+  Variable,
+  Behind,
+  Scope,
+  Call,
+  Words,
+  Selection,
+  Unordered,
+  OneToken,
+  Tokens,
+  Opened,
+  Fresh
+};
 
 struct Program {
   std::span<const int32_t> code;
@@ -128,7 +150,8 @@ class ProgramReader {
           ByteSet set;
           set.words.back() = symbols_of_class;
           made = arena_.bytes(set);
-          if (words >= 0) made = arena_.either(made, arena_.token(selections_.words(lexicons[words], selections_.lexicon(lexicons[words]).root())));
+          if (words >= 0)
+            made = arena_.either(made, arena_.token(selections_.words(lexicons[words], selections_.lexicon(lexicons[words]).root())));
           break;
         }
         case Op::Repeat: made = arena_.repeat(node(0), operands[1], operands[2] < 0 ? kUnbounded : operands[2]); break;
@@ -169,7 +192,8 @@ class ProgramReader {
           refuse_tokens(node(1), "the separator of different labels");
           const Node separator = arena_[node(1)];
           if (separator.nullable || !separator.certain || separator.traits) fail("a selection's separator is empty, or needs a context");
-          made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2], operands[3] < 0 ? kUnbounded : operands[3], node(1));
+          made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2],
+                                    operands[3] < 0 ? kUnbounded : operands[3], node(1));
           break;
         }
       }
@@ -177,7 +201,8 @@ class ProgramReader {
     }
     for (uint32_t k = 0; k < program.rules.size(); ++k) {
       auto& [body, nullable] = program.rules[k];
-      if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable) fail("a rule has no body, or one that is not what is said of it");
+      if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable)
+        fail("a rule has no body, or one that is not what is said of it");
       arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
     loaded.root = nodes.empty() ? kEmpty : nodes.back();
@@ -201,18 +226,21 @@ class ProgramReader {
     std::span<const int32_t> operands;
   };
 
-  [[noreturn]] static void fail(const char* reason) { throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason); }
+  [[noreturn]] static void fail(const char* reason) {
+    throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason);
+  }
 
   void refuse_marks(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasFresh)) return;
-    throw Error(Fault::Constraint, "strings that must differ from each other (names of a JSON object, unique items) stand under " + std::string(where) +
-                                       ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
+    throw Error(Fault::Constraint,
+                "strings that must differ from each other (names of a JSON object, unique items) stand under " + std::string(where) +
+                    ", which needs all texts in a finite automaton: make the schema with repeated_names=\"allow\", or intersect it last");
   }
   // Where "at least" and "at most" mix, what a boundary of tokens adds could be too much.
   void refuse_tokens(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasToken)) return;
-    throw Error(Fault::Constraint, std::string("tokens as such (TEXT_TOKEN, one_token(), special tokens and their like) stand in ") + where +
-                                       ", where they have no exact meaning here: say without it what may come instead");
+    throw Error(Fault::Constraint, std::string("tokens as such (TEXT_TOKEN, one_token(), special tokens and their like) stand in ") +
+                                       where + ", where they have no exact meaning here: say without it what may come instead");
   }
 
   static std::vector<Instruction> decode(const Program& program) {
@@ -241,8 +269,9 @@ class ProgramReader {
         if (forward && instructions[operand].op != Op::Variable) fail("an operand comes after its user");
         size_t closed = forward ? operand : closed_at[operand];
         if (!tail && closed > number) {
-          throw Error(Fault::Constraint, "a recursion stands out of tail position: it may only come last in a concatenation, and never under a complement, a "
-                                         "repetition, a look-behind or a scope");
+          throw Error(Fault::Constraint,
+                      "a recursion stands out of tail position: it may only come last in a concatenation, and never under a complement, a "
+                      "repetition, a look-behind or a scope");
         }
         closed_at[number] = std::max(closed_at[number], closed);
       };
@@ -258,7 +287,8 @@ class ProgramReader {
           break;
         case Op::Literal:
           count(2);
-          if (operands[0] < 0 || operands[1] < 0 || int64_t{operands[0]} + operands[1] > static_cast<int64_t>(program.blob.size())) fail("a literal does not exist");
+          if (operands[0] < 0 || operands[1] < 0 || int64_t{operands[0]} + operands[1] > static_cast<int64_t>(program.blob.size()))
+            fail("a literal does not exist");
           break;
         case Op::Concat: parts(false); break;
         case Op::Union:
@@ -266,7 +296,8 @@ class ProgramReader {
         case Op::Repeat:
           count(3);
           part(0, false);
-          if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1])) fail("the bounds of a repetition are no range");
+          if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1]))
+            fail("the bounds of a repetition are no range");
           break;
         case Op::Machine:
           count(1);
@@ -285,7 +316,8 @@ class ProgramReader {
           part(0, false);
           part(1, false);
           if (instructions[operands[0]].op != Op::Words) fail("a selection is not one of words");
-          if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2])) fail("the bounds of a selection are no range");
+          if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2]))
+            fail("the bounds of a selection are no range");
           break;
         case Op::Call:
           count(1);
@@ -298,8 +330,10 @@ class ProgramReader {
           const size_t nodes = operands.size() - 4;
           for (size_t k = 0; k < nodes; ++k) part(k, false);
           auto bounds = operands.subspan(nodes);
-          if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0])) fail("the bounds of unordered members are no range");
-          if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes) fail("unordered members do not exist");
+          if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0]))
+            fail("the bounds of unordered members are no range");
+          if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes)
+            fail("unordered members do not exist");
           break;
         }
         case Op::Fresh:  // and what makes its room, see marks.hpp
@@ -335,7 +369,8 @@ class ProgramReader {
       refuse_tokens(parts.back(), "members that may come in any order");
       if (arena_[parts.back()].has(kHasBehind)) fail("a look-behind of unordered members stands in no scope");
       if (parts.size() > 1 && arena_[parts.back()].nullable) {
-        throw Error(Fault::Constraint, "a member that may come in any order has the empty word: leave the empty word out, the member is optional anyway");
+        throw Error(Fault::Constraint,
+                    "a member that may come in any order has the empty word: leave the empty word out, the member is optional anyway");
       }
     }
     NodeId other = kEmpty;
@@ -345,7 +380,8 @@ class ProgramReader {
     }
     const NodeId separator = parts[0];
     parts.erase(parts.begin());
-    return derivatives_.unordered().make(separator, std::move(parts), bounds[2], other, bounds[3] < 2, bounds[0], bounds[1] < 0 ? kUnbounded : bounds[1]);
+    return derivatives_.unordered().make(separator, std::move(parts), bounds[2], other, bounds[3] < 2, bounds[0],
+                                         bounds[1] < 0 ? kUnbounded : bounds[1]);
   }
 
   Arena& arena_;

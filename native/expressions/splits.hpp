@@ -33,7 +33,8 @@ struct Split {
   NodeId rest = kEmpty;
   NodeId loop = kEmpty;  // counted: the loop and its terminator, where an iteration begins
   NodeId part = kEmpty, whole = kEmpty;
-  NodeId excluded = kEmpty;  // where known: the finitely many words that `part` lacks of `whole`, which has any number behind each beginning
+  NodeId excluded =
+      kEmpty;  // where known: the finitely many words that `part` lacks of `whole`, which has any number behind each beginning
   NodeId least = kEmpty;  // where inner counters are left out: the fragment with few iterations of them
   uint32_t low = 0, high = kUnbounded;
   uint32_t widened = kUnbounded;
@@ -140,8 +141,7 @@ class Loosened {
         if (room < kFew) return {arena_.repeat(part.few, node.low, node.high), arena_.repeat(part.any, node.low, node.high)};
         return {arena_.repeat(part.few, node.low, node.low + (room < kMore ? kFew : kMore)), arena_.repeat(part.any, node.low, kUnbounded)};
       }
-      default:
-        return {id, id};
+      default: return {id, id};
     }
   }
 
@@ -318,7 +318,8 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
     part = arena.concat(part, terminator);
     whole = arena.concat(whole, terminator);
     if (members.size() == 1) found = split(arena, whole, true);
-    else if (std::ranges::none_of(members, [&](NodeId member) { return counts_first(arena, member); })) found = {.fragment = whole, .rest = kEpsilon, .loop = whole};
+    else if (std::ranges::none_of(members, [&](NodeId member) { return counts_first(arena, member); }))
+      found = {.fragment = whole, .rest = kEpsilon, .loop = whole};
   }
   if (found.rest != kEpsilon) return {};
   found.rest = rest;
@@ -326,7 +327,8 @@ inline Split split_intersection(Arena& arena, NodeId element, NodeId rest) {
     found.part = part;
     found.whole = whole;
     // Behind whatever begins a word of an unbounded loop and its terminator, there are more words than are excluded.
-    if (members.size() == 1 && !found.counted && ends_behind_loop(arena, found.fragment)) found.excluded = arena.concat(arena.any_of(words), terminator);
+    if (members.size() == 1 && !found.counted && ends_behind_loop(arena, found.fragment))
+      found.excluded = arena.concat(arena.any_of(words), terminator);
   }
   return found;
 }

@@ -67,7 +67,8 @@ class Unordered {
     if (other != kEmpty) made.bodies.push_back(other);
     if (separator == kEmpty) high = std::min(high, 1u);
     std::vector<NodeId> parts;
-    for (uint32_t k = 0; k < made.bodies.size(); ++k) parts.push_back(arena_.concat(made.bodies[k], arena_.node({Kind::Tag, true, true, 0, 0, k, 0, 0, 0})));
+    for (uint32_t k = 0; k < made.bodies.size(); ++k)
+      parts.push_back(arena_.concat(made.bodies[k], arena_.node({Kind::Tag, true, true, 0, 0, k, 0, 0, 0})));
     made.all = arena_.any_of(parts);
     auto look = [&](NodeId id) {
       made.certain &= arena_[id].certain;
@@ -124,9 +125,7 @@ class Unordered {
     each_leaf(left_[left].set, members_[left_[left].members].depth, f);
   }
 
-  size_t memory() const {
-    return trees_.size() * (sizeof(Tree) + 64) + left_.size() * (sizeof(Left) + 64) + tags_bytes_;
-  }
+  size_t memory() const { return trees_.size() * (sizeof(Tree) + 64) + left_.size() * (sizeof(Left) + 64) + tags_bytes_; }
 
  private:
   // The tags that a place of T leads to, ascending, each with whether words surely lead to it.
@@ -152,7 +151,8 @@ class Unordered {
     if (low > 0 && (tag < members.options || members.counts)) --low;
     if (high != kUnbounded) --high;
     uint32_t after = before;
-    if (tag < members.options) after = left(old.members, without(members, old.set, tag), old.options - 1, old.required - (tag < members.required));
+    if (tag < members.options)
+      after = left(old.members, without(members, old.set, tag), old.options - 1, old.required - (tag < members.required));
     const NodeId separator = members.separator;
     NodeId more = high == 0 || (left_[after].options == 0 && !members.repeats()) ? kEmpty : first(after, low, high);
     return arena_.either(left_[after].required == 0 && low == 0 ? kEpsilon : kEmpty, arena_.concat(separator, more));
@@ -178,9 +178,7 @@ class Unordered {
     }
     auto [found, certain] = ways(rest, left, low, high);
     if (found == 0) return kEmpty;
-    if (found > 1 && !arena_[rest].nullable && !arena_[rest].has(kHasMark)) {
-      return node(rest, left, low, high, certain);
-    }
+    if (found > 1 && !arena_[rest].nullable && !arena_[rest].has(kHasMark)) { return node(rest, left, low, high, certain); }
     std::vector<NodeId> parts, together;
     const std::vector<NodeId> branches(arena_.list(rest).begin(), arena_.list(rest).end());
     for (NodeId branch : branches) {
@@ -243,7 +241,8 @@ class Unordered {
       stack.pop_back();
       for (; arena_[id].kind == Kind::Concat; id = arena_[id].b) sure &= arena_[arena_[id].a].certain;
       if (arena_[id].kind == Kind::Tag) found.emplace_back(arena_[id].a, !sure);
-      else for (NodeId branch : arena_.list(id)) stack.emplace_back(branch, sure);
+      else
+        for (NodeId branch : arena_.list(id)) stack.emplace_back(branch, sure);
       arena_.tick();
     }
     // Sure ways first among those to one tag.
@@ -284,7 +283,8 @@ class Unordered {
   uint32_t without(const Members& members, uint32_t set, uint32_t k) { return without(members.depth, set, k); }
   uint32_t without(int depth, uint32_t set, uint32_t k) {
     const Tree old = trees_[set];
-    if (depth > 0) return k >> (5 + depth) & 1 ? tree(depth, old.a, without(depth - 1, old.b, k)) : tree(depth, without(depth - 1, old.a, k), old.b);
+    if (depth > 0)
+      return k >> (5 + depth) & 1 ? tree(depth, old.a, without(depth - 1, old.b, k)) : tree(depth, without(depth - 1, old.a, k), old.b);
     const uint32_t bit = 1u << (k & 31);
     return k & 32 ? tree(0, old.a & ~bit, old.b) : tree(0, old.a, old.b & ~bit);
   }

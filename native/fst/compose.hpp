@@ -50,7 +50,8 @@ class FilterState {
   uint8_t first_alone() const {
     switch (filter_) {
       case Filter::Null: return kNo;
-      case Filter::Trivial: case Filter::NoMatch: return 0;
+      case Filter::Trivial:
+      case Filter::NoMatch: return 0;
       case Filter::Sequence: return part_ != 0 ? kNo : 0;
       case Filter::AltSequence: return all2_ ? kNo : none2_ ? 0 : 1;
       case Filter::Match: return part_ == 0 ? (none2_ ? 0 : all2_ ? kNo : 1) : part_ == 1 ? 1 : kNo;
@@ -61,7 +62,8 @@ class FilterState {
   uint8_t second_alone() const {
     switch (filter_) {
       case Filter::Null: return kNo;
-      case Filter::Trivial: case Filter::NoMatch: return 0;
+      case Filter::Trivial:
+      case Filter::NoMatch: return 0;
       case Filter::Sequence: return all1_ ? kNo : none1_ ? 0 : 1;
       case Filter::AltSequence: return part_ == 1 ? kNo : 0;
       case Filter::Match: return part_ == 0 ? (none1_ ? 0 : all1_ ? kNo : 2) : part_ == 2 ? 2 : kNo;
@@ -107,14 +109,12 @@ class Composition {
                              eps2 == arcs2.size() && !b_.is_final(s2_), eps2 == 0);
     meter_.step(1 + std::min(arcs1.size(), arcs2.size()));
     if (const uint8_t part = filter.second_alone(); eps2 && part != FilterState::kNo) {
-      each_epsilon(arcs2, &ArcType::ilabel, sorted2_, eps2, [&](const ArcType& arc) {
-        add({0, arc.olabel, arc.weight, number(s1_, arc.nextstate, part)});
-      });
+      each_epsilon(arcs2, &ArcType::ilabel, sorted2_, eps2,
+                   [&](const ArcType& arc) { add({0, arc.olabel, arc.weight, number(s1_, arc.nextstate, part)}); });
     }
     if (const uint8_t part = filter.first_alone(); eps1 && part != FilterState::kNo) {
-      each_epsilon(arcs1, &ArcType::olabel, sorted1_, eps1, [&](const ArcType& arc) {
-        add({arc.ilabel, 0, arc.weight, number(arc.nextstate, s2_, part)});
-      });
+      each_epsilon(arcs1, &ArcType::olabel, sorted1_, eps1,
+                   [&](const ArcType& arc) { add({arc.ilabel, 0, arc.weight, number(arc.nextstate, s2_, part)}); });
     }
     const bool both = eps1 && eps2 && filter.both(true) != FilterState::kNo;
     if (sorted1_ && sorted2_) {
@@ -130,7 +130,7 @@ class Composition {
     meter_.made(out_, pairs_.memory());
   }
 
-  static size_t epsilons(std::span<const ArcType> arcs, Id ArcType::*label, bool sorted) {
+  static size_t epsilons(std::span<const ArcType> arcs, Id ArcType::* label, bool sorted) {
     size_t count = 0;
     for (const ArcType& arc : arcs) {
       if (arc.*label == 0) ++count;
@@ -139,7 +139,7 @@ class Composition {
     return count;
   }
   template <class F>
-  static void each_epsilon(std::span<const ArcType> arcs, Id ArcType::*label, bool sorted, size_t count, F&& f) {
+  static void each_epsilon(std::span<const ArcType> arcs, Id ArcType::* label, bool sorted, size_t count, F&& f) {
     for (const ArcType& arc : sorted ? arcs.first(count) : arcs) {
       if (arc.*label == 0) f(arc);
     }
@@ -188,9 +188,7 @@ class Composition {
       meter_.made(out_, pairs_.memory());
     }
   }
-  Id number(Id s1, Id s2, uint8_t part) {
-    return pairs_.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), part);
-  }
+  Id number(Id s1, Id s2, uint8_t part) { return pairs_.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), part); }
 
   static constexpr uint64_t kEach = 1 << 16;
 
@@ -224,9 +222,7 @@ Machine<S> difference(const Machine<S>& one, const Machine<S>& other, bool trim,
   Machine<S> out;
   if (one.start() == kNone) return out;
   TupleTable pairs;
-  const auto number = [&](Id s1, Id s2) {
-    return pairs.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), 0);
-  };
+  const auto number = [&](Id s1, Id s2) { return pairs.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), 0); };
   number(one.start(), other.start());
   out.set_start(0);
   for (size_t at = 0; at < pairs.size(); ++at) {

@@ -130,14 +130,17 @@ class Determinization {
     size_t kept = 0;
     for (size_t at = 0; at < finals.size(); ++at) {
       if (finals[at].weight == Wide::zero()) continue;
-      if (kept && finals[kept - 1].string == finals[at].string) finals[kept - 1].weight = Wide::plus(finals[kept - 1].weight, finals[at].weight);
+      if (kept && finals[kept - 1].string == finals[at].string)
+        finals[kept - 1].weight = Wide::plus(finals[kept - 1].weight, finals[at].weight);
       else finals[kept++] = finals[at];
     }
     finals.resize(kept);
     if (kept < 2) return;
-    if (outputs_ == Outputs::Functional) refuse("determinize: the transducer is not functional: one input ends with two outputs; det_type=\"nonfunctional\" keeps both");
+    if (outputs_ == Outputs::Functional)
+      refuse("determinize: the transducer is not functional: one input ends with two outputs; det_type=\"nonfunctional\" keeps both");
     if (outputs_ == Outputs::Disambiguate) {
-      finals[0] = *std::min_element(finals.begin(), finals.end(), [](const Final& a, const Final& b) { return Wide::better(a.weight, b.weight); });
+      finals[0] =
+          *std::min_element(finals.begin(), finals.end(), [](const Final& a, const Final& b) { return Wide::better(a.weight, b.weight); });
       finals.resize(1);
     }
   }
@@ -153,7 +156,8 @@ class Determinization {
     const uint32_t found = index_.find(small, [&](uint32_t at) {
       const auto other = elements(static_cast<Id>(at));
       return std::equal(other.begin(), other.end(), group_.begin(), group_.end(), [&](const Element& a, const Element& b) {
-        return a.state == b.state && a.string == b.string && (a.weight == b.weight || Wide::key(a.weight, delta_) == Wide::key(b.weight, delta_));
+        return a.state == b.state && a.string == b.string &&
+               (a.weight == b.weight || Wide::key(a.weight, delta_) == Wide::key(b.weight, delta_));
       });
     });
     if (found != HashIndex::kNothing) return static_cast<Id>(found);

@@ -66,13 +66,16 @@ class FileBody {
   // `num_states` may be -1 in vector files: all up to the end.
   FileBody(std::string_view data, Meter& meter) : data_(data), meter_(meter) {}
   Machine<S> read(bool is_vector, int64_t start, int64_t num_states, int64_t num_arcs) {
-    if (num_states < -1 || (num_states < 0 && !is_vector)) refuse_file("the header has " + std::to_string(num_states) + " states: the file is damaged");
-    if (num_states > static_cast<int64_t>(data_.size())) refuse_file("the header has " + std::to_string(num_states) + " states, more than the file is long: it is damaged or cut short");
+    if (num_states < -1 || (num_states < 0 && !is_vector))
+      refuse_file("the header has " + std::to_string(num_states) + " states: the file is damaged");
+    if (num_states > static_cast<int64_t>(data_.size()))
+      refuse_file("the header has " + std::to_string(num_states) + " states, more than the file is long: it is damaged or cut short");
     if (is_vector) read_vector(num_states);
     else read_constant(num_states, num_arcs);
     const Id n = out_.num_states();
     for (Id s = 0; s < n; ++s) check(s, n);
-    if (start < -1 || start >= n) refuse_file("the start is state " + std::to_string(start) + " of " + std::to_string(n) + ": the file is damaged");
+    if (start < -1 || start >= n)
+      refuse_file("the start is state " + std::to_string(start) + " of " + std::to_string(n) + ": the file is damaged");
     out_.set_start(static_cast<Id>(start));
     return std::move(out_);
   }
@@ -91,7 +94,8 @@ class FileBody {
   template <class T>
   T take() {
     T value;
-    if (data_.size() - at_ < sizeof value) refuse_file("the file ends in the midst of state " + std::to_string(out_.num_states()) + ": it is cut short");
+    if (data_.size() - at_ < sizeof value)
+      refuse_file("the file ends in the midst of state " + std::to_string(out_.num_states()) + ": it is cut short");
     std::memcpy(&value, data_.data() + at_, sizeof value);
     at_ += sizeof value;
     return value;
@@ -110,19 +114,23 @@ class FileBody {
       const int64_t count = take<int64_t>();
       const Id s = out_.num_states();
       if (count < 0 || static_cast<uint64_t>(count) > (data_.size() - at_) / (12 + sizeof(W))) {
-        refuse_file("state " + std::to_string(s) + " has " + std::to_string(count) + " arcs, more than the file: it is damaged or cut short");
+        refuse_file("state " + std::to_string(s) + " has " + std::to_string(count) +
+                    " arcs, more than the file: it is damaged or cut short");
       }
       out_.add_state(final);
       for (int64_t k = 0; k < count; ++k) out_.add_arc(s, take_arc());
       meter_.step(1 + static_cast<uint64_t>(count));
       meter_.made(out_, data_.size());
     }
-    if (at_ != data_.size()) refuse_file("there are " + std::to_string(data_.size() - at_) + " bytes behind the last state: the file is damaged");
+    if (at_ != data_.size())
+      refuse_file("there are " + std::to_string(data_.size() - at_) + " bytes behind the last state: the file is damaged");
   }
   void read_constant(int64_t num_states, int64_t num_arcs) {
     const uint64_t state = sizeof(W) + 16, arc = 12 + sizeof(W) + kPadding, n = static_cast<uint64_t>(num_states);
-    if (num_arcs < 0 || static_cast<uint64_t>(num_arcs) > data_.size() || n * state + static_cast<uint64_t>(num_arcs) * arc != data_.size()) {
-      refuse_file("the file has not the length of " + std::to_string(num_states) + " states and " + std::to_string(num_arcs) + " arcs: it is damaged or cut short");
+    if (num_arcs < 0 || static_cast<uint64_t>(num_arcs) > data_.size() ||
+        n * state + static_cast<uint64_t>(num_arcs) * arc != data_.size()) {
+      refuse_file("the file has not the length of " + std::to_string(num_states) + " states and " + std::to_string(num_arcs) +
+                  " arcs: it is damaged or cut short");
     }
     meter_.states(n);
     meter_.bytes(data_.size() * 3);
@@ -131,7 +139,8 @@ class FileBody {
       at_ = s * state;
       out_.add_state(take<W>());
       const uint32_t begin = take<uint32_t>(), count = take<uint32_t>();
-      if (begin != place || count > static_cast<uint64_t>(num_arcs) - place) refuse_file("state " + std::to_string(s) + " has arcs of other states: the file is damaged");
+      if (begin != place || count > static_cast<uint64_t>(num_arcs) - place)
+        refuse_file("state " + std::to_string(s) + " has arcs of other states: the file is damaged");
       at_ = n * state + place * arc;
       for (uint32_t k = 0; k < count; ++k) {
         out_.add_arc(static_cast<Id>(s), take_arc());
@@ -140,13 +149,17 @@ class FileBody {
       place += count;
       meter_.step(1 + count);
     }
-    if (place != static_cast<uint64_t>(num_arcs)) refuse_file("the states have " + std::to_string(place) + " arcs and the header " + std::to_string(num_arcs) + ": the file is damaged");
+    if (place != static_cast<uint64_t>(num_arcs))
+      refuse_file("the states have " + std::to_string(place) + " arcs and the header " + std::to_string(num_arcs) +
+                  ": the file is damaged");
   }
   void check(Id s, Id n) {
     const auto name = [&] { return "state " + std::to_string(s); };
     if (!S::member(out_.final(s))) refuse_file("the final weight of " + name() + " is no weight of its semiring (such as NaN)");
     for (const auto& arc : out_.arcs(s)) {
-      if (arc.nextstate < 0 || arc.nextstate >= n) refuse_file("an arc of " + name() + " leads to state " + std::to_string(arc.nextstate) + " of " + std::to_string(n) + ": the file is damaged");
+      if (arc.nextstate < 0 || arc.nextstate >= n)
+        refuse_file("an arc of " + name() + " leads to state " + std::to_string(arc.nextstate) + " of " + std::to_string(n) +
+                    ": the file is damaged");
       if (arc.ilabel < 0 || arc.olabel < 0) refuse_file("an arc of " + name() + " has a label below 0");
       if (!S::member(arc.weight)) refuse_file("the weight of an arc of " + name() + " is no weight of its semiring (such as NaN)");
     }

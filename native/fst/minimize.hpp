@@ -41,7 +41,8 @@ class Minimization {
   using Weight = typename S::Weight;
 
   Minimization(const Machine<S>& given, double delta, bool allow_nondet, Meter& meter)
-      : delta_(delta), meter_(meter), in_(connect(without_zeros(given), meter)), acceptor_(is_acceptor(in_)), deterministic_(is_deterministic(in_)) {
+      : delta_(delta), meter_(meter), in_(connect(without_zeros(given), meter)), acceptor_(is_acceptor(in_)),
+        deterministic_(is_deterministic(in_)) {
     if (!deterministic_ && !allow_nondet) {
       refuse("minimize: the machine is not deterministic: determinize it first, or allow_nondet=True merges what is surely the same");
     }
@@ -57,7 +58,7 @@ class Minimization {
     else prefix_ = common_outputs(in_, strings_, meter_);
     push_all();
     const Components found = components(Forward<S>{in_}, in_.start(), meter_);
-    const std::vector<Id> block = found.acyclic()   ? acyclic_blocks(graph_, found.order, meter_)
+    const std::vector<Id> block = found.acyclic()  ? acyclic_blocks(graph_, found.order, meter_)
                                   : deterministic_ ? deterministic_blocks(graph_, meter_)
                                                    : blocks_by_rounds(graph_, meter_);
     return quotient(block);
@@ -87,7 +88,8 @@ class Minimization {
       const size_t from = graph_.edges.size();
       for (const auto& arc : in_.arcs(s)) {
         const auto w = Wide::divide(Wide::times(arc.weight, potentials_[arc.nextstate]), own);
-        const Id string = acceptor_ ? Strings::kEmpty : strings_.drop(strings_.before(arc.olabel, prefix_[arc.nextstate]), strings_.length(prefix_[s]));
+        const Id string =
+            acceptor_ ? Strings::kEmpty : strings_.drop(strings_.before(arc.olabel, prefix_[arc.nextstate]), strings_.length(prefix_[s]));
         pushed_.push_back({string, static_cast<Weight>(w)});
         const uint64_t key = Wide::key(w, delta_);
         labels.current.assign({arc.ilabel, string, static_cast<Id>(key >> 32), static_cast<Id>(key)});

@@ -62,10 +62,11 @@ Machine<S> epsnormalize(const Machine<S>& given, double delta, Meter& meter) {
   const Machine<S> machine = rmepsilon(given, true, delta, meter);
   Machine<S> out;
   if (machine.start() == kNone) return out;
-  const Components silent = components(
-      Forward<S>{machine}, machine.start(), [&](Id s, uint32_t at) { return machine.arcs(s)[at].ilabel == 0; }, meter);
+  const Components silent =
+      components(Forward<S>{machine}, machine.start(), [&](Id s, uint32_t at) { return machine.arcs(s)[at].ilabel == 0; }, meter);
   for (Id s = 0; s < machine.num_states(); ++s) {
-    if (silent.is_cyclic[silent.of[s]]) refuse("epsnormalize: a cycle through state " + std::to_string(s) + " reads nothing and writes: its outputs have no end");
+    if (silent.is_cyclic[silent.of[s]])
+      refuse("epsnormalize: a cycle through state " + std::to_string(s) + " reads nothing and writes: its outputs have no end");
     out.add_state();
   }
   out.set_start(machine.start());
@@ -98,7 +99,8 @@ Machine<S> epsnormalize(const Machine<S>& given, double delta, Meter& meter) {
       meter.step(1 + machine.arcs(state).size());
       meter.bytes(out.memory() + strings.memory() + (reach.size() + arcs.size() + ends.size()) * 96);
     }
-    for (const auto& [key, w] : arcs) add_string_arc(out, s, std::get<0>(key), std::get<1>(key), static_cast<W>(w), std::get<2>(key), strings);
+    for (const auto& [key, w] : arcs)
+      add_string_arc(out, s, std::get<0>(key), std::get<1>(key), static_cast<W>(w), std::get<2>(key), strings);
     for (const auto& [string, w] : ends) {
       if (string == Strings::kEmpty) {
         out.set_final(s, static_cast<W>(w));

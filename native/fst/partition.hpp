@@ -50,7 +50,8 @@ class Signatures {
     }
     const uint32_t small = static_cast<uint32_t>(hash);
     const uint32_t found = index_.find(small, [&](uint32_t at) {
-      return std::equal(current.begin(), current.end(), all_.begin() + static_cast<int64_t>(begin_[at]), all_.begin() + static_cast<int64_t>(begin_[at + 1]));
+      return std::equal(current.begin(), current.end(), all_.begin() + static_cast<int64_t>(begin_[at]),
+                        all_.begin() + static_cast<int64_t>(begin_[at + 1]));
     });
     if (found != HashIndex::kNothing) return static_cast<Id>(found);
     const uint32_t made = static_cast<uint32_t>(begin_.size()) - 1;

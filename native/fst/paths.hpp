@@ -19,7 +19,9 @@ namespace tokenfst::fst {
 template <class S>
 void require_path(const char* what) {
   if constexpr (!S::kPath) {
-    refuse(std::string(what) + " needs a semiring whose sum is one of its terms (standard, tropical64, minmax, minmax64, boolean); map the arcs with arcmap(map_type=\"to_std\")");
+    refuse(std::string(what) +
+           " needs a semiring whose sum is one of its terms (standard, tropical64, minmax, minmax64, boolean); map the arcs with "
+           "arcmap(map_type=\"to_std\")");
   }
 }
 
@@ -121,10 +123,8 @@ template <class S>
 class SubsetGraph {
  public:
   SubsetGraph(const Machine<S>& machine, double delta, Meter& meter)
-      : in_(connect(rmepsilon(machine, true, delta, meter), meter)),
-        rest_(shortest_distance(in_, true, delta, meter)),
-        subsets_(in_, Outputs::Acceptor, delta, strings_, meter),
-        start_(subsets_.start()) {}
+      : in_(connect(rmepsilon(machine, true, delta, meter), meter)), rest_(shortest_distance(in_, true, delta, meter)),
+        subsets_(in_, Outputs::Acceptor, delta, strings_, meter), start_(subsets_.start()) {}
   Id start() const { return start_; }
   WideWeight<S> to_acceptance(Id t) const {
     auto sum = S::Wide::zero();
@@ -208,7 +208,8 @@ Machine<S> random_paths(const Machine<S>& given, uint64_t count, uint64_t seed, 
       double total = machine.is_final(s) ? share(machine.final(s)) : 0;
       const double end = total;
       for (const auto& arc : machine.arcs(s)) total += share(arc.weight);
-      if (!std::isfinite(total) || total <= 0) refuse("randgen: the weights of state " + std::to_string(s) + " have no finite sum as probabilities");
+      if (!std::isfinite(total) || total <= 0)
+        refuse("randgen: the weights of state " + std::to_string(s) + " have no finite sum as probabilities");
       double at = uniform() * total - end;
       if (at < 0) {
         ends = true;

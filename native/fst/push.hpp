@@ -46,7 +46,8 @@ void reweight(Machine<S>& machine, const std::vector<WideWeight<S>>& potentials,
     for (auto& arc : machine.arcs(s)) {
       const auto next = potentials[arc.nextstate];
       if (next == Wide::zero()) continue;
-      arc.weight = narrow(to_final ? Wide::divide(Wide::times(own, arc.weight), next) : Wide::divide(Wide::times(arc.weight, next), own), s);
+      arc.weight =
+          narrow(to_final ? Wide::divide(Wide::times(own, arc.weight), next) : Wide::divide(Wide::times(arc.weight, next), own), s);
     }
     const WideWeight<S> final = machine.final(s);
     machine.set_final(s, narrow(to_final ? Wide::times(own, final) : Wide::divide(final, own), s));
@@ -142,8 +143,8 @@ Machine<S> push_outputs(const Machine<S>& given, bool remove_common, Meter& mete
 }
 
 template <class S>
-Machine<S> push(const Machine<S>& given, bool weights, bool labels, bool to_final, bool remove_total, bool remove_common,
-                double delta, Meter& meter) {
+Machine<S> push(const Machine<S>& given, bool weights, bool labels, bool to_final, bool remove_total, bool remove_common, double delta,
+                Meter& meter) {
   Machine<S> out = given;
   if (labels) {
     out = to_final ? reverse(push_outputs(reverse(given, true, meter), remove_common, meter), true, meter)

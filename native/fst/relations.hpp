@@ -17,7 +17,9 @@ bool equal(const Machine<S>& one, const Machine<S>& other, double delta) {
     const auto a = one.arcs(s), b = other.arcs(s);
     if (a.size() != b.size() || !S::near(one.final(s), other.final(s), delta)) return false;
     for (size_t k = 0; k < a.size(); ++k) {
-      if (a[k].ilabel != b[k].ilabel || a[k].olabel != b[k].olabel || a[k].nextstate != b[k].nextstate || !S::near(a[k].weight, b[k].weight, delta)) return false;
+      if (a[k].ilabel != b[k].ilabel || a[k].olabel != b[k].olabel || a[k].nextstate != b[k].nextstate ||
+          !S::near(a[k].weight, b[k].weight, delta))
+        return false;
     }
   }
   return true;
@@ -34,7 +36,9 @@ bool isomorphic(Machine<S> one, Machine<S> other, double delta, Meter& meter) {
       const auto arcs = each->arcs(s);
       std::stable_sort(arcs.begin(), arcs.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
       for (size_t k = 1; k < arcs.size(); ++k) {
-        if (key(arcs[k]) == key(arcs[k - 1])) refuse("isomorphic: state " + std::to_string(s) + " has two arcs with the same labels and weight: which one stands for which is not decided here");
+        if (key(arcs[k]) == key(arcs[k - 1]))
+          refuse("isomorphic: state " + std::to_string(s) +
+                 " has two arcs with the same labels and weight: which one stands for which is not decided here");
       }
       meter.step(1 + arcs.size());
     }

@@ -53,8 +53,7 @@ class EpsilonRemoval {
     }
     if (!any) return in_;
     meter_.bytes(in_.memory() * 2 + static_cast<uint64_t>(n) * 64);
-    found_ = components(
-        Forward<S>{in_}, in_.start(), [&](Id s, uint32_t at) { return is_epsilon(in_.arcs(s)[at]); }, meter_);
+    found_ = components(Forward<S>{in_}, in_.start(), [&](Id s, uint32_t at) { return is_epsilon(in_.arcs(s)[at]); }, meter_);
     for (Id s = 0; s < n; ++s) out_.add_state(in_.final(s));
     out_.reserve(n, in_.num_arcs());
     out_.set_start(in_.start());

@@ -82,7 +82,8 @@ class Chains {
   static bool offers_letters(const Arena& arena, NodeId id) {
     const Node& node = arena[id];
     const NodeId choice = node.kind == Kind::Concat ? node.a : id;
-    return node.certain && arena[choice].kind == Kind::Or && std::ranges::any_of(arena.list(choice), [&](NodeId member) { return begins_with_letter(arena, member); });
+    return node.certain && arena[choice].kind == Kind::Or &&
+           std::ranges::any_of(arena.list(choice), [&](NodeId member) { return begins_with_letter(arena, member); });
   }
 
   // What stands behind a node: letters, or the end of a chain.

@@ -39,8 +39,9 @@ struct Onward {
 class Composition {
  public:
   Composition(ByteAutomaton& bytes, const Vocabulary& vocabulary, uint32_t narrow)
-      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow), unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))),
-        fragments_(bytes, vocabulary), splits_(bytes, vocabulary) {}
+      : bytes_(bytes), vocabulary_(vocabulary), narrow_(narrow),
+        unsplit_(static_cast<uint32_t>(std::min<uint64_t>(UINT32_MAX, uint64_t{kUnsplit} * narrow))), fragments_(bytes, vocabulary),
+        splits_(bytes, vocabulary) {}
 
   // Whether tokens lead on from wherever bytes do: every byte that is read is a token, and every class of tokens that is
   // asked for has one. Then shortcuts by expression apply. With a stack whoever makes the automaton sees to the former:
@@ -49,7 +50,8 @@ class Composition {
     complete_ = vocabulary_.complete() || bytes_.is_pushdown();
     if (bytes_.boundary() == kNone || !complete_) return complete_;
     complete_ = bytes_.is_lazy() && !bytes_.tokens_intersected() && has_every_class();
-    if (bytes_.is_pushdown() && !complete_) throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
+    if (bytes_.is_pushdown() && !complete_)
+      throw Error(Fault::EmptyLanguage, "no token of the vocabulary has bytes that the grammar asks one token to have");
     return complete_;
   }
 
@@ -70,7 +72,9 @@ class Composition {
     if (!vocabulary_.has_initial() || bytes_.start() == kDead) return;
     for (auto [token, column] : specials_) {
       if (bytes_.row(bytes_.start())[column] == kDead) continue;
-      throw Error(Fault::Constraint, "a special token (id " + std::to_string(token) + ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
+      throw Error(Fault::Constraint,
+                  "a special token (id " + std::to_string(token) +
+                      ") may come first, and this vocabulary spells the beginning of a text in its own way: let the text begin before it");
     }
   }
   const std::vector<std::pair<uint32_t, uint32_t>>& specials() const { return specials_; }
@@ -334,12 +338,14 @@ class Composition {
       // Of tokens that come near the bounds that were left out, by trying.
       for (uint32_t token : vocabulary_.longer_than(at.widened - fragment.completion)) {
         row.removed.push_back(token);
-        if (!splits_.exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token])))) out.tokens.push_back(token);
+        if (!splits_.exceeds(at, token) && !is_dead(walk.boundary(walk.run(place.first, vocabulary_.tokens()[token]))))
+          out.tokens.push_back(token);
       }
       std::ranges::sort(row.removed);
     }
     const std::vector<uint32_t> apart = row.removed;
-    for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i) row.removed.push_back(fragment.longest[i]);
+    for (size_t i = 0; row.tokens == &fragment.row && i < fragment.longest.size() && fragment.iterations[i] > at.high; ++i)
+      row.removed.push_back(fragment.longest[i]);
     out.rows.push_back(std::move(row));
     Leading<Walk> leading(walk, bytes_);
     for_residuals(leading, place.first, at, fragment, [&](uint32_t entry, Config) {
@@ -406,7 +412,9 @@ class Composition {
   }
 
   // Whether so many tokens leave a fragment that a longer one is better.
-  static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) { return at.open && fragment && fragment->crowded; }
+  static bool has_many_exits(const Split& at, const std::shared_ptr<const Fragment>& fragment) {
+    return at.open && fragment && fragment->crowded;
+  }
   // Whether a text may go on with any letter, as far as is known yet.
   bool reads_letters(State state) {
     const State* row = bytes_.entries(state);

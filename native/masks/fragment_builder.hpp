@@ -24,7 +24,8 @@ class FragmentBuilder {
 
   // `top`: the node of the vocabulary's trie behind which the fragment begins.
   FragmentBuilder(ByteAutomaton& automaton, SelfLoops& loops, const Vocabulary& vocabulary, const Split& split, uint32_t top)
-      : automaton_(automaton), loops_(loops), vocabulary_(vocabulary), rows_{{{automaton, kCoarse}, {automaton, kHexadecimal}}}, split_(split), top_(top) {
+      : automaton_(automaton), loops_(loops), vocabulary_(vocabulary), rows_{{{automaton, kCoarse}, {automaton, kHexadecimal}}},
+        split_(split), top_(top) {
     tries_ = {&vocabulary.coarse_tries()[0].trie(), &vocabulary.coarse_tries()[1].trie(), &vocabulary.trie()};
     groups_ = {&vocabulary.coarse_tries()[0].groups(), &vocabulary.coarse_tries()[1].groups(), &vocabulary.groups()};
   }
@@ -77,7 +78,9 @@ class FragmentBuilder {
         const auto children = trie.children(at);
         at = std::ranges::find_if(children, [&](const TrieChild& child) { return index < trie.node(child.node).end; })->node;
         const uint8_t byte = coarser.grouping().least[coarser.grouping().group[trie.node(at).byte]];
-        found = std::ranges::find_if(coarser.trie().children(found), [&](const TrieChild& child) { return coarser.trie().node(child.node).byte == byte; })->node;
+        found = std::ranges::find_if(coarser.trie().children(found), [&](const TrieChild& child) {
+                  return coarser.trie().node(child.node).byte == byte;
+                })->node;
       }
       if (coarser.members(found).size() > 1) return {level, index};
       index = found;
@@ -116,7 +119,9 @@ class FragmentBuilder {
     }
   }
   const State* row(size_t level, State state) { return level == kFinest ? automaton_.entries(state) : rows_[level].row(state); }
-  State step(size_t level, State from, const State* row, uint32_t group) { return level == kFinest ? automaton_.entry(from, row, group) : row[group]; }
+  State step(size_t level, State from, const State* row, uint32_t group) {
+    return level == kFinest ? automaton_.entry(from, row, group) : row[group];
+  }
 
   // Below a node whose members a state goes apart at.
   void go_apart(size_t level, uint32_t index, State from) {

@@ -37,7 +37,8 @@ class KnownFragments {
   std::shared_ptr<const Fragment> class_of(NodeId text) {
     auto& slot = classes_[text];
     if (slot) return slot;
-    const auto [begun, key] = bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), keys_.of(arena, text)); });
+    const auto [begun, key] =
+        bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), keys_.of(arena, text)); });
     if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
     if (!slot) {
       auto made = std::make_shared<Fragment>();

@@ -73,7 +73,8 @@ class MaskMaker {
     for (size_t k = 0; k < touched_.size(); ++k) {
       for (uint64_t& words = touched_[k]; words; words &= words - 1) {
         const size_t word = k * 64 + std::countr_zero(words);
-        for (uint64_t& bits = present_[word]; bits; bits &= bits - 1) tokens.push_back(static_cast<uint32_t>(word * 64 + std::countr_zero(bits)));
+        for (uint64_t& bits = present_[word]; bits; bits &= bits - 1)
+          tokens.push_back(static_cast<uint32_t>(word * 64 + std::countr_zero(bits)));
       }
     }
   }

@@ -18,9 +18,10 @@ namespace tokenfst {
 class BudgetedTokens {
  public:
   // `left`: how many tokens may follow the next one.
-  BudgetedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Completion& completion, uint32_t left, std::vector<std::string>& offers)
-      : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), completion_(completion), walker_(bytes_, stacks), left_(left),
-        offers_(offers) {}
+  BudgetedTokens(TokenAutomaton& automaton, Stacks& stacks, Exclusion& exclusion, Completion& completion, uint32_t left,
+                 std::vector<std::string>& offers)
+      : automaton_(automaton), bytes_(automaton.bytes()), stacks_(stacks), exclusion_(exclusion), completion_(completion),
+        walker_(bytes_, stacks), left_(left), offers_(offers) {}
 
   // Whether all tokens of a configuration's mask surely fit, but for those that stop inside of a string that can become a known one.
   bool all_fit(Config from) {
@@ -137,7 +138,9 @@ class BudgetedTokens {
         uint32_t& word = rest[token >> 5];
         if (!(word >> (token & 31) & 1)) continue;
         word &= ~(1u << (token & 31));
-        if (alone || !at.group) at.group = &groups_[{walker_.boundary(at.config), at.reading, alone ? automaton_.vocabulary().tokens()[token] : std::string_view()}];
+        if (alone || !at.group)
+          at.group =
+              &groups_[{walker_.boundary(at.config), at.reading, alone ? automaton_.vocabulary().tokens()[token] : std::string_view()}];
         at.group->push_back(token);
       }
       path.push_back(at);

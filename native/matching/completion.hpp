@@ -81,8 +81,10 @@ class Completion {
         while (child < trie.node(node).end && trie.node(child).byte != static_cast<uint8_t>(text[to])) child = trie.node(child).end;
         if (child >= trie.node(node).end) break;
         node = child;
-        if (trie.node(node).first == trie.node(node + 1).first || least[to + 1] >= least[from] || least[to + 1] + 1 >= least[from]) continue;
-        least[from] = least[to + 1] + 1, first[from] = trie.string_at(trie.node(node).first), length[from] = static_cast<uint32_t>(to + 1 - from);
+        if (trie.node(node).first == trie.node(node + 1).first || least[to + 1] >= least[from] || least[to + 1] + 1 >= least[from])
+          continue;
+        least[from] = least[to + 1] + 1, first[from] = trie.string_at(trie.node(node).first),
+        length[from] = static_cast<uint32_t>(to + 1 - from);
       }
     }
     std::vector<uint32_t> tokens;
@@ -109,7 +111,9 @@ class Completion {
   // The way to the place that the exclusion is at, and what it was at each place on it.
   class Way {
    public:
-    Way(const std::vector<Place>& places, Exclusion& exclusion) : places_(places), exclusion_(exclusion) { taken_.emplace_back(0, exclusion.checkpoint()); }
+    Way(const std::vector<Place>& places, Exclusion& exclusion) : places_(places), exclusion_(exclusion) {
+      taken_.emplace_back(0, exclusion.checkpoint());
+    }
     // Takes the exclusion to another place. O(what is not common to the ways there).
     template <class Read>
     void go_to(uint32_t place, Read&& read) {

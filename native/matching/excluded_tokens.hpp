@@ -36,12 +36,14 @@ class ExcludedTokens {
     const Vocabulary& vocabulary = automaton_.vocabulary();
     auto try_each = [&](std::span<const uint32_t> tokens) {
       for (uint32_t token : tokens) {
-        if (has(mask, token) && !exclusion_.indifferent(vocabulary.tokens()[token], room) && !may_take(config, token)) some = true, take(mask, token);
+        if (has(mask, token) && !exclusion_.indifferent(vocabulary.tokens()[token], room) && !may_take(config, token))
+          some = true, take(mask, token);
       }
     };
     const bool two = at.inside || !at.finished;
     try_each(two || at.sibling || room.thin ? vocabulary.quoting((two ? 3 : 2) - (room.thin ? 1 : 0)) : vocabulary.quoting_items());
-    if (room.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= room.fewest) try_each(vocabulary.separating(at.inside));
+    if (room.fewest != kUnbounded && at.scope && at.finished + vocabulary.most_quotes() >= room.fewest)
+      try_each(vocabulary.separating(at.inside));
     return some;
   }
 
@@ -112,7 +114,8 @@ class ExcludedTokens {
     const Trie& trie = vocabulary.trie();
     bool some = false;
     for (const uint32_t token : vocabulary.separating(exclusion_.reading().inside)) {
-      if (has(mask, token) && !exclusion_.begins_no_second_item(vocabulary.tokens()[token]) && !may_take(start, token)) some = true, take(mask, token);
+      if (has(mask, token) && !exclusion_.begins_no_second_item(vocabulary.tokens()[token]) && !may_take(start, token))
+        some = true, take(mask, token);
     }
     if (!exclusion_.has_say()) return some;
     auto take_from = [&](uint32_t first, uint32_t last) {

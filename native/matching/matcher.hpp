@@ -91,8 +91,11 @@ class Matcher {
     if (excluding_ && !plenty && !terminated_) text = completion().within(config(), most);
     if (const uint32_t least = plenty || text ? 0 : distance(); least > most && !terminated_) {
       const bool bound = automaton_->bounds_distances();  // Then a text may fit, and none is known that does.
-      const std::string needed = least == kUnreachable ? "more are needed than are searched for" : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
-      throw Error(Fault::TokenBudget, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " + std::to_string(*left) + " tokens: " + needed);
+      const std::string needed = least == kUnreachable
+                                     ? "more are needed than are searched for"
+                                     : (bound ? "enough from here is " : "the least number from here is ") + std::to_string(least);
+      throw Error(Fault::TokenBudget, std::string("no accepted text ") + (bound ? "is known to fit" : "fits") + " into " +
+                                          std::to_string(*left) + " tokens: " + needed);
     }
     if (excluding_ && !plenty && !terminated_) plan(std::move(text), tokens_.size());
     limit_ = tokens_.size() + std::min<uint64_t>(*left, kNoLimit - 1 - tokens_.size());
@@ -101,7 +104,8 @@ class Matcher {
   bool accept_token(uint32_t token) {
     const InUse::Scope use(in_use_);
     check(token);
-    if (terminated_) throw Error(Fault::Terminated, "token " + std::to_string(token) + " was offered after the end token; reset() or rollback() first");
+    if (terminated_)
+      throw Error(Fault::Terminated, "token " + std::to_string(token) + " was offered after the end token; reset() or rollback() first");
     return push(token);
   }
   bool accept_tokens(const std::vector<uint32_t>& tokens) {
@@ -146,8 +150,8 @@ class Matcher {
   // Masks for a tree of draft tokens: row i of `out` is the mask after the path to node i, all zero where a token on the
   // path is not allowed. Node 0 is the root: where the matcher stands (its token is already accepted). -1 is no node.
   // O(nodes); the matcher ends where it began.
-  void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::span<const int64_t> draft_tokens,
-                           uint32_t* out, ptrdiff_t stride) {
+  void traverse_draft_tree(std::span<const int64_t> next_token, std::span<const int64_t> next_sibling,
+                           std::span<const int64_t> draft_tokens, uint32_t* out, ptrdiff_t stride) {
     const InUse::Scope use(in_use_);
     Trial trial(*this);
     struct Visit {
@@ -166,7 +170,9 @@ class Matcher {
       seen[node] = true;
       rollback(tokens_.size() - depth);
       if (node != 0) stack.push_back({next_sibling[node], depth});
-      uint32_t token = draft_tokens[node] < 0 || draft_tokens[node] >= automaton_->vocabulary().size() ? kNone : static_cast<uint32_t>(draft_tokens[node]);
+      uint32_t token = draft_tokens[node] < 0 || draft_tokens[node] >= automaton_->vocabulary().size()
+                           ? kNone
+                           : static_cast<uint32_t>(draft_tokens[node]);
       if (node != 0 && (token == kNone || terminated_ || !push(token))) {
         blank(next_token[node], next_token, next_sibling, seen, out, stride);
         std::memset(out + node * stride, 0, automaton_->masks().words() * 4);
@@ -229,7 +235,8 @@ class Matcher {
   void rollback(size_t count) {
     const InUse::Scope use(in_use_);
     if (count > tokens_.size()) {
-      throw Error(Fault::Rollback, "cannot roll back " + std::to_string(count) + " tokens: only " + std::to_string(tokens_.size()) + " were accepted");
+      throw Error(Fault::Rollback,
+                  "cannot roll back " + std::to_string(count) + " tokens: only " + std::to_string(tokens_.size()) + " were accepted");
     }
     if (count == 0) return;
     tokens_.resize(tokens_.size() - count);
@@ -244,7 +251,8 @@ class Matcher {
       });
       exclusion.restore(trail.last({automaton_->start(), {}}).after);
     } else {
-      trail_.resize(tokens_.size(), automaton_->start(), [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
+      trail_.resize(tokens_.size(), automaton_->start(),
+                    [this](Config at, size_t k) { return automaton_->advance(at, tokens_[k], stacks_); });
     }
     terminated_ = false;
     if (tokens_.empty()) stacks_.clear();
@@ -255,9 +263,7 @@ class Matcher {
   }
 
  private:
-  Config config() const {
-    return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start());
-  }
+  Config config() const { return excluding_ ? excluding_->trail.last({automaton_->start(), {}}).config : trail_.last(automaton_->start()); }
   // The same where tokens are more than their bytes: over all ways to cut the text, up to where a special token may come.
   std::string forced_text() {
     ByteAutomaton& bytes = automaton_->bytes();
@@ -320,7 +326,8 @@ class Matcher {
    public:
     explicit Reread(Matcher& matcher) : matcher_(matcher) {}
     ~Reread() {
-      if (matcher_.excluding_) matcher_.excluding_->exclusion.restore(matcher_.excluding_->trail.last({matcher_.automaton_->start(), {}}).after);
+      if (matcher_.excluding_)
+        matcher_.excluding_->exclusion.restore(matcher_.excluding_->trail.last({matcher_.automaton_->start(), {}}).after);
     }
 
    private:
@@ -332,12 +339,13 @@ class Matcher {
   uint32_t left() const { return limit_ == kNoLimit ? kUnreachable : at_most(limit_ - tokens_.size()); }
   void check(uint32_t token) const {
     if (token >= automaton_->vocabulary().size()) {
-      throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " + std::to_string(automaton_->vocabulary().size()) + " tokens");
+      throw Error(Fault::TokenId, "token id " + std::to_string(token) + " lies outside the vocabulary of " +
+                                      std::to_string(automaton_->vocabulary().size()) + " tokens");
     }
   }
   // Clears the rows of a subtree that cannot be reached.
-  void blank(int64_t first, std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::vector<bool>& seen, uint32_t* out,
-             ptrdiff_t stride) const {
+  void blank(int64_t first, std::span<const int64_t> next_token, std::span<const int64_t> next_sibling, std::vector<bool>& seen,
+             uint32_t* out, ptrdiff_t stride) const {
     std::vector<int64_t> stack{first};
     while (!stack.empty()) {
       int64_t node = stack.back();
@@ -376,7 +384,8 @@ class Matcher {
       if (!automaton_->accepting(next)) return false;
     } else {
       next = automaton_->advance(next, token, stacks_, &exclusion);
-      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).escapes(next, exclusion.reading())) return false;
+      if (!automaton_->spellable(next, stacks_) || !ExcludedTokens(*automaton_, stacks_, exclusion).escapes(next, exclusion.reading()))
+        return false;
       if (limit_ != kNoLimit && !completes(next, token, text)) return false;
     }
     make_room();
@@ -399,7 +408,9 @@ class Matcher {
   std::optional<std::string> planned(uint32_t token) {
     auto it = excluding_->plans.find(tokens_.size());
     const std::string_view text = automaton_->vocabulary().tokens()[token];
-    if (it == excluding_->plans.end() || text.empty() || !it->second.starts_with(text) || (tokens_.empty() && automaton_->vocabulary().has_initial())) return std::nullopt;
+    if (it == excluding_->plans.end() || text.empty() || !it->second.starts_with(text) ||
+        (tokens_.empty() && automaton_->vocabulary().has_initial()))
+      return std::nullopt;
     std::string rest = it->second.substr(text.size());
     return completion().cut(rest).size() <= left() - 1 ? std::optional(std::move(rest)) : std::nullopt;
   }

@@ -52,7 +52,8 @@ class BitmaskBuffer {
       throw Error(Fault::MaskBuffer, "the bitmask must be an array that can be written to" + remedy());
     }
     data_ = static_cast<uint32_t*>(view.buf);
-    bool fits = view.itemsize == 4 && view.format && std::string_view("iIlL").find(view.format[0]) != std::string_view::npos && view.format[1] == 0;
+    bool fits =
+        view.itemsize == 4 && view.format && std::string_view("iIlL").find(view.format[0]) != std::string_view::npos && view.format[1] == 0;
     for (int i = 0; i < view.ndim; ++i) {
       shape_.push_back(view.shape[i]);
       strides_.push_back(view.strides[i] / 4);
@@ -69,7 +70,8 @@ class BitmaskBuffer {
       shape_.push_back(static_cast<int64_t>(array.shape(i)));
       strides_.push_back(array.stride(i));
     }
-    if (array.dtype() != nanobind::dtype<int32_t>() && array.dtype() != nanobind::dtype<uint32_t>()) refuse("the bitmask must be of dtype int32");
+    if (array.dtype() != nanobind::dtype<int32_t>() && array.dtype() != nanobind::dtype<uint32_t>())
+      refuse("the bitmask must be of dtype int32");
     if (array.device_type() != nanobind::device::cpu::value) refuse("the bitmask must be in host memory");
     data_ = static_cast<uint32_t*>(array.data());
   }

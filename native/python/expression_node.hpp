@@ -26,8 +26,7 @@ struct ExprNode {
   static constexpr int64_t kMostPositions = int64_t{1} << 62;  // sizes stop there
   static constexpr char kHasWord = 1;
 
-  PyObject_HEAD
-  PyObject *op, *args, *value, *source;
+  PyObject_HEAD PyObject *op, *args, *value, *source;
   long long size;  // positions of a plain node; 0: it is not plain
   char nullable;   // of a plain node
   char known;      // whether it was found to have a word: 0 not yet, kHasWord, or 2: it has none
@@ -125,7 +124,9 @@ inline PyObject* concat(PyObject*, PyObject* const* parts, Py_ssize_t count) {
   return joined(Op::Concat, parts, count, Op::Epsilon, &kZero);
 }
 
-inline PyObject* union_of(PyObject*, PyObject* const* parts, Py_ssize_t count) { return joined(Op::Union, parts, count, Op::Empty, nullptr); }
+inline PyObject* union_of(PyObject*, PyObject* const* parts, Py_ssize_t count) {
+  return joined(Op::Union, parts, count, Op::Empty, nullptr);
+}
 
 // The parts from `begin` to `end`, at least one, none before the last of which is needed; `later` are all of them as they stand
 // behind another, or nothing if they need not be there. By halves: either the first half has a part, and those of the
@@ -237,8 +238,10 @@ inline PyMemberDef members[] = {
 };
 
 inline PyMethodDef functions[] = {
-    {"concat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(concat)), METH_FASTCALL, "concat(*parts)\n--\n\nThe parts one after the other."},
-    {"union", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(union_of)), METH_FASTCALL, "union(*parts)\n--\n\nAny of the parts."},
+    {"concat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(concat)), METH_FASTCALL,
+     "concat(*parts)\n--\n\nThe parts one after the other."},
+    {"union", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(union_of)), METH_FASTCALL,
+     "union(*parts)\n--\n\nAny of the parts."},
     {"literal", literal, METH_O, "literal(data)\n--\n\nThe word ``data``."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -264,14 +267,16 @@ inline void bind_nodes(nb::module_& m) {
       {Py_tp_members, own::members},
       {0, nullptr},
   };
-  static PyType_Spec spec = {"tokenfst._native.Node", sizeof(ExprNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  static PyType_Spec spec = {"tokenfst._native.Node", sizeof(ExprNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                             slots};
   own::nothing = PyTuple_New(0);
   m.attr("Node") = nb::steal(PyType_FromSpec(&spec));
   for (PyMethodDef* each = own::functions; each->ml_name; ++each) m.attr(each->ml_name) = nb::steal(PyCFunction_New(each, nullptr));
   m.def(
       "first_of",
       [](nb::list parts, nb::list later, Py_ssize_t end) {
-        if (end < 1 || end > static_cast<Py_ssize_t>(parts.size()) || parts.size() != later.size()) throw nb::value_error("there are no such parts");
+        if (end < 1 || end > static_cast<Py_ssize_t>(parts.size()) || parts.size() != later.size())
+          throw nb::value_error("there are no such parts");
         PyObject* const made = own::first_of(parts.ptr(), later.ptr(), 0, end);
         if (!made) throw nb::python_error();
         return nb::steal(made);
@@ -286,7 +291,8 @@ inline void bind_nodes(nb::module_& m) {
         own::empty = Py_NewRef(empty.ptr());
         own::epsilon = Py_NewRef(epsilon.ptr());
       },
-      "type"_a, "ops"_a, "empty"_a, "epsilon"_a, "Says what nodes are instances of, and which ones stand for nothing and for the empty word.");
+      "type"_a, "ops"_a, "empty"_a, "epsilon"_a,
+      "Says what nodes are instances of, and which ones stand for nothing and for the empty word.");
 }
 
 }  // namespace tokenfst

@@ -39,7 +39,8 @@ class PushDown {
   const Effect& effect(uint32_t index) const { return effects_[index]; }
   const Shape& shape(uint32_t index) const { return shapes_[index]; }
   size_t memory() const {
-    return settler_.memory() + revealed_.memory() + chains_.memory() + unions_.memory() + made_bytes_ + effects_.size() * sizeof(Effect) + shapes_.size() * sizeof(Shape);
+    return settler_.memory() + revealed_.memory() + chains_.memory() + unions_.memory() + made_bytes_ + effects_.size() * sizeof(Effect) +
+           shapes_.size() * sizeof(Shape);
   }
 
   // Keeps an effect and returns its number.
@@ -89,7 +90,8 @@ class PushDown {
   }
   template <class F>
   void for_each_revealed(F&& f) const {
-    revealed_.for_each([&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), effects_[value]); });
+    revealed_.for_each(
+        [&](uint64_t key, uint32_t value) { f(static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key), effects_[value]); });
   }
   void adopt_chain(uint32_t upper, uint32_t lower, uint32_t frame) { chains_.insert(uint64_t{upper} << 32 | lower, frame + 1); }
 

@@ -115,7 +115,8 @@ class Settler {
     const Frame above = frames_[upper], below = frames_[lower];
     if (above.absorbing && (upper == lower || head_of(below.body).first == above.body)) return lower;
     if (above.chained + below.chained > kMaxChain) return std::nullopt;
-    return frame_of(arena_.concat(above.body, arena_.concat(arena_.returning(), below.body)), static_cast<uint8_t>(above.chained + below.chained));
+    return frame_of(arena_.concat(above.body, arena_.concat(arena_.returning(), below.body)),
+                    static_cast<uint8_t>(above.chained + below.chained));
   }
 
   // The frame that is either of two.
@@ -213,7 +214,8 @@ class Settler {
     if (cuts_.size() < arena_.size()) cuts_.resize(arena_.size() + arena_.size() / 2, {kNone, kNone});
     size_t base = spine_.size();
     NodeId rest = list;
-    for (; cuts_[rest].body == kNone && arena_[rest].kind == Kind::Concat && !marked(arena_[rest].a); rest = arena_[rest].b) spine_.push_back(rest);
+    for (; cuts_[rest].body == kNone && arena_[rest].kind == Kind::Concat && !marked(arena_[rest].a); rest = arena_[rest].b)
+      spine_.push_back(rest);
     Segment found = cuts_[rest];
     if (found.body == kNone) {
       const NodeId first = arena_[rest].kind == Kind::Concat ? arena_[rest].a : rest;
@@ -241,7 +243,8 @@ class Settler {
     const auto [first, after] = head_of(here.rest);
     std::map<std::pair<NodeId, int>, std::vector<NodeId>> bodies;
     auto take = [&](NodeId way) {
-      each_segment(way, [&](NodeId body, NodeId border) { bodies[{border, body == kEpsilon ? 2 : arena_[body].nullable}].push_back(body); });
+      each_segment(way,
+                   [&](NodeId body, NodeId border) { bodies[{border, body == kEpsilon ? 2 : arena_[body].nullable}].push_back(body); });
     };
     std::vector<NodeId> plain;  // branches without borders
     for (NodeId branch : branches_of(first)) {

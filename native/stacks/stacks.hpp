@@ -253,7 +253,8 @@ class Stacks {
     return add(node);
   }
   StackId list(uint32_t kind, const std::vector<Edge>& edges) {
-    const StackId found = index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
+    const StackId found =
+        index_.find(hash_of(kind, edges), [&](StackId id) { return nodes_[id].frame == kind && std::ranges::equal(members(id), edges); });
     if (found != kBottom) return found;
     make_room(edges.size());
     list_at_.push_back({static_cast<uint32_t>(lists_.size()), static_cast<uint32_t>(edges.size())});
@@ -279,7 +280,8 @@ class Stacks {
     if (nodes_.size() >= kMaxNodes) throw BudgetExceeded("stacks", static_cast<double>(kMaxNodes), "one sequence of tokens");
     size_t more = nodes_.size() == nodes_.capacity() ? nodes_.capacity() : 0;  // a full table is doubled
     if (lists_.size() + edges > lists_.capacity()) more += std::max(lists_.capacity(), edges);
-    if (more && memory() + more * sizeof(Edge) > bytes_) throw BudgetExceeded("bytes", static_cast<double>(bytes_), "the stacks of one sequence of tokens");
+    if (more && memory() + more * sizeof(Edge) > bytes_)
+      throw BudgetExceeded("bytes", static_cast<double>(bytes_), "the stacks of one sequence of tokens");
   }
   StackId add(Edge node) {
     nodes_.push_back(node);

@@ -47,9 +47,15 @@ struct ByteSet {
   }
   bool operator==(const ByteSet&) const = default;
 
-  ByteSet operator&(const ByteSet& other) const { return combine(other, [](auto a, auto b) { return a & b; }); }
-  ByteSet operator|(const ByteSet& other) const { return combine(other, [](auto a, auto b) { return a | b; }); }
-  ByteSet operator-(const ByteSet& other) const { return combine(other, [](auto a, auto b) { return a & ~b; }); }
+  ByteSet operator&(const ByteSet& other) const {
+    return combine(other, [](auto a, auto b) { return a & b; });
+  }
+  ByteSet operator|(const ByteSet& other) const {
+    return combine(other, [](auto a, auto b) { return a | b; });
+  }
+  ByteSet operator-(const ByteSet& other) const {
+    return combine(other, [](auto a, auto b) { return a & ~b; });
+  }
   ByteSet operator~() const { return all() - *this; }
 
  private:

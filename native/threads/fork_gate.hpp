@@ -98,7 +98,8 @@ class ForkGate {
     shut_.store(true, std::memory_order_seq_cst);
     const auto end = std::chrono::steady_clock::now() + kLongest;
     for (const Thread* thread : threads_) {
-      while (thread->held.load(std::memory_order_seq_cst) > 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+      while (thread->held.load(std::memory_order_seq_cst) > 0 && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(kPause);
     }
   }
   void open() {
@@ -145,7 +146,9 @@ class Mutex {
     const uint32_t held_in = held_in_.load(std::memory_order_relaxed);
     if (held_in == 0 || held_in == ForkGate::generation()) return thread;
     ForkGate::leave(thread);
-    throw Error(Fault::Constraint, "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again in this process");
+    throw Error(Fault::Constraint,
+                "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again in "
+                "this process");
   }
   void keep(ForkGate::Thread& thread) {
     held_in_.store(ForkGate::generation(), std::memory_order_relaxed);

@@ -39,7 +39,9 @@ class Configurations {
   // false where some token may lead farther away than that, which a bound does not say.
   bool fill(uint32_t number, uint32_t left, uint32_t* out) {
     const Config config = configs_.at(number);
-    if (left != kUnreachable && (left == 0 || automaton_->distance(config, stacks_) == kUnreachable || automaton_->worst(config, stacks_) > left - 1)) return false;
+    if (left != kUnreachable &&
+        (left == 0 || automaton_->distance(config, stacks_) == kUnreachable || automaton_->worst(config, stacks_) > left - 1))
+      return false;
     automaton_->fill(config, kUnreachable, out, stacks_);
     return true;
   }

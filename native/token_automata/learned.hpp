@@ -40,7 +40,9 @@ class Learned {
     if (!trusted_) return nullptr;
     const std::array<uint32_t, 4> wanted = digest.words();
     const size_t at = lower_bound(view_.states, kStateRow, wanted.data(), 4);
-    return at * kStateRow < view_.states.size() && std::equal(wanted.begin(), wanted.end(), view_.states.data() + at * kStateRow) ? view_.states.data() + at * kStateRow : nullptr;
+    return at * kStateRow < view_.states.size() && std::equal(wanted.begin(), wanted.end(), view_.states.data() + at * kStateRow)
+               ? view_.states.data() + at * kStateRow
+               : nullptr;
   }
   // Something in it is not what the program gives: nothing more is taken out of it.
   void distrust() { trusted_ = false; }
@@ -89,7 +91,9 @@ class Learned {
   std::span<const uint32_t> flips(uint32_t number) const {
     return view_.flips.subspan(view_.flip_offsets[number], view_.flip_offsets[number + 1] - view_.flip_offsets[number]);
   }
-  const uint32_t* row(uint32_t number, size_t words) const { return view_.mask_row[number] ? view_.rows.data() + (view_.mask_row[number] - 1) * words : nullptr; }
+  const uint32_t* row(uint32_t number, size_t words) const {
+    return view_.mask_row[number] ? view_.rows.data() + (view_.mask_row[number] - 1) * words : nullptr;
+  }
 
  private:
   // The first of the rows, of so many words, whose first words are not less than these.

@@ -10,7 +10,7 @@ uint32_t TokenAutomaton::find_distance(Config config, Stacks& stacks) {
 }
 
 TokenAutomaton::TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared_ptr<const Vocabulary> vocabulary,
-               std::vector<std::pair<uint32_t, uint32_t>> specials, uint32_t narrow)
+                               std::vector<std::pair<uint32_t, uint32_t>> specials, uint32_t narrow)
     : TokenDistances(std::move(bytes), std::move(vocabulary), narrow), masks_(vocabulary_->size()) {
   composition_.adopt_specials(std::move(specials));
   if (!vocabulary_->complete()) bytes_->marks().refuse_gaps();
@@ -42,7 +42,8 @@ uint32_t TokenAutomaton::worst_bytes(Config config, Stacks& stacks) {
   const auto lock = locked(mutex_);
   if (bytes_->num_stacks(config.state) != 0) {
     uint32_t worst = 0;
-    for (const Rise& rise : rises(config, stacks)) worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
+    for (const Rise& rise : rises(config, stacks))
+      worst = std::max(worst, plus(rise.bytes, rise.address == kNone ? 0 : bytes_below(stacks.known[rise.address], stacks)));
     return worst;
   }
   auto known = worst_bytes_.find(config.state);
@@ -124,7 +125,8 @@ size_t TokenAutomaton::memory() {
 TokenAutomaton::Stats TokenAutomaton::stats() {
   const auto lock = locked(mutex_);
   size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
-  return {bytes_->num_states(), masks_made_, masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames, mask_leaves_, mask_tree_.deepest(), masks_composed_, masks_recalled_};
+  return {bytes_->num_states(), masks_made_,          masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames,
+          mask_leaves_,         mask_tree_.deepest(), masks_composed_,   masks_recalled_};
 }
 
 std::vector<State> TokenAutomaton::reachable() {
@@ -148,9 +150,7 @@ std::vector<State> TokenAutomaton::reachable() {
   return order;
 }
 
-size_t TokenAutomaton::bytes_held() const {
-  return bytes_->memory() + held_beside();
-}
+size_t TokenAutomaton::bytes_held() const { return bytes_->memory() + held_beside(); }
 
 size_t TokenAutomaton::held_beside() const {
   size_t learned = 0;
@@ -202,7 +202,8 @@ MaskId TokenAutomaton::recall(Config config, Stacks& stacks) {
     Asked asked(config, count, stacks);
     const std::vector<StackId> tops = asked.known;
     StacksTrial trial(stacks);
-    const uint32_t number = learned->mask(Learned::state(row).value, tops, stacks, asked.nodes, [&](uint32_t frame) { return digest_of_frame(frame); });
+    const uint32_t number =
+        learned->mask(Learned::state(row).value, tops, stacks, asked.nodes, [&](uint32_t frame) { return digest_of_frame(frame); });
     if (number == 0) continue;
     const MaskId id = learned->adopt(number - 1, masks_);
     if (!fits(config, id)) {
@@ -293,14 +294,15 @@ bool TokenAutomaton::alive(Walk& walk, Config start) {
   if (Life known = life(start.state); known != Life::Unknown) return known == Life::Alive;
   Deadline deadline(bytes_->budget().seconds);
   return leads_to_acceptance(
-      start.state, life, [&](State q, Life found) { info(q).life = found; },
-      [&](State q, auto&& visit) {
-        if (deadline.expired()) throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
-        Onward onward = composition_.onward(walk, {q});
-        for (Config config : onward.next) visit(config.state);
-        for (Config config : onward.same) visit(config.state);
-      },
-      [](State) { return 0u; }) == Life::Alive;
+             start.state, life, [&](State q, Life found) { info(q).life = found; },
+             [&](State q, auto&& visit) {
+               if (deadline.expired())
+                 throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");
+               Onward onward = composition_.onward(walk, {q});
+               for (Config config : onward.next) visit(config.state);
+               for (Config config : onward.same) visit(config.state);
+             },
+             [](State) { return 0u; }) == Life::Alive;
 }
 
 }  // namespace tokenfst

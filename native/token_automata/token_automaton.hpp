@@ -50,7 +50,9 @@ class TokenAutomaton : protected TokenDistances {
     const std::string_view rest = leap ? text.substr(leap->bytes) : text;
     if (!exclusion && !bytes_->is_pushdown()) return PlainWalk(*bytes_).boundary({bytes_->run(leap ? leap->target : config.state, rest)});
     Walker walk(*bytes_, stacks);
-    if (leap) config = exclusion ? exclusion->leap(*bytes_, walk, config, text.substr(0, leap->bytes), leap->target) : walk.arrive(config, leap->target);
+    if (leap)
+      config =
+          exclusion ? exclusion->leap(*bytes_, walk, config, text.substr(0, leap->bytes), leap->target) : walk.arrive(config, leap->target);
     if (is_dead(config)) return config;
     return walk.boundary(exclusion ? exclusion->run(*bytes_, walk, config, rest) : walk.run(config, rest));
   }

@@ -75,8 +75,7 @@ class TokenDistances {
       if (bounds_distances()) distances.give_up_after(kMaxExplored, SIZE_MAX, bound);
       else distances.give_up_after(kManyStates, kManyStates, bound);
     }
-    auto found = distances.solve(
-        state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
+    auto found = distances.solve(state, known, [&](State q) { return successors(q); }, [&](State q) { return bytes_->accepting(q); });
     if (distances.gave_up()) too_many_ = true;
     for (const auto& [q, distance, worst] : found) {
       info(q).worst = worst;
@@ -107,7 +106,9 @@ class TokenDistances {
     const auto& members = bytes_->shape(config.state).members;
     for (size_t k = 0; k < members.size(); ++k) {
       uint32_t hole = members[k].hole;
-      uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
+      uint32_t below = hole == kNone ? 0 : stacks.least(stacks.member(config.stack, hole), Stacks::Sum::Tokens, [&](uint32_t frame) {
+        return frame_distance(frame);
+      });
       least = std::min(least, plus(above[k], below));
     }
     return least;
@@ -151,7 +152,8 @@ class TokenDistances {
       const Member member = bytes_->shape(config.state).members[0];
       const size_t others = pending.size();
       pending.push_back(member.top);
-      for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom; at = own.edges(at)[0].below) {
+      for (StackId at = member.hole == kNone ? kBottom : own.member(config.stack, member.hole); at != kBottom;
+           at = own.edges(at)[0].below) {
         pending.push_back(bytes_->frame(own.edges(at)[0].frame).body);
       }
       std::reverse(pending.begin() + static_cast<std::ptrdiff_t>(others), pending.end());
@@ -194,7 +196,9 @@ class TokenDistances {
     const uint64_t bytes = uint64_t{tokens} * vocabulary_->trie().max_depth();
     return bytes >= kUnknown ? kUnreachable : static_cast<uint32_t>(bytes);
   }
-  uint32_t bytes_of_frame(uint32_t frame) { return bytes_->is_lazy() ? lengths_.of(bytes_->frame(frame).body) : in_bytes(frame_distance(frame)); }
+  uint32_t bytes_of_frame(uint32_t frame) {
+    return bytes_->is_lazy() ? lengths_.of(bytes_->frame(frame).body) : in_bytes(frame_distance(frame));
+  }
   uint32_t bytes_below(StackId node, Stacks& stacks) {
     return stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return bytes_of_frame(frame); });
   }
@@ -259,7 +263,9 @@ class TokenDistances {
     const std::vector<Rise>& found = rises(config, stacks);
     const std::vector<StackId> known = stacks.known;
     for (const Rise& rise : found) {
-      uint32_t below = rise.address == kNone ? 0 : stacks.least(known[rise.address], Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
+      uint32_t below = rise.address == kNone
+                           ? 0
+                           : stacks.least(known[rise.address], Stacks::Sum::Tokens, [&](uint32_t frame) { return frame_distance(frame); });
       worst = std::max(worst, plus(rise.length, below));
     }
     return worst;

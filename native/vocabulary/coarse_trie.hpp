@@ -97,8 +97,12 @@ class CoarseTrie {
   const Trie& trie() const { return trie_; }
   const std::vector<ByteGroups>& groups() const { return groups_; }
   // The nodes of the finer trie that a node stands for, in that one's order.
-  std::span<const uint32_t> members(uint32_t index) const { return {members_.data() + member_first_[index], members_.data() + member_first_[index + 1]}; }
-  size_t memory() const { return trie_.memory() + (member_first_.capacity() + members_.capacity()) * 4 + groups_.capacity() * sizeof(ByteGroups); }
+  std::span<const uint32_t> members(uint32_t index) const {
+    return {members_.data() + member_first_[index], members_.data() + member_first_[index + 1]};
+  }
+  size_t memory() const {
+    return trie_.memory() + (member_first_.capacity() + members_.capacity()) * 4 + groups_.capacity() * sizeof(ByteGroups);
+  }
 
  private:
   const ByteGrouping& grouping_;

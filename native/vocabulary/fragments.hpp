@@ -72,8 +72,8 @@ struct Fragment {
   }
 
   size_t memory() const {
-    return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 + representatives.capacity() * 6 + closing.capacity() * 4 +
-           (residuals ? residuals->memory() : 0) + sizeof(Fragment);
+    return row.words.capacity() * 4 * (1 + nested.size()) + longest.capacity() * 6 + tokens.capacity() * 6 +
+           representatives.capacity() * 6 + closing.capacity() * 4 + (residuals ? residuals->memory() : 0) + sizeof(Fragment);
   }
 
  private:
@@ -88,7 +88,8 @@ inline bool gives_the_same(const Fragment& a, const Fragment& b) {
     std::vector<std::pair<uint32_t, uint32_t>> found;  // token, and how much of it is left
     const Trie& trie = *fragment.residuals;
     for (uint32_t index = 0; index < trie.num_nodes(); ++index) {
-      for (uint32_t k = trie.node(index).first; k < trie.node(index + 1).first; ++k) found.emplace_back(fragment.tokens[trie.string_at(k)], trie.node(index).depth);
+      for (uint32_t k = trie.node(index).first; k < trie.node(index + 1).first; ++k)
+        found.emplace_back(fragment.tokens[trie.string_at(k)], trie.node(index).depth);
     }
     std::ranges::sort(found);
     return found;

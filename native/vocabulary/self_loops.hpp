@@ -58,8 +58,10 @@ struct Continuation {
 };
 constexpr Continuation continuation(uint8_t lead) {
   if (lead >= 0xc2 && lead <= 0xdf) return {1};
-  if (lead >= 0xe0 && lead <= 0xef) return {2, static_cast<uint8_t>(lead == 0xe0 ? 0xa0 : 0x80), static_cast<uint8_t>(lead == 0xed ? 0x9f : 0xbf)};
-  if (lead >= 0xf0 && lead <= 0xf4) return {3, static_cast<uint8_t>(lead == 0xf0 ? 0x90 : 0x80), static_cast<uint8_t>(lead == 0xf4 ? 0x8f : 0xbf)};
+  if (lead >= 0xe0 && lead <= 0xef)
+    return {2, static_cast<uint8_t>(lead == 0xe0 ? 0xa0 : 0x80), static_cast<uint8_t>(lead == 0xed ? 0x9f : 0xbf)};
+  if (lead >= 0xf0 && lead <= 0xf4)
+    return {3, static_cast<uint8_t>(lead == 0xf0 ? 0x90 : 0x80), static_cast<uint8_t>(lead == 0xf4 ? 0x8f : 0xbf)};
   return {};
 }
 
@@ -82,7 +84,9 @@ inline std::vector<ByteGroups> find_groups(const Trie& trie) {
       const uint32_t child = at.node;
       const uint8_t byte = trie.node(child).byte;
       const Continuation rest = continuation(byte);
-      groups[index] |= byte < 0x80 ? group_of(byte) | groups[child] : rest.count == 0 ? kOtherBytes : within(within, child, rest, group_of_lead(byte));
+      groups[index] |= byte < 0x80       ? group_of(byte) | groups[child]
+                       : rest.count == 0 ? kOtherBytes
+                                         : within(within, child, rest, group_of_lead(byte));
     }
   }
   return groups;
@@ -106,7 +110,8 @@ class SelfLoops {
     checked_.clear();
     for (int lead = 0xc2; lead <= 0xf4; ++lead) {
       const uint8_t byte = static_cast<uint8_t>(lead);
-      if ((found & group_of_lead(byte)) && comes_back(bytes_.step(state, byte), state, continuation(byte).count)) found &= ~group_of_lead(byte);
+      if ((found & group_of_lead(byte)) && comes_back(bytes_.step(state, byte), state, continuation(byte).count))
+        found &= ~group_of_lead(byte);
     }
     return found;
   }

@@ -51,7 +51,8 @@ class Trie {
     std::string_view previous;
     for (uint32_t k = 0; k < order_.size(); ++k) {
       std::string_view text = strings[order_[k]];
-      size_t common = std::mismatch(text.begin(), text.begin() + std::min(text.size(), previous.size()), previous.begin()).first - text.begin();
+      size_t common =
+          std::mismatch(text.begin(), text.begin() + std::min(text.size(), previous.size()), previous.begin()).first - text.begin();
       for (size_t d = path.size(); d-- > common + 1;) nodes_[path[d]].end = static_cast<uint32_t>(nodes_.size());
       path.resize(common + 1);
       for (size_t d = common; d < text.size(); ++d) {
@@ -78,7 +79,10 @@ class Trie {
 
   size_t num_nodes() const { return nodes_.size() - 1; }
   size_t max_depth() const { return max_depth_; }
-  size_t memory() const { return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) + child_bytes_.capacity(); }
+  size_t memory() const {
+    return nodes_.capacity() * sizeof(TrieNode) + order_.capacity() * 4 + children_.capacity() * sizeof(TrieChild) +
+           child_bytes_.capacity();
+  }
   const TrieNode& node(uint32_t index) const { return nodes_[index]; }
   // How many nodes there are below one.
   uint32_t below(uint32_t index) const { return nodes_[index].end - index - 1; }
@@ -147,7 +151,8 @@ class Trie {
   // The same where few nodes are reached, which enter() is given as TrieChild: dead steps look at lists of children only. Stops early, returning false, after
   // `limit` nodes, or where letters alone are seen to lead to more: in the middle of a text.
   template <class Automaton, class Position, class Enter>
-  bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX, uint32_t top = 0) const {
+  bool walk_few(Automaton& automaton, Position start, std::vector<Position>& stack, Enter&& enter, uint32_t limit = UINT32_MAX,
+                uint32_t top = 0) const {
     if (stack.size() < max_depth_ + 1) stack.resize(max_depth_ + 1);
     const uint32_t first_depth = nodes_[top].depth;
     uint32_t depth = first_depth, at = nodes_[top].child, end = nodes_[top + 1].child;
@@ -164,7 +169,9 @@ class Trie {
     if ((top == 0 ? letters_of_root_ : by_letters(top)) > limit && stays_on_letters(automaton, start)) return false;
     for (;;) {
       if constexpr (requires { automaton.entries(start); }) {
-        for (const uint32_t* const row = steps.from(automaton, stack[depth]); at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;) ++at;
+        for (const uint32_t* const row = steps.from(automaton, stack[depth]);
+             at != end && load_entry(row, classes[child_bytes_[at]]) == kDead;)
+          ++at;
       }
       if (at == end) {
         if (depth == first_depth) return true;

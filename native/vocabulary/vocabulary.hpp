@@ -24,10 +24,12 @@ namespace tokenfst {
 class TokenBytes {
  public:
   TokenBytes(std::string data, std::vector<uint32_t> offsets) : data_(std::move(data)), offsets_(std::move(offsets)) {
-    if (offsets_.empty() || offsets_[0] != 0 || offsets_.back() != data_.size()) throw Error(Fault::Vocabulary, "token offsets do not cover the token bytes");
+    if (offsets_.empty() || offsets_[0] != 0 || offsets_.back() != data_.size())
+      throw Error(Fault::Vocabulary, "token offsets do not cover the token bytes");
     for (size_t i = 1; i < offsets_.size(); ++i) {
       if (offsets_[i] < offsets_[i - 1]) throw Error(Fault::Vocabulary, "token offsets descend");
-      if (offsets_[i] - offsets_[i - 1] > UINT16_MAX) throw Error(Fault::Vocabulary, "token " + std::to_string(i - 1) + " is longer than 65,535 bytes");
+      if (offsets_[i] - offsets_[i - 1] > UINT16_MAX)
+        throw Error(Fault::Vocabulary, "token " + std::to_string(i - 1) + " is longer than 65,535 bytes");
     }
   }
   size_t size() const { return offsets_.size() - 1; }

@@ -65,7 +65,8 @@ class AskTree {
         Branch next{value, at.known, at.steps};
         if (answer & kMany) next.steps.push_back({address, *reader.answers[answer & ~kMany]});
         else next.steps.push_back({address, {answer >> 1, answer & 1 ? at.known + 1 : 0}});
-        for (size_t k = 1; address != kPattern && k < next.steps.back().shown.size(); k += 2) next.known = std::max(next.known, next.steps.back().shown[k]);
+        for (size_t k = 1; address != kPattern && k < next.steps.back().shown.size(); k += 2)
+          next.known = std::max(next.known, next.steps.back().shown[k]);
         pending.push_back(std::move(next));
       }
     }

@@ -24,7 +24,8 @@ class ByteWalk {
   };
 
   explicit ByteWalk(ByteAutomaton& bytes)
-      : bytes_(bytes), lengths_(bytes), walker_(bytes, stacks_), tells_lengths_(bytes.is_pushdown() && bytes.with_selections([](const Selections& them) { return them.lexicons().empty(); })) {
+      : bytes_(bytes), lengths_(bytes), walker_(bytes, stacks_),
+        tells_lengths_(bytes.is_pushdown() && bytes.with_selections([](const Selections& them) { return them.lexicons().empty(); })) {
     if (!is_dead(walker_.start())) number_of(walker_.start());
   }
 
@@ -87,8 +88,10 @@ class ByteWalk {
     auto [known, fresh] = number_.emplace(uint64_t{config.stack} << 32 | config.state, static_cast<uint32_t>(configs_.size()));
     if (fresh) {
       const Budget& budget = bytes_.budget();
-      if (configs_.size() >= budget.states) throw BudgetExceeded("states", static_cast<double>(budget.states), "the configurations that texts lead to");
-      if (configs_.size() % 1024 == 0 && memory() > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "the configurations that texts lead to");
+      if (configs_.size() >= budget.states)
+        throw BudgetExceeded("states", static_cast<double>(budget.states), "the configurations that texts lead to");
+      if (configs_.size() % 1024 == 0 && memory() > budget.bytes)
+        throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), "the configurations that texts lead to");
       configs_.push_back(config);
     }
     return known->second;

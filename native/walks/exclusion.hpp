@@ -74,12 +74,14 @@ class Exclusion {
   // Whether the string that is being read could still become one that is known.
   static bool matches(const Reading& at) { return at.inside && at.match != 0; }
   size_t memory() const {
-    return values_.memory() + text_.capacity() + nodes_.capacity() * sizeof(Node) + scopes_.capacity() * sizeof(Scope) + log_.capacity() * sizeof(Change);
+    return values_.memory() + text_.capacity() + nodes_.capacity() * sizeof(Node) + scopes_.capacity() * sizeof(Scope) +
+           log_.capacity() * sizeof(Change);
   }
 
   // A hash of all that the future depends on: what is open, what is finished there, and what is being read.
   uint64_t fingerprint() const {
-    uint64_t hash = mix(uint64_t{now_.letters.unit} << 32 | uint64_t{now_.letters.high} << 16 | now_.letters.phase, now_.inside << 1 | now_.sibling);
+    uint64_t hash =
+        mix(uint64_t{now_.letters.unit} << 32 | uint64_t{now_.letters.high} << 16 | now_.letters.phase, now_.inside << 1 | now_.sibling);
     if (now_.inside && now_.sibling) hash = hash_of_text(hash, now_.begin);
     if (now_.scope && kept_) hash = hash_of_text(mix(hash, uint64_t{now_.scalar} << 1 | now_.due), 0);  // of every item
     return mix(hash, hash_of_known());
@@ -261,7 +263,8 @@ class Exclusion {
         if ((scope = scopes_[scope].below) == 0) return text.find_first_of("[{", k) == text.npos;
         named = false;
       }
-      if (byte == ',' && (!scopes_[scope].object || named || nodes_[scopes_[scope].root].child || nodes_[scopes_[scope].root].ends)) return false;
+      if (byte == ',' && (!scopes_[scope].object || named || nodes_[scopes_[scope].root].child || nodes_[scopes_[scope].root].ends))
+        return false;
     }
     return true;
   }

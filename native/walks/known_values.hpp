@@ -34,7 +34,9 @@
 namespace tokenfst {
 
 // The bytes that numbers are written with.
-inline bool is_of_number(uint8_t byte) { return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E'; }
+inline bool is_of_number(uint8_t byte) {
+  return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
+}
 
 // What is read of a number, beside one that it may become: 0.d1d2...dn * 10^magnitude, d1 and dn not zero; zero has no digits.
 struct KnownNumber {
@@ -55,9 +57,7 @@ struct NumberReading {
     const bool zero = known.digits.empty();
     switch (byte) {
       case '+': return true;
-      case '-':
-        negative = true;
-        return zero || (phase == kExponent ? missing(known) <= 0 : known.negative);
+      case '-': negative = true; return zero || (phase == kExponent ? missing(known) <= 0 : known.negative);
       case '.':
         point = static_cast<int32_t>(read);
         read = std::min(read, static_cast<uint32_t>(known.digits.size()));
@@ -144,7 +144,9 @@ class KnownValues {
   void hold(bool begins) { held_ += begins ? 1 : -1; }
   // The same for equal items, in whatever order, of which `last` is the last.
   uint64_t hash_of_known(uint32_t last) const { return last ? known_[last - 1].sum : 0; }
-  size_t memory() const { return values_.capacity() * sizeof(KnownValue) + known_.capacity() * sizeof(Known) + watches_.size() * sizeof(Group) * 4; }
+  size_t memory() const {
+    return values_.capacity() * sizeof(KnownValue) + known_.capacity() * sizeof(Known) + watches_.size() * sizeof(Group) * 4;
+  }
 
   // Adds an item, given its text, to those of a container, of which `last` is the last. Its number.
   uint32_t add(uint32_t container, uint32_t last, std::string_view text) {
@@ -211,7 +213,8 @@ class KnownValues {
   Watch end_name(Watch watch) {
     auto agrees = [&](const Place& place, Leaf& leaf, uint32_t& id) {
       const KnownValue& value = values_[id];
-      return leaf.member < value.parts.size() && name(value, leaf.member).size() == leaf.read && !std::ranges::binary_search(place.frames.back().seen, leaf.member);
+      return leaf.member < value.parts.size() && name(value, leaf.member).size() == leaf.read &&
+             !std::ranges::binary_search(place.frames.back().seen, leaf.member);
     };
     return each(watch, agrees, [](Place& place) {
       place.frames.back().next = place.leaf.member;
@@ -375,7 +378,8 @@ class KnownValues {
     for (const Group& group : groups) {
       const Leaf& leaf = group.place.leaf;
       key = mix(mix(key, group.place.container), static_cast<uint64_t>(leaf.kind));
-      key = mix(mix(key, uint64_t{leaf.member} << 32 | leaf.read), uint64_t{leaf.number.read} << 32 | static_cast<uint32_t>(std::max(leaf.number.point, least_point)));
+      key = mix(mix(key, uint64_t{leaf.member} << 32 | leaf.read),
+                uint64_t{leaf.number.read} << 32 | static_cast<uint32_t>(std::max(leaf.number.point, least_point)));
       key = mix(key, static_cast<uint64_t>(leaf.number.phase) << 1 | leaf.number.negative);
       for (const Frame& frame : group.place.frames) {
         key = mix(key, uint64_t{frame.next} << 32 | frame.seen.size());
@@ -434,7 +438,8 @@ inline KnownNumber known_number(std::string_view text) {
   size_t digits = 0;
   for (size_t k = e + 1; k < text.size(); ++k) {
     if (text[k] == '-' || text[k] == '+' || (digits == 0 && text[k] == '0')) continue;
-    if (++digits > kMostDigits) throw Error(Fault::Constraint, "a number in an array whose items must differ has an exponent of more than 17 digits");
+    if (++digits > kMostDigits)
+      throw Error(Fault::Constraint, "a number in an array whose items must differ has an exponent of more than 17 digits");
     exponent = exponent * 10 + (text[k] - '0');
   }
   number.magnitude += below ? -exponent : exponent;

@@ -116,7 +116,8 @@ class Levels {
     size_t length;
     uint32_t place, caller = kNone, end = kNone;
     bool operator>(const Event& other) const {
-      return std::tuple(length, caller == kNone, place, caller, end) > std::tuple(other.length, other.caller == kNone, other.place, other.caller, other.end);
+      return std::tuple(length, caller == kNone, place, caller, end) >
+             std::tuple(other.length, other.caller == kNone, other.place, other.caller, other.end);
     }
   };
 
@@ -273,7 +274,8 @@ class Levels {
     const char* const where = "the configurations that can be reached";
     if (deadline_.expired()) throw BudgetExceeded("seconds", budget.seconds, where);
     if (places_.size() + kept_ > budget.states) throw BudgetExceeded("states", static_cast<double>(budget.states), where);
-    if (held_ + queue_.size() * sizeof(Event) + stacks_.memory() + log_.memory() > budget.bytes) throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), where);
+    if (held_ + queue_.size() * sizeof(Event) + stacks_.memory() + log_.memory() > budget.bytes)
+      throw BudgetExceeded("bytes", static_cast<double>(budget.bytes), where);
   }
 
   ByteAutomaton& bytes_;

@@ -53,7 +53,10 @@ struct Difference {
 
   const uint8_t* classes() const { return bytes.classes(); }
   Position next(const Position& from, uint32_t byte_class) {
-    Position to{{}, from.part == kDead ? kDead : bytes.next(from.part, byte_class), from.whole == kDead ? kDead : bytes.next(from.whole, byte_class), from.left};
+    Position to{{},
+                from.part == kDead ? kDead : bytes.next(from.part, byte_class),
+                from.whole == kDead ? kDead : bytes.next(from.whole, byte_class),
+                from.left};
     to.left |= bytes.accepting(to.part) != bytes.accepting(to.whole);
     if (!is_dead(to) && !is_dead(from.config)) to.config = walk.next(from.config, byte_class);
     return to;

@@ -38,7 +38,8 @@ class ShortestDistinct {
         const char next[] = {static_cast<char>(byte)};
         const Config to = exclusion_.run(bytes_, walker_, from, {next, 1});
         if (!is_dead(to) && exclusion_.escapes(bytes_, walker_, stacks_, to, exclusion_.reading())) {
-          if (seen.insert({to, exclusion_.place()}).second) queue.push({size_t{text.size()} + 1 + lengths_.of(to, stacks_), text + next[0]});
+          if (seen.insert({to, exclusion_.place()}).second)
+            queue.push({size_t{text.size()} + 1 + lengths_.of(to, stacks_), text + next[0]});
         }
         exclusion_.restore(here);
       }

@@ -40,7 +40,8 @@ class SignedText {
   // How much of a text some word goes on with; it is read.
   size_t read(std::string_view text) {
     size_t length = 0;
-    while (length < text.size() && static_cast<uint8_t>(text[length]) < kSigns && walk_.try_step(static_cast<uint8_t>(text[length]))) ++length;
+    while (length < text.size() && static_cast<uint8_t>(text[length]) < kSigns && walk_.try_step(static_cast<uint8_t>(text[length])))
+      ++length;
     return length;
   }
 

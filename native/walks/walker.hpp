@@ -85,7 +85,9 @@ class StepLog {
 class Walker {
  public:
   // `asked`, if given, takes down the nodes that are looked into.
-  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) { stacks.limit(bytes.budget()); }
+  Walker(ByteAutomaton& bytes, Stacks& stacks, Asked* asked = nullptr) : bytes_(bytes), stacks_(stacks), asked_(asked) {
+    stacks.limit(bytes.budget());
+  }
 
   // Never looks below this node: a step that would have to rests in a shape that waits for it, or is blocked; with `dead`
   // it leads nowhere, and stuck() tells that there was one.

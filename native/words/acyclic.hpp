@@ -37,7 +37,8 @@ class Lexicon {
     for (size_t k = 0; k < words.size(); ++k) {
       if (k % 1024 == 0 && deadline.expired()) throw BudgetExceeded("seconds", seconds, "a set of words");
       std::string_view word = words[k];
-      size_t common = std::mismatch(word.begin(), word.begin() + std::min(word.size(), previous.size()), previous.begin()).first - word.begin();
+      size_t common =
+          std::mismatch(word.begin(), word.begin() + std::min(word.size(), previous.size()), previous.begin()).first - word.begin();
       freeze(path, previous.size(), common);
       if (path.size() < word.size() + 1) path.resize(word.size() + 1);
       for (size_t depth = common; depth < word.size(); ++depth) {
@@ -75,7 +76,8 @@ class Lexicon {
   std::span<const uint8_t> labels() const { return labels_; }
   size_t total_length() const { return total_length_; }
   size_t memory() const {
-    return (first_.capacity() + targets_.capacity() + skips_.capacity() + counts_.capacity() + nearest_.capacity() + register_.capacity()) * 4 +
+    return (first_.capacity() + targets_.capacity() + skips_.capacity() + counts_.capacity() + nearest_.capacity() + register_.capacity()) *
+               4 +
            accepting_.capacity() + labels_.capacity();
   }
 
@@ -120,7 +122,8 @@ class Lexicon {
       const Item item = queue.top();
       queue.pop();
       if (item.state == kFree) return {item.offset, item.length};
-      if (accepting_[item.state] && !std::ranges::binary_search(used, item.offset)) queue.push({item.length, item.length, kFree, item.offset});
+      if (accepting_[item.state] && !std::ranges::binary_search(used, item.offset))
+        queue.push({item.length, item.length, kFree, item.offset});
       each_arc(item.state, [&](Arc arc) {
         if (left(arc.target, item.offset + arc.skip, used) > 0) {
           queue.push({item.length + 1 + nearest_[arc.target], item.length + 1, arc.target, item.offset + arc.skip});
@@ -170,7 +173,8 @@ class Lexicon {
     nearest_.push_back(nearest);
     register_[slot] = state;
     if (accepting_.size() * 2 > register_.size()) {
-      if (memory() + register_.size() * 8 > bytes_limit_) throw BudgetExceeded("bytes", static_cast<double>(bytes_limit_), "a set of words");
+      if (memory() + register_.size() * 8 > bytes_limit_)
+        throw BudgetExceeded("bytes", static_cast<double>(bytes_limit_), "a set of words");
       std::vector<uint32_t> larger(register_.size() * 4, kFree);
       for (uint32_t known : register_) {
         if (known == kFree) continue;

@@ -115,7 +115,8 @@ class Speller {
       if (auto found = known.find(key); found != known.end()) return found->second;
       if (full) return 0;
       const Row row = follow(items);
-      auto [at, fresh] = interned.try_emplace(std::string(reinterpret_cast<const char*>(row.data()), sizeof row), static_cast<uint32_t>(rows.size()));
+      auto [at, fresh] =
+          interned.try_emplace(std::string(reinterpret_cast<const char*>(row.data()), sizeof row), static_cast<uint32_t>(rows.size()));
       const uint32_t state = at->second;
       if (fresh) {
         full |= state > limit;

@@ -58,7 +58,8 @@ struct CountedAutomaton {
   // For each of `numbers`, ascending: the least length within which, behind each of the given states, more than so many
   // words end that JSON spells as they are, or all that there are (`totals`); 0 if that is more than `longest`. `ascii`: only
   // bytes of ASCII are spelled so.
-  std::vector<uint32_t> lengths(const std::vector<uint32_t>& from, const std::vector<int64_t>& totals, const std::vector<int64_t>& numbers, uint32_t longest, bool ascii) const {
+  std::vector<uint32_t> lengths(const std::vector<uint32_t>& from, const std::vector<int64_t>& totals, const std::vector<int64_t>& numbers,
+                                uint32_t longest, bool ascii) const {
     constexpr double kEnough = 1e15;
     std::vector<double> sizes(groups), words(accepting, accepting + states), before(states);
     for (size_t byte = 0x20; byte < (ascii ? 0x7f : 256); ++byte) sizes[classes[byte]] += byte != '"' && byte != '\\';
@@ -89,7 +90,8 @@ inline void bind_word_room(nanobind::module_& m) {
   using Accepting = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
   m.def(
       "word_room",
-      [](Classes classes, Table table, Accepting accepting, uint32_t start, int64_t excluded, int64_t many, std::vector<int64_t> numbers, uint32_t longest, bool ascii) {
+      [](Classes classes, Table table, Accepting accepting, uint32_t start, int64_t excluded, int64_t many, std::vector<int64_t> numbers,
+         uint32_t longest, bool ascii) {
         const CountedAutomaton automaton{classes.data(), table.data(), accepting.data(), table.shape(0), table.shape(1)};
         const std::vector<int64_t> counts = automaton.counts(many * many);
         const int64_t count = counts[start] - excluded;
@@ -99,8 +101,8 @@ inline void bind_word_room(nanobind::module_& m) {
         for (int64_t& number : numbers) number += excluded;
         return std::tuple(count, thin, automaton.lengths(from, counts, numbers, longest, ascii));
       },
-      nb::arg("classes"), nb::arg("table"), nb::arg("accepting"), nb::arg("start"), nb::arg("excluded"), nb::arg("many"), nb::arg("numbers"),
-      nb::arg("longest"), nb::arg("ascii") = false);
+      nb::arg("classes"), nb::arg("table"), nb::arg("accepting"), nb::arg("start"), nb::arg("excluded"), nb::arg("many"),
+      nb::arg("numbers"), nb::arg("longest"), nb::arg("ascii") = false);
 }
 
 }  // namespace tokenfst
