@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-NATIVE := CMakeLists.txt $(wildcard native/*/*.hpp native/*/*.cpp)
+SOURCES := $(wildcard native/*/*.hpp native/*/*.cpp)
+NATIVE := CMakeLists.txt $(SOURCES)
 
 SECONDS ?= 600
 VLLM ?= 0.32.0
@@ -91,13 +92,15 @@ fuzz: $(STAMP) ## all fuzz targets for SECONDS in all (600); one: make fuzz NAME
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris>=3" || echo "atheris is not to be had: mutating blindly"
 	$(BIN)/python -m tests.fuzz $(NAME) --seconds $(SECONDS)
 
-lint: $(STAMP) ## ruff: errors, imports, formatting
+lint: $(STAMP) ## ruff: errors, imports, formatting; clang-format of the core
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(SOURCES)
 
-format: $(STAMP) ## ruff: rewrite
+format: $(STAMP) ## ruff and clang-format: rewrite
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(SOURCES)
 
 typecheck: $(STAMP) ## mypy --strict over the package, through a tree of links that mirrors the wheel
 	$(BIN)/python -m tests.support.typecheck
