@@ -27,7 +27,7 @@ _REFUSED = {
     "stop": "takes text back that was written, which no constraint can: write suffix=... for text that ends the "
     "rule and stays",
     "max_tokens": "depends on how a text is cut into tokens: bound the characters, /.{0,100}/, or count tokens with "
-    "one_token().repeat(0, n), or give the matcher max_tokens",
+    "one_token().repeat(0, n), or give the matcher max_new_tokens",
     "temperature": "says how tokens are drawn, and not which texts there are: leave it out, and set the temperature "
     "where you sample",
 }

@@ -22,7 +22,7 @@ from tokenfst.automata.regex.named_groups import NAMES
 from tokenfst.automata.regex.parse import MAXREPEAT, Pattern
 from tokenfst.automata.regex.translate import reading
 from tokenfst.budget import Budget
-from tokenfst.errors import BudgetExceeded, PatternError, UnsupportedPatternError
+from tokenfst.errors import BudgetExceeded, ConstraintError, PatternError, UnsupportedPatternError
 
 if TYPE_CHECKING:
     from lark import Tree
@@ -131,6 +131,12 @@ class TerminalBodies:
         """One node of a terminal's body: its alternatives as patterns."""
         if kind == "expansions":
             return terminals.in_order(children)
+        if kind == "both":
+            return terminals.in_all([each for each in children if not isinstance(each, Token)])
+        if kind == "negated":
+            return terminals.not_in(self.terminal_value(children[1], file))
+        if kind == "parameterized":
+            self.source.fail("terminals have no parameters", file.position(children[1]))
         if kind == "range":
             return self.range(children, file)
         if kind == "special":
@@ -171,10 +177,15 @@ class TerminalBodies:
             return part
         if part.type == "TERMINAL":
             return self.patterns[id(self.source.look_up(part, file, in_terminal=True))]
-        if part.type == "REGEX" and (text := lark_objects.text_of(file.schemas[part.start_pos])) is not None:
-            pattern = f"(?P<SUBSTRING_OF>{re.escape(text)})"
-            return terminals.Body([pattern], 0, MAXREPEAT, len(pattern), len(pattern))
-        if part.type in ("SPECIAL", "JSON", "GRAMMAR", "REGEX"):
+        if part == '""':
+            return terminals.EMPTY_BODY
+        if part.type == "CONDITION":
+            self.source.fail(
+                "a condition stands in rules with a parameter, not in terminals", file.position(part)
+            )
+        if part.type == "REGEX":
+            return self.object(part, file)
+        if part.type in ("SPECIAL", "JSON", "GRAMMAR"):
             self.source.fail(f"{str(part)!r} stands in rules only, not in terminals", file.position(part))
         if part.type == "RULE":
             message = f"{str(part)!r} is a rule, and terminals are made of terminals only"
@@ -186,6 +197,14 @@ class TerminalBodies:
         return terminals.Body(
             [terminals.with_flags(pattern, flags)], size, size, size, len(pattern) + 5 * len(flags)
         )
+
+    def object(self, token: Token, file: File) -> terminals.Body:
+        """What the object behind a %regex says."""
+        try:
+            pattern = lark_objects.pattern_of(file.schemas[token.start_pos])
+        except ConstraintError as error:
+            self.source.fail(str(error), file.position(token))
+        return terminals.Body([pattern], 0, MAXREPEAT, len(pattern), len(pattern))
 
     def range(self, ends: list[Token], file: File) -> terminals.Body:
         """A range of characters."""
@@ -213,7 +232,7 @@ class TerminalBodies:
         if _SURROGATE.search(word):
             self.source.fail("this holds a surrogate, which no UTF-8 text holds", file.position(token))
         if not word:
-            self.source.fail("an empty string is no terminal; leave it out", file.position(token))
+            self.source.fail("an empty string names no token and ends no range", file.position(token))
         return word
 
     def regular(self, token: Token, file: File) -> terminals.Body:

@@ -1,21 +1,18 @@
 """What llguidance writes as a JSON object behind ``%regex``: the substrings of a text, by characters, words or
-chunks."""
+chunks. Each is a pattern with a named group of ``regex``."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from tokenfst.automata.expressions.expression import EPSILON, Expr, concat, literal, optional, union
-from tokenfst.automata.languages.constraint import encode
-from tokenfst.automata.pieces.substrings import substring_of
-from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError
 
-_KINDS = ("substring_chars", "substring_words", "substring_chunks")
+_KINDS = {"substring_chars": "SUBSTRING_OF", "substring_words": "WORDS_OF", "substring_chunks": "CHUNKS_OF"}
 
 
-def substrings(value: Any, budget: Budget | None) -> Expr:
-    """The words of such an object. ConstraintError for another one."""
+def pattern_of(value: Any) -> str:
+    """The pattern of such an object. ConstraintError for another one."""
     kind = next(iter(value), None) if isinstance(value, dict) and len(value) == 1 else None
     if kind not in _KINDS:
         raise ConstraintError(f"behind %regex stands an object with one of {', '.join(_KINDS)}")
@@ -23,26 +20,9 @@ def substrings(value: Any, budget: Budget | None) -> Expr:
     if kind == "substring_chunks":
         if not isinstance(given, list) or not all(isinstance(chunk, str) for chunk in given):
             raise ConstraintError("substring_chunks takes a list of strings")
-        return _of_chunks(given)
-    if not isinstance(given, str):
+        written = "|".join(re.escape(chunk) for chunk in given if chunk)
+    elif isinstance(given, str):
+        written = re.escape(given)
+    else:
         raise ConstraintError(f"{kind} takes a string")
-    return substring_of(given, kind == "substring_words", budget=budget).expr
-
-
-def text_of(value: Any) -> str | None:
-    """The text of an object that has all substrings by characters; None of others."""
-    text = value.get("substring_chars") if isinstance(value, dict) and len(value) == 1 else None
-    return text if isinstance(text, str) else None
-
-
-def _of_chunks(chunks: list[str]) -> Expr:
-    """Chunks that stand together, from any one on."""
-    onward: Expr = EPSILON
-    found = [onward]
-    for chunk in reversed(chunks):
-        data = encode(chunk)
-        if data is None:
-            raise ConstraintError("a chunk holds a lone surrogate, which has no UTF-8 encoding")
-        onward = optional(concat(literal(data), onward))
-        found.append(onward)
-    return union(*found)
+    return f"(?P<{_KINDS[kind]}>{written})" if written else ""

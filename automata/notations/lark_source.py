@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 _NOTATION = r"""
 start: (_NL | rule | term | ignore | import | declare | override | extend | options)*
 options: OPTIONS _NL
-rule: _RULE_MODIFIERS? RULE params? attributes? priority? _COLON expansions _NL
+rule: _RULE_MODIFIERS? RULE parameter? params? attributes? priority? _COLON expansions _NL
 term: TERMINAL priority? _COLON expansions _NL
+parameter: PARAMETER
 params: _LBRACE RULE (_COMMA RULE)* _RBRACE
 attributes: _LBRA attribute (_COMMA attribute)* _RBRA
 attribute: RULE (_EQUALS (STRING | REGEXP | TERMINAL | NUMBER | DECIMAL))?
@@ -46,14 +47,18 @@ path: relative? _name (_DOT _name)*
 relative: _DOT
 names: _LPAR _name (_COMMA _name)* _RPAR | _TO _name -> renamed
 _name: RULE | TERMINAL
-expansions: alternative ((_OR | _NL_OR) alternative)*
-alternative: (_repeated | quantified | counted)* alias?
+expansions: _conjunction ((_OR | _NL_OR) _conjunction)*
+_conjunction: alternative | both
+both: alternative (AND alternative)+
+alternative: (_repeated | quantified | counted)* CONDITION? alias?
 alias: _TO RULE
 quantified: _repeated OP
 counted: _repeated (_TILDE NUMBER (_DOTDOT NUMBER)? | BOUNDS)
-_repeated: _LPAR expansions _RPAR | maybe | _value
+_repeated: _LPAR expansions _RPAR | maybe | _value | negated
+negated: NOT (_LPAR expansions _RPAR | _value)
 maybe: _LBRA expansions _RBRA
-_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | GRAMMAR | REGEX | special | range | usage
+_value: TERMINAL | RULE | STRING | REGEXP | SPECIAL | JSON | GRAMMAR | REGEX | special | range | usage | parameterized
+parameterized: RULE PARAMETER
 special: _SPECIAL STRING
 range: STRING _DOTDOT STRING
 usage: RULE _LBRACE _value (_COMMA _value)* _RBRACE
@@ -74,7 +79,11 @@ _COMMA: ","
 _OR: "|"
 _DOT: /\.(?!\.)/
 _DOTDOT: ".."
-_TILDE: "~"
+_TILDE: /~(?=[ \t]*[+-]?\d)/
+NOT: /~(?![ \t]*[+-]?\d)/
+AND: "&"
+PARAMETER: /::[ \t]*(_(?![a-z0-9_])|0x[0-9a-fA-F]+|\d+|[a-z][a-z_]*[ \t]*\([^()\n]*\))?/
+CONDITION: /%if\b[ \t]*[a-z_]*[ \t]*(\(<NESTED>\))?/
 _RULE_MODIFIERS: /(!|![?]?|[?]!?)(?=[_a-z])/
 RULE: /_?[a-z][_a-z0-9]*(-[_a-z0-9]+)*/
 TERMINAL: /_?[A-Z][_A-Z0-9]*(-[_A-Z0-9]+)*/
@@ -98,6 +107,10 @@ NUMBER: /[+-]?\d+/
 %ignore COMMENT
 %ignore /\\[ ]*\n/
 """
+_NESTED = r"[^()\n]*"
+for _ in range(8):
+    _NESTED = rf"(?:[^()\n]|\({_NESTED}\))*"
+_NOTATION = _NOTATION.replace("<NESTED>", _NESTED)
 _TOKENS = {
     "RULE": "a rule's name",
     "TERMINAL": "a terminal's name",
@@ -127,6 +140,10 @@ _TOKENS = {
     "_DOT": "'.'",
     "_DOTDOT": "'..'",
     "_TILDE": "'~'",
+    "AND": "'&'",
+    "NOT": "",
+    "PARAMETER": "",
+    "CONDITION": "",
     "_IGNORE": "%ignore",
     "_OVERRIDE": "%override",
     "DECLARE": "%declare",
@@ -140,22 +157,16 @@ _SCHEMA = re.compile(
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _UNFINISHED = {
     "%la": "%lark is not read: give the grammar beside the text, grammars={...}, and write @name for it",
-    "&": "there is no & here; of terminals, write look-ahead: /(?=(?:B)\\Z)(?:A)/ has what is in A and in B",
     '"': "this string does not end in its line",
     "/": "this regular expression does not end",
-}
-
-
-_REFUSED = {
-    "::": "parametric rules (name::value) are not read: write each case as a rule of its own",
-    "~": "there is no ~ (not) here; of terminals, write look-ahead: /(?!(?:A)\\Z)(?s:.*)/ has what is not in A",
 }
 
 
 @dataclass
 class File:
     """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
-    stands behind each %json, by its place. ``importer`` and ``given``: who imports this text, and under which names
+    stands behind each %json, by its place. ``ignored``: what %ignore names, ``ignored_once``: at most one of it at each
+    place. ``importer`` and ``given``: who imports this text, and under which names
     it has these definitions."""
 
     text: str
@@ -163,6 +174,7 @@ class File:
     schemas: dict[int, Any] = field(default_factory=dict)
     scope: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Any] = field(default_factory=list)
+    ignored_once: bool = False
     libraries: dict[str, File] = field(default_factory=dict)
     importer: File | None = None
     given: dict[str, str] = field(default_factory=dict)
@@ -175,7 +187,7 @@ class File:
 @dataclass
 class Definition:
     """A rule or terminal: the ``bodies`` that are its alternatives, each with the file whose names it uses;
-    ``attributes``: what stands in brackets behind its name."""
+    ``attributes``: what stands in brackets behind its name; ``parameterized``: it has a parameter, ``name::_``."""
 
     name: str
     bodies: list[tuple[Tree[Any], File]]
@@ -183,6 +195,7 @@ class Definition:
     position: int
     own: bool
     attributes: Attributes = field(default_factory=Attributes)
+    parameterized: bool = False
 
 
 class Source:
@@ -199,9 +212,7 @@ class Source:
     def load(self, file: File, library: str) -> File:
         """Read the definitions of a text into its scope: imports first, then all others in order."""
         text = self.take_schemas(file) if not library else file.text
-        statements: list[Any] = list(
-            parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED, refused=_REFUSED).children
-        )
+        statements: list[Any] = list(parse(_NOTATION, text + "\n", _TOKENS, _UNFINISHED).children)
         for statement in statements:
             if kind_of(statement) == "import":
                 self.load_import(statement, file, library)
@@ -243,15 +254,20 @@ class Source:
         return "".join([*pieces, file.text[copied:]])
 
     def take_options(self, token: Token, file: File) -> None:
-        """Check the options behind a ``%llguidance``: those that change no text."""
-        given = file.schemas[token.start_pos]
-        unknown = sorted(given.keys() - {"no_forcing"}) if isinstance(given, dict) else [str(given)]
+        """Take the options behind a ``%llguidance``: ``skip_repetition``, and ``no_forcing``, which changes no text."""
+        given, position = file.schemas[token.start_pos], file.position(token)
+        unknown = (
+            sorted(given.keys() - {"no_forcing", "skip_repetition"})
+            if isinstance(given, dict)
+            else [str(given)]
+        )
         if unknown:
-            self.fail(
-                f"%llguidance: the option {unknown[0]!r} has no meaning here; leave it out",
-                file.position(token),
-                UnsupportedPatternError,
-            )
+            message = f"%llguidance: the option {unknown[0]!r} has no meaning here; leave it out"
+            self.fail(message, position, UnsupportedPatternError)
+        times = given.get("skip_repetition", "repeat")
+        if times not in ("once", "repeat"):
+            self.fail(f"%llguidance: skip_repetition is 'once' or 'repeat', not {times!r}", position)
+        file.ignored_once = times == "once"
 
     def define(self, statement: Any, file: File, library: str) -> None:
         """Take a definition of a rule or a terminal."""
@@ -265,8 +281,21 @@ class Source:
         name = f"{library}.{token}" if library else str(token)
         names = [str(name) for name in params]
         file.scope[str(token)] = Definition(
-            name, [(body, file)], names, file.position(token), not library, attributes
+            name,
+            [(body, file)],
+            names,
+            file.position(token),
+            not library,
+            attributes,
+            self.parameter(statement, file),
         )
+
+    def parameter(self, statement: Any, file: File) -> bool:
+        """Whether a rule has a parameter, which stands as ``::_`` behind its name."""
+        found = [part.children[0] for part in statement.children if kind_of_or_none(part) == "parameter"]
+        if found and str(found[0])[len("::") :].strip() != "_":
+            self.fail("behind the name of a rule that is defined stands ::_", file.position(found[0]))
+        return bool(found)
 
     def attributes(self, statement: Any, file: File) -> Attributes:
         """What stands in brackets behind a rule's name."""
@@ -280,9 +309,10 @@ class Source:
         names = [str(name) for name in params]
         if kind == "override":
             own, attributes = definition.own, self.attributes(statement, file)
-            definition = Definition(definition.name, [], names, file.position(token), own, attributes)
+            place, parameter = file.position(token), self.parameter(statement, file)
+            definition = Definition(definition.name, [], names, place, own, attributes, parameter)
             file.scope[str(token)] = definition
-        elif definition.params != names:
+        elif definition.params != names or definition.parameterized != self.parameter(statement, file):
             self.fail(f"{str(token)!r} has other parameters", file.position(token))
         definition.bodies.append((body, file))
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tokenfst.arguments import checked_but, refuse
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges
 from tokenfst.automata.expressions.expression import (
+    EMPTY,
     EPSILON,
     Expr,
     TokenName,
@@ -39,11 +40,11 @@ from tokenfst.automata.grammars.captured import Marked
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
-from tokenfst.automata.notations import lark_objects
 from tokenfst.automata.notations import lark_terminals as terminals
 from tokenfst.automata.notations.lark_attributes import ending_early
 from tokenfst.automata.notations.lark_bodies import TerminalBodies
 from tokenfst.automata.notations.lark_ignored import Runs, runs_of
+from tokenfst.automata.notations.lark_parameters import resolved
 from tokenfst.automata.notations.lark_source import Definition, File, Source, is_terminal
 from tokenfst.automata.notations.reading import Token, fold
 from tokenfst.automata.regex import leftmost
@@ -107,7 +108,7 @@ class _Builder(TerminalBodies):
         self.captured: dict[str, str] = {}
         self.rules: dict[str, Expr] = {}
         self.positions: dict[str, int] = {}
-        self.waiting: list[tuple[str, Definition, dict[str, _Value]]] = []
+        self.waiting: list[tuple[str, Definition, dict[str, _Value], int | None]] = []
         self.calls: dict[str, Expr] = {}
         self.leaves: dict[str, Expr] = {}
         self.ignore: Expr = EPSILON
@@ -117,18 +118,25 @@ class _Builder(TerminalBodies):
     def build(self, start: str) -> Grammar:
         main = self.source.main
         first = main.scope.get(start)
-        if first is None or start[:1].isupper() or first.params:
+        if first is None or start[:1].isupper():
             self.source.fail(f"there is no rule {start!r} to start with", 0)
+        if first.params or first.parameterized:
+            self.source.fail(f"{start!r} is to start with: write it without parameters", first.position)
         if main.ignored:
             self.ignore = call(_IGNORED)
             self.rules[_IGNORED] = (
                 self.runs.between
                 if self.runs is not None
-                else repeat(union(*(self.ignored_part(tree, main) for tree in main.ignored)))
+                else repeat(
+                    union(*(self.ignored_part(tree, main) for tree in main.ignored)),
+                    0,
+                    1 if main.ignored_once else None,
+                )
             )
         self.reference(first)
         for definition in main.scope.values():
-            if definition.own and not definition.params and not is_terminal(definition.name):
+            plain = not definition.params and not definition.parameterized
+            if definition.own and plain and not is_terminal(definition.name):
                 self.reference(definition)
         self.translate()
         for definition in main.scope.values():
@@ -137,7 +145,8 @@ class _Builder(TerminalBodies):
         self.translate()
         self.rules.update(self.schemas.rules)
         if main.ignored:
-            if self.runs is None and (runs := self.ignored_runs(main)) is not None:
+            repeated = self.runs is None and not main.ignored_once
+            if repeated and (runs := self.ignored_runs(main)) is not None:
                 if not runs.plain:
                     return _Builder(self.source, self.budget, runs, grammars=self.grammars).build(start)
                 self.rules[_IGNORED] = runs.between
@@ -217,19 +226,24 @@ class _Builder(TerminalBodies):
     # --- rules ----------------------------------------------------------------------------------------
 
     def reference(
-        self, definition: Definition, name: str = "", bound: dict[str, _Value] | None = None
+        self,
+        definition: Definition,
+        name: str = "",
+        bound: dict[str, _Value] | None = None,
+        parameter: int | None = None,
     ) -> Expr:
-        """A call of a definition (of a template under ``name``), which is translated in its turn."""
+        """A call of a definition (under ``name`` of a template with its arguments, of a rule with its parameter), which
+        is translated in its turn."""
         name = name or definition.name
         if name not in self.calls:
             self.calls[name] = call(name)
-            self.waiting.append((name, definition, bound or {}))
+            self.waiting.append((name, definition, bound or {}, parameter))
         return self.calls[name]
 
     def translate(self) -> None:
         instances = 0
         while self.waiting:
-            name, definition, bound = self.waiting.pop()
+            name, definition, bound, parameter = self.waiting.pop()
             self.positions[name] = definition.position
             if is_terminal(definition.name.split(".")[-1]):
                 self.rules[name] = self.terminal(definition)
@@ -237,13 +251,16 @@ class _Builder(TerminalBodies):
             if definition.attributes.ends_early:
                 self.rules[name] = self.early(definition)
                 continue
-            instances += bool(bound)
+            instances += bool(bound) or parameter is not None
             if instances > _MAX_INSTANCES or len(name) > 10 * _MAX_INSTANCES:
-                raise BudgetExceeded(
-                    "template instances", _MAX_INSTANCES, f"the template {definition.name!r}"
-                )
+                what = "template" if bound else "rule"
+                raise BudgetExceeded("template instances", _MAX_INSTANCES, f"the {what} {definition.name!r}")
             bodies = [
-                fold(tree, partial(self.part, file=file, bound=bound))[0] for tree, file in definition.bodies
+                fold(
+                    resolved(tree, parameter, file.position, self.source.fail),
+                    partial(self.part, file=file, bound=bound),
+                )[0]
+                for tree, file in definition.bodies
             ]
             self.rules[name] = union(*bodies)
             if definition.attributes.capture is not None:
@@ -253,8 +270,18 @@ class _Builder(TerminalBodies):
         """One node of a rule's body. ``children``: what was made of nodes below, and tokens."""
         if kind == "expansions":
             return union(*[expr for expr, _ in children]), ""
+        if kind == "never":
+            return EMPTY, ""
         if kind == "alias":
             return EPSILON, ""
+        if kind in ("both", "negated"):
+            operator = next(each for each in children if isinstance(each, Token))
+            message = (
+                f"{operator!s} stands in terminals, not in rules: give this a terminal's name, in capitals"
+            )
+            self.source.fail(message, file.position(operator), UnsupportedPatternError)
+        if kind == "parameterized":
+            return self.rule_value(children[0], [], file, int(children[1]))
         if kind == "range":
             return self.anonymous(children, file)
         if kind == "special":
@@ -278,6 +305,8 @@ class _Builder(TerminalBodies):
         """What was made of a node, or what a token stands for."""
         if not isinstance(part, Token):
             return part
+        if part == '""':
+            return EPSILON, part
         if part.type == "RULE":
             return bound[part] if part in bound else self.rule_value(part, [], file)
         if part.type == "TERMINAL":
@@ -317,10 +346,7 @@ class _Builder(TerminalBodies):
 
     def substrings(self, token: Token, file: File) -> _Value:
         """The words of the object behind a %regex."""
-        try:
-            value = lark_objects.substrings(file.schemas[token.start_pos], self.budget)
-        except ConstraintError as error:
-            self.source.fail(str(error), file.position(token))
+        value = self.compiled(self.object(token, file).patterns, file.position(token))
         key = f"%regex at {token.start_pos}"
         return self.ended(value, key, lambda: value, lambda: ((0, MAX_CODE_POINT),)), key
 
@@ -367,15 +393,25 @@ class _Builder(TerminalBodies):
             self.leaves[key] = self.ended(leaf, key, lambda: leaf, lambda: self.first_of_leaf(tokens, file))
         return self.leaves[key], key
 
-    def rule_value(self, token: Token, arguments: list[_Value], file: File) -> _Value:
+    def rule_value(
+        self, token: Token, arguments: list[_Value], file: File, parameter: int | None = None
+    ) -> _Value:
         definition = self.source.look_up(token, file)
+        if definition.parameterized != (parameter is not None):
+            wanted = (
+                "takes a parameter: write it behind ::" if definition.parameterized else "takes no parameter"
+            )
+            self.source.fail(f"{str(token)!r} {wanted}", file.position(token))
         if len(definition.params) != len(arguments):
             wanted = f"takes {len(definition.params)} arguments, not {len(arguments)}"
             self.source.fail(f"{str(token)!r} {wanted}", file.position(token))
         name = definition.name
         if arguments:
             name = f"{name}{{{','.join(key for _, key in arguments)}}}"
-        return self.reference(definition, name, dict(zip(definition.params, arguments, strict=True))), name
+        if parameter is not None:
+            name = f"{name}::{parameter}"
+        bound = dict(zip(definition.params, arguments, strict=True))
+        return self.reference(definition, name, bound, parameter), name
 
     def ignored_part(self, tree: Tree[Any], file: File) -> Expr:
         """What one %ignore names, or spells out."""

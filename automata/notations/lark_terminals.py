@@ -129,6 +129,18 @@ def one_after_the_other(parts: Sequence[Body]) -> Body:
     return Body([text], min(low, MAXREPEAT), min(high, MAXREPEAT), size, size)
 
 
+def in_all(parts: Sequence[Body]) -> Body:
+    """What is in all of them."""
+    text = f"(?P<ALL_OF>{'|'.join(grouped(each.patterns) for each in parts)})"
+    size = sum(each.written for each in parts)
+    return Body([text], max(each.low for each in parts), min(each.high for each in parts), size, size)
+
+
+def not_in(part: Body) -> Body:
+    """The texts that are not in it."""
+    return Body([f"(?P<NONE_OF>{grouped(part.patterns)})"], 0, MAXREPEAT, part.written, part.written)
+
+
 def has_outer_bar(pattern: str) -> bool:
     """Whether there is a ``|`` outside of all groups."""
     plain = _OPAQUE.sub("", pattern)

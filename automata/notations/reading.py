@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tokenfst.errors import MissingDependencyError, PatternError, PatternSyntaxError, line_and_column
@@ -42,13 +41,11 @@ def parse(
     tokens: Mapping[str, str],
     unfinished: Mapping[str, str],
     what: str = "grammar",
-    refused: Mapping[str, str] = MappingProxyType({}),
 ) -> Tree[Any]:
     """The tree of ``text`` in a notation given as a lark grammar.
 
     ``tokens`` says in words what the notation's tokens are; ``unfinished``, by its first characters, what
-    stands at a place where no token does; ``what`` is read. ``refused``: the same of what other dialects have, wherever
-    it is not expected. Raises PatternSyntaxError.
+    stands at a place where no token does; ``what`` is read. Raises PatternSyntaxError.
     """
     parser = _parser(notation)
     from lark.exceptions import UnexpectedInput, UnexpectedToken
@@ -66,9 +63,6 @@ def parse(
         found_token = f"the end of the {what}" if at_end else f"{_short(str(error.token))}"
         wanted = sorted({tokens.get(name, name) for name in error.accepts or error.expected} - {""})
         message = f"unexpected {found_token}; expected {_listed(wanted)}"
-        message = next(
-            (why for opening, why in refused.items() if text.startswith(opening, position)), message
-        )
     except UnexpectedInput as error:
         position, message = int(error.pos_in_stream or 0), f"this is not a {what}"
     raise fault(message, text, position)

@@ -45,6 +45,26 @@ _PRINTABLE: Ranges = (
 """YAML 1.2.2, production 1, c-printable."""
 
 
+def chunks(texts: Sequence[str]) -> Expr:
+    """Chunks that stand together, from any one on. Texts of UTF-8, none empty."""
+    onward: Expr = EPSILON
+    found = [onward]
+    for text in reversed(texts):
+        onward = optional(concat(literal(text.encode()), onward))
+        found.append(onward)
+    return union(*found)
+
+
+def all_of(parts: Sequence[Expr]) -> Expr:
+    """What is in all of them."""
+    return intersect(*parts)
+
+
+def none_of(parts: Sequence[Expr]) -> Expr:
+    """The texts that are in none of them."""
+    return intersect(repeat(character_set(((0, MAX_CODE_POINT),), True)), complement(union(*parts)))
+
+
 def _of(characters: str) -> Ranges:
     return normalize((ord(each), ord(each)) for each in characters)
 

@@ -1,8 +1,10 @@
 r"""Named groups that stand for a language inside of a pattern: ``(?P<QUOTED_TEXT>)``, ``(?P<SUBSTRING_OF>abc)``, ...
 
-The names are those of Koo, Liu and He (2024), table 1. What is between a group's brackets are its arguments: patterns,
-separated by ``|`` where there are several. SUBSTRING_OF takes a text, written as a pattern without operators, which is
-what ``re.escape`` makes. The parser of ``re`` does not see them (``pattern``); the translator of ``regex`` asks here.
+The names are those of Koo, Liu and He (2024), table 1. Ours are WORDS_OF and CHUNKS_OF (substrings that end where a
+word or a chunk does), ALL_OF and NONE_OF (what is in all of several patterns, and in none of them). What is between a
+group's brackets are its arguments: patterns, separated by ``|`` where there are several. SUBSTRING_OF, WORDS_OF and
+CHUNKS_OF take texts, written as patterns without operators, which is what ``re.escape`` makes. The parser of ``re``
+does not see these groups (``pattern``); the translator of ``regex`` asks here.
 
 Flags around a group hold for the patterns in it. Look-around among the arguments is refused: it would have to see
 beyond the group. Three groups are one token of a class (``pieces.tokens``); IMAGE is refused beside look-around, which
@@ -29,6 +31,10 @@ _COUNTS = {
     "UNQUOTED_TEXT": (0, 0, "nothing"),
     "TEXT_UNTIL": (1, None, "the pattern of the stop phrase"),
     "SUBSTRING_OF": (1, None, "a text, as re.escape writes it"),
+    "WORDS_OF": (1, None, "a text, as re.escape writes it"),
+    "CHUNKS_OF": (1, None, "texts: one|another"),
+    "ALL_OF": (1, None, "patterns: one|another"),
+    "NONE_OF": (1, None, "patterns: one|another"),
     "DELIMITED_LIST": (2, 2, "two patterns: item|separator"),
     "DELIMITED_SUBSEQUENCE_OF": (2, None, "at least two patterns: item|item|...|separator"),
 }
@@ -70,27 +76,47 @@ class NamedGroup:
         low, high, wanted = _COUNTS[name]
         if len(parts) < low or (high is not None and len(parts) > high):
             self._fail(f"between its brackets {name} takes {wanted}")
+        if name in ("SUBSTRING_OF", "WORDS_OF", "CHUNKS_OF"):
+            return self._substrings(name)
+        if name == "TEXT_UNTIL":
+            stop = self._pattern(*self._inside, translate)
+            if stop is EPSILON:
+                self._fail("TEXT_UNTIL needs a stop phrase that has characters")
+            return text_groups.until(stop, self.pattern.budget)
+        return self._combined(name, [self._pattern(*part, translate) for part in parts])
+
+    def _substrings(self, name: str) -> Expr:
+        """What is made of texts."""
+        if name == "CHUNKS_OF":
+            return text_groups.chunks([self._text(*part) for part in self._group.parts()])
+        text = self._text(*self._inside)
+        return substring_of(text, words=name == "WORDS_OF", budget=self.pattern.budget).expr
+
+    def _combined(self, name: str, parts: list[Expr]) -> Expr:
+        """What is made of patterns, or of nothing."""
         match name:
             case "QUOTED_TEXT":
                 return text_groups.quoted('"')
             case "UNQUOTED_TEXT":
                 return text_groups.unquoted()
-            case "SUBSTRING_OF":
-                return substring_of(self._text(), budget=self.pattern.budget).expr
-            case "TEXT_UNTIL":
-                stop = self._pattern(self._group.begin, self._group.end, translate)
-                if stop is EPSILON:
-                    self._fail("TEXT_UNTIL needs a stop phrase that has characters")
-                return text_groups.until(stop, self.pattern.budget)
-        *items, separator = (self._pattern(*part, translate) for part in parts)
-        if name == "DELIMITED_LIST":
-            source = self._shown[self._group.begin : self._group.end]
-            return text_groups.listed(items[0], separator, 1, None, source)
+            case "ALL_OF":
+                return text_groups.all_of(parts)
+            case "NONE_OF":
+                return text_groups.none_of(parts)
+            case "DELIMITED_LIST":
+                source = self._shown[self._group.begin : self._group.end]
+                return text_groups.listed(parts[0], parts[1], 1, None, source)
+        *items, separator = parts
         return text_groups.subsequence(items, separator)
 
     @property
     def _group(self) -> ReservedGroup:
         return self.pattern.reserved[self.number]
+
+    @property
+    def _inside(self) -> tuple[int, int]:
+        """Where what is between the brackets begins and ends."""
+        return self._group.begin, self._group.end
 
     @property
     def _shown(self) -> str:
@@ -119,21 +145,20 @@ class NamedGroup:
         except PatternError as error:
             raise self._moved(error, begin) from None
 
-    def _text(self) -> str:
+    def _text(self, begin: int, end: int) -> str:
         """An argument that is a text."""
-        begin, end = self._group.begin, self._group.end
         if not self.flags & re.VERBOSE and _PLAIN_TEXT.fullmatch(self._shown, begin, end):
             text = re.sub(r"\\(.)", r"\1", self._shown[begin:end], flags=re.DOTALL)
         else:
             items = self._parsed(begin, end).tree.data
             if any(op is not LITERAL for op, _ in items):
                 self._fail(
-                    "SUBSTRING_OF takes a text, and this pattern has operators; write it as re.escape does"
+                    f"{self._group.name} takes a text, and this pattern has operators; write it as re.escape does"
                 )
             text = "".join(chr(code) for _, code in items)
         if self.flags & re.IGNORECASE and any(is_cased(ord(each), self.flags) for each in text):
             self._fail(
-                "ignoring case does not reach into SUBSTRING_OF; write (?-i:...) around it",
+                f"ignoring case does not reach into {self._group.name}; write (?-i:...) around it",
                 UnsupportedPatternError,
             )
         return text

@@ -212,9 +212,7 @@ def test_lark_as_llguidance_writes_it() -> None:
         ('start[suffix=""]: /a/', PatternSyntaxError, "empty suffix"),
         ("start[lazy]: a\na: /x/", UnsupportedPatternError, "capital"),
         ("start: @other", PatternSyntaxError, "nothing is given"),
-        ("start: A & B\nA: /a/\nB: /b/", PatternSyntaxError, "look-ahead"),
-        ('%llguidance {"skip_repetition": "once"}\nstart: "a"', UnsupportedPatternError, "skip_repetition"),
-        ('start: A\nA: %regex {"substring_words": "a b"}', PatternSyntaxError, "in rules only"),
+        ('%llguidance {"lazy": true}\nstart: "a"', UnsupportedPatternError, "the option 'lazy'"),
         ('start: "a"{3,2}', PatternSyntaxError, "empty or too large"),
     ],
 )  # fmt: skip
@@ -231,5 +229,9 @@ def test_regex_objects() -> None:
                            'B: %regex {"substring_chars": "a|c"}')  # fmt: skip
     assert grammar.accepts("bar. |c") and not grammar.accepts("ba |c") and not grammar.accepts("bar. b")
     chunks = lark_grammar('start: %regex {"substring_chunks": ["abc", "de", "fg"]}')
+    inside = lark_grammar(
+        'start: A\nA: "<" %regex {"substring_words": "foo bar"} %regex {"substring_chunks": ["a", "", "b"]}'
+    )
+    assert inside.accepts("<foo b") and not inside.accepts("<fo b")
     words = ["", "abc", "de", "fg", "abcde", "defg", "abcdefg"]
     assert all(map(chunks.accepts, words)) and not any(map(chunks.accepts, ["ab", "cde", "abcfg", "deabc"]))

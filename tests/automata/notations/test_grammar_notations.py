@@ -125,7 +125,7 @@ ERRORS: list[tuple[Callable[[str], Grammar], str, int, str]] = [
     (lark_grammar, 'start: A\nA: "a" -> x', 19, "a terminal has no aliases"),
     (lark_grammar, 'start: s{"a"}\ns{x,y}: x', 7, "'s' takes 2 arguments, not 1"),
     (lark_grammar, 'start: "a"\ns{x,x}: x', 15, "the parameter 'x' is named twice"),
-    (lark_grammar, 'start: ""', 7, "an empty string is no terminal"),
+    (lark_grammar, 'start: ""i', 7, "an empty string names no token"),
     (lark_grammar, 'start: "b".."a"', 7, "a range goes from one character up"),
     (lark_grammar, "start: /(?<!x)a*?b*/", 7, "a shorter match may hide a longer one"),
     (lark_grammar, "start: /(?<!x)(a|ab)*/", 7, "a shorter match may hide a longer one"),

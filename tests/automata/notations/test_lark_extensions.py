@@ -71,9 +71,6 @@ def test_named_groups_in_terminals() -> None:
         ("start: /(?P<QUOTED_TEXT>x)/", PatternSyntaxError, (1, 8), "nothing"),
         ("start: /a(?P<IMAGE>)$/", UnsupportedPatternError, (1, 8), "beside IMAGE"),
         ('start: %special ""', PatternSyntaxError, (1, 17), "empty string"),
-        ("start: perm::0x0", PatternSyntaxError, (1, 12), "parametric rules"),
-        ("start: A\nA: ~/a/", PatternSyntaxError, (2, 4), "there is no ~"),
-        ('start: A\nA: /a/ & "b"', PatternSyntaxError, (2, 8), "there is no &"),
     ],
 )
 def test_refused(text: str, error: type[PatternError], place: tuple[int, int], match: str) -> None:
