@@ -42,11 +42,11 @@ test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 
 test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB); VLLM=0.33.0 for a later version
 	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
-	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py $(ARGS)
+	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
 
 test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environment of its own (3.3 GB)
 	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/sglang_environment.sh build/engines/sglang
-	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py $(ARGS)
+	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
 
 test-serve: $(STAMP) ## the server over HTTP, its processes killed, its signals, and a minute of load with bombs
 	$(BIN)/python -m pytest -q tests/server -m "soak or not soak" $(ARGS)

@@ -89,7 +89,7 @@ RULE: /_?[a-z][_a-z0-9]*(-[_a-z0-9]+)*/
 TERMINAL: /_?[A-Z][_A-Z0-9]*(-[_A-Z0-9]+)*/
 STRING: /"(\\[^\n]|[^"\\\n])*"i?/
 SPECIAL: /<[^<>\s]+>/
-OPTIONS: "%llguidance"
+OPTIONS: /%(llguidance|grammar_options)/
 JSON: "%json"
 _SPECIAL: "%special"
 REGEXP: /\/(?!\/)(\\\/|\\\\|[^\/])*?\/[imslux]*/
@@ -151,9 +151,9 @@ _TOKENS = {
     "IMPORT": "%import",
 }
 _SCHEMA = re.compile(
-    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|llguidance))(?![\w])'
+    r'//[^\n]*|\#[^\n]*|"(?:\\[^\n]|[^"\\\n])*"|/(?!/)(?:\\/|\\\\|[^/])*?/|(?P<json>%(?:json|regex|llguidance|grammar_options))(?![\w])'
 )
-"""What a %json may stand in without being one; and a %json, %regex or %llguidance, behind which stands JSON."""
+"""What a %json may stand in without being one; and what behind which stands JSON."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _UNFINISHED = {
     "%la": "%lark is not read: give the grammar beside the text, grammars={...}, and write @name for it",
@@ -165,9 +165,9 @@ _UNFINISHED = {
 @dataclass
 class File:
     """A text with its own names. Errors in an imported one are shown where it is imported (``at``). ``schemas``: what
-    stands behind each %json, by its place. ``ignored``: what %ignore names, ``ignored_once``: at most one of it at each
-    place. ``importer`` and ``given``: who imports this text, and under which names
-    it has these definitions."""
+    stands behind each %json, by its place. ``ignored``: what %ignore names; ``ignored_once``: at most one of it at each
+    place; ``ignored_first``: at the beginning of the text, too. ``importer`` and ``given``: who imports this text, and
+    under which names it has these definitions."""
 
     text: str
     at: int | None = None
@@ -175,6 +175,7 @@ class File:
     scope: dict[str, Definition] = field(default_factory=dict)
     ignored: list[Any] = field(default_factory=list)
     ignored_once: bool = False
+    ignored_first: bool = True
     libraries: dict[str, File] = field(default_factory=dict)
     importer: File | None = None
     given: dict[str, str] = field(default_factory=dict)
@@ -201,9 +202,9 @@ class Definition:
 class Source:
     """A main text, read, with what it imports. ``main`` is its scope."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, ignored_first: bool = True) -> None:
         self.text = text
-        self.main = self.load(File(text), "")
+        self.main = self.load(File(text, ignored_first=ignored_first), "")
 
     def fail(self, message: str, position: int, kind: type[PatternError] = PatternSyntaxError) -> NoReturn:
         """Raise the error for a place in the main text."""
@@ -254,20 +255,20 @@ class Source:
         return "".join([*pieces, file.text[copied:]])
 
     def take_options(self, token: Token, file: File) -> None:
-        """Take the options behind a ``%llguidance``: ``skip_repetition``, and ``no_forcing``, which changes no text."""
-        given, position = file.schemas[token.start_pos], file.position(token)
-        unknown = (
-            sorted(given.keys() - {"no_forcing", "skip_repetition"})
-            if isinstance(given, dict)
-            else [str(given)]
-        )
-        if unknown:
-            message = f"%llguidance: the option {unknown[0]!r} has no meaning here; leave it out"
-            self.fail(message, position, UnsupportedPatternError)
-        times = given.get("skip_repetition", "repeat")
-        if times not in ("once", "repeat"):
-            self.fail(f"%llguidance: skip_repetition is 'once' or 'repeat', not {times!r}", position)
-        file.ignored_once = times == "once"
+        """Take options: ``skip_repetition``, ``allow_initial_skip``, and those that change no text."""
+        given, position, name = file.schemas[token.start_pos], file.position(token), str(token)
+        if not isinstance(given, dict):
+            self.fail(f"behind {name} stands an object of options", position)
+        for option, value in given.items():
+            if option == "skip_repetition":
+                if value not in ("once", "repeat"):
+                    self.fail(f"{name}: skip_repetition is 'once' or 'repeat', not {value!r}", position)
+                file.ignored_once = value == "once"
+            elif option == "allow_initial_skip" and isinstance(value, bool):
+                file.ignored_first = value
+            elif option != "no_forcing" and (option, value) != ("allow_invalid_utf8", False):
+                message = f"{name}: the option {option!r} of {value!r} has no meaning here; leave it out"
+                self.fail(message, position, UnsupportedPatternError)
 
     def define(self, statement: Any, file: File, library: str) -> None:
         """Take a definition of a rule or a terminal."""

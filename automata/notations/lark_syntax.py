@@ -75,15 +75,19 @@ def lark_grammar(
     budget: Budget | None = None,
     *,
     grammars: Mapping[str, Constraint] | None = None,
+    allow_initial_skip: bool = True,
 ) -> Grammar:
     """The grammar of a text in Lark's notation; its words are those of the rule ``start``.
 
     ``%import`` finds the grammars that lark ships (``common``, ``python``, ``unicode``). ``grammars``: what ``@name``
-    stands for. ``rule[capture]: ...`` and named groups of terminals are captured (``Constraint.captures``). Raises
-    PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined
-    names and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references,
-    and terminals that are lazy and greedy at once; EmptyLanguageError if ``start`` has no word;
-    BudgetExceeded("positions"); MissingDependencyError without lark.
+    stands for. ``allow_initial_skip``: what ``%ignore`` names may stand at the beginning of the text, as in lark, not
+    in llguidance; an option of that name in the text goes before. ``rule[capture]: ...`` and named groups of terminals
+    are captured (``Constraint.captures``).
+
+    Raises PatternSyntaxError (with line, column and caret) for a malformed text or regular expression, undefined names
+    and names defined twice; UnsupportedPatternError for ``%declare``, relative imports, back-references, and terminals
+    that are lazy and greedy at once; EmptyLanguageError if ``start`` has no word; BudgetExceeded("positions");
+    MissingDependencyError without lark.
     """
     if not isinstance(text, str):
         raise ConstraintError(f"a grammar is a str, not {type(text).__name__}; decode it first")
@@ -91,7 +95,7 @@ def lark_grammar(
     for name, constraint in given.items():
         if not isinstance(constraint, Constraint):
             refuse("lark_grammar", f"grammars[{name!r}]", constraint, "a Language or Grammar")
-    return _Builder(Source(text), budget, grammars=given).build(start)
+    return _Builder(Source(text, ignored_first=allow_initial_skip), budget, grammars=given).build(start)
 
 
 class _Builder(TerminalBodies):
@@ -174,10 +178,11 @@ class _Builder(TerminalBodies):
         """The rule for whole texts: what is ignored may stand at their beginning as well, and some of it at their end
         only."""
         end = EPSILON if self.runs is None else self.runs.end
+        first = self.ignore if self.source.main.ignored_first else EPSILON
         if not any(start in called(body) for body in self.rules.values()):
-            self.rules[start] = concat(self.ignore, self.rules[start], end)
+            self.rules[start] = concat(first, self.rules[start], end)
             return start
-        self.rules[_START] = concat(self.ignore, call(start), end)
+        self.rules[_START] = concat(first, call(start), end)
         self.positions[_START] = self.positions[start]
         return _START
 

@@ -192,13 +192,11 @@ def test_a_draft_tree_and_a_compiled_grammar_that_travels():
     "call",
     [
         lambda: ours.Grammar.from_json_schema({"type": "nonsense"}),
-        lambda: ours.TokenizerInfo(TOKENS, add_prefix_space=True),
-        lambda: ours.Grammar.from_lark('start: "a"', wrong=1),
+        lambda: ours.Grammar.from_lark("start: @a"),
         lambda: ours.Grammar.from_structural_tag([], []),
         lambda: ours.Grammar.from_json_schema({"const": 1, "type": "string"}),
         lambda: ours.Grammar.from_ebnf("root ::= nothing"),
         lambda: ours.Grammar.union(),
-        lambda: ours.TokenizerInfo([b"a"]),
         lambda: ours.BatchGrammarMatcher.batch_accept_token([], [1]),
     ],
 )

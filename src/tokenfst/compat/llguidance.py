@@ -362,7 +362,7 @@ def grammar_from(format: str, text: str) -> str:
 def _constraint(grammar: str) -> Language | Grammar:
     """What a grammar's text means."""
     if not grammar.lstrip().startswith("{"):
-        return lark_grammar(grammar)
+        return lark_grammar(grammar, allow_initial_skip=False)
     try:
         [only] = json.loads(grammar)["grammars"]
         kind = next(

@@ -1,22 +1,39 @@
 """xgrammar's classes and functions over tokenfst: ``import tokenfst.compat.xgrammar as xgrammar``.
 
 Written from the documentation of xgrammar 0.2.8 and compared with it (tests/compat, docs/compat.md). Names, arguments
-and answers are xgrammar's; what a constraint means is tokenfst's, exactly. What xgrammar has and this has not raises
-``Unsupported``; errors are RuntimeErrors, as there, with the library's messages.
+and answers are xgrammar's, those of its submodules too; what a constraint means is tokenfst's, exactly. What xgrammar
+has and this has not raises ``Unsupported``; errors are RuntimeErrors, as there, with the library's messages.
 """
 
 from __future__ import annotations
 
-from tokenfst.compat.xgrammar.grammars import (
-    CompiledGrammar,
-    Grammar,
-    GrammarCompiler,
-    GrammarError,
-    TokenizerInfo,
-    Unsupported,
-    VocabType,
+from tokenfst.compat.xgrammar import contrib, testing
+from tokenfst.compat.xgrammar.builtin_structural_tag import (
+    get_builtin_structural_tag,
+    get_model_structural_tag,
 )
-from tokenfst.compat.xgrammar.matchers import (
+from tokenfst.compat.xgrammar.compiler import (
+    CompiledGrammar,
+    GrammarCompiler,
+)
+from tokenfst.compat.xgrammar.config import (
+    get_max_recursion_depth,
+    get_serialization_version,
+    max_recursion_depth,
+    set_max_recursion_depth,
+)
+from tokenfst.compat.xgrammar.exception import (
+    DeserializeFormatError,
+    DeserializeVersionError,
+    GrammarError,
+    InvalidJSONError,
+    InvalidStructuralTagError,
+    Unsupported,
+)
+from tokenfst.compat.xgrammar.grammar import (
+    Grammar,
+)
+from tokenfst.compat.xgrammar.matcher import (
     BatchGrammarMatcher,
     GrammarMatcher,
     allocate_token_bitmask,
@@ -25,20 +42,42 @@ from tokenfst.compat.xgrammar.matchers import (
     get_bitmask_shape,
     reset_token_bitmask,
 )
+from tokenfst.compat.xgrammar.structural_tag import (
+    StructuralTag,
+    StructuralTagItem,
+)
+from tokenfst.compat.xgrammar.tokenizer_info import (
+    TokenizerInfo,
+    VocabType,
+)
 
 __all__ = [
     "BatchGrammarMatcher",
     "CompiledGrammar",
+    "DeserializeFormatError",
+    "DeserializeVersionError",
     "Grammar",
     "GrammarCompiler",
     "GrammarError",
     "GrammarMatcher",
+    "InvalidJSONError",
+    "InvalidStructuralTagError",
+    "StructuralTag",
+    "StructuralTagItem",
     "TokenizerInfo",
     "Unsupported",
     "VocabType",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "bitmask_dtype",
+    "contrib",
     "get_bitmask_shape",
+    "get_builtin_structural_tag",
+    "get_max_recursion_depth",
+    "get_model_structural_tag",
+    "get_serialization_version",
+    "max_recursion_depth",
     "reset_token_bitmask",
+    "set_max_recursion_depth",
+    "testing",
 ]

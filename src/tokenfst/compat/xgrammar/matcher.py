@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeVar
 
 from tokenfst._native import Matcher
 from tokenfst.arguments import shown
-from tokenfst.compat.xgrammar.grammars import CompiledGrammar, raising
+from tokenfst.compat.xgrammar.compiler import CompiledGrammar
+from tokenfst.compat.xgrammar.exception import raising
 from tokenfst.decoding.masks import bitmask as masks
 from tokenfst.errors import MissingDependencyError, VocabularyError
 
@@ -42,17 +43,23 @@ class GrammarMatcher:
             override_stop_tokens = [override_stop_tokens]
         self.matcher: Matcher = raising(compiled_grammar.automaton(override_stop_tokens).matcher)()
         self._compiled = compiled_grammar
-        self._vocabulary = compiled_grammar.tokenizer_info.vocabulary
-        self.stop_token_ids = list(override_stop_tokens or self._vocabulary.eos_token_ids)
+        info = compiled_grammar.tokenizer_info
+        self._vocabulary, self._size, self._hidden = info.vocabulary, info.vocab_size, info.hidden_tokens
+        self.stop_token_ids = list(override_stop_tokens or info.stop_token_ids)
         self._without_stop = terminate_without_stop_token
         self.temperature, self.max_rollback_tokens = default_temperature, -1
         self._steps: list[int] = []
+
+    @property
+    def whole_masks(self) -> bool:
+        """Whether masks are as wide as the tokenizer's vocabulary, without tokens behind it."""
+        return not self._hidden
 
     def accept_token(self, token_id: int, *, debug_print: bool = False) -> bool:
         """Advance; False for what is not allowed, after the end, and for ids out of range."""
         if (
             self.matcher.is_terminated()
-            or not 0 <= token_id < len(self._vocabulary)
+            or not 0 <= token_id < self._size
             or not self.matcher.accept_token(token_id)
         ):
             return False
@@ -79,7 +86,14 @@ class GrammarMatcher:
             raise RuntimeError(
                 "GrammarMatcher has terminated: it has no next token. Roll it back, or reset it"
             )
-        return self.matcher.fill_next_token_bitmask(bitmask, index)
+        if self.whole_masks:
+            return self.matcher.fill_next_token_bitmask(bitmask, index)
+        row = allocate_token_bitmask(1, len(self._vocabulary))
+        self.matcher.fill_next_token_bitmask(row, 0)
+        bitmask[index] = 0
+        allowed = bits(row, self._size)[0]
+        bitmask[index, : -(-self._size // 32)] = packed(allowed[None])[0]
+        return not bool(allowed.all())
 
     def traverse_draft_tree(
         self,
@@ -110,8 +124,14 @@ class GrammarMatcher:
             del self._steps[-num_tokens:]
 
     def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
-        """None: rules do not capture here."""
-        return []
+        """What the rules and groups with names have read, in the order in which it ends; none of it twice."""
+        found = [
+            (each.end, name, each.data)
+            for name, many in raising(self.matcher.captures)().items()
+            for each in many
+            if each.end is not None
+        ]
+        return [(name, data) for _, name, data in sorted(found, key=lambda each: each[0])]
 
     def is_terminated(self) -> bool:
         """Whether a stop token was accepted, or the text is whole where none is waited for."""
@@ -148,6 +168,10 @@ class BatchGrammarMatcher:
         debug_print: bool = False,
     ) -> None:
         """The masks of all matchers, into the rows ``indices`` where they are given."""
+        if not all(each.whole_masks for each in matchers):
+            for row, each in zip(indices or range(len(matchers)), matchers, strict=True):
+                each.fill_next_token_bitmask(bitmask, row)
+            return
         native = [each.matcher for each in matchers]
         if indices is None:
             masks.fill_bitmasks(native, bitmask, self._threads)
@@ -155,6 +179,25 @@ class BatchGrammarMatcher:
         found = torch.full((len(native), bitmask.shape[1]), -1, dtype=bitmask_dtype)
         masks.fill_bitmasks(native, found, self._threads)
         bitmask[list(indices)] = found
+
+    @staticmethod
+    def batch_fill_temperature(
+        matchers: Sequence[GrammarMatcher], temperatures: torch.Tensor, indices: Sequence[int] | None = None
+    ) -> None:
+        """The temperature of each matcher, its default one; -1 where it has none."""
+        if (
+            temperatures.dtype != torch.float32
+            or temperatures.dim() != 1
+            or temperatures.device.type != "cpu"
+        ):
+            raise RuntimeError("batch_fill_temperature: temperatures must be one row of float32 on the CPU")
+        rows = range(len(matchers)) if indices is None else indices
+        if len(rows) != len(matchers) or any(not 0 <= row < len(temperatures) for row in rows):
+            raise RuntimeError(
+                f"batch_fill_temperature: {len(matchers)} matchers, {len(rows)} places of {len(temperatures)}"
+            )
+        for row, each in zip(rows, matchers, strict=True):
+            temperatures[row] = -1.0 if each.temperature is None else each.temperature
 
     @staticmethod
     def batch_accept_token(
@@ -182,6 +225,21 @@ def _pairs(matchers: Sequence[GrammarMatcher], parts: Sequence[_T]) -> list[tupl
     if len(matchers) != len(parts):
         raise RuntimeError(f"{len(matchers)} matchers and {len(parts)} parts: give one for each")
     return list(zip(matchers, parts, strict=True))
+
+
+def bits(bitmask: torch.Tensor, size: int) -> torch.Tensor:
+    """A bitmask as booleans, ``size`` of each row."""
+    places = torch.arange(32, dtype=torch.int32)
+    return ((bitmask[:, :, None] >> places) & 1).reshape(len(bitmask), -1)[:, :size].bool()
+
+
+def packed(allowed: torch.Tensor) -> torch.Tensor:
+    """Booleans as a bitmask; what is behind them is not allowed."""
+    rows, size = allowed.shape
+    padded = torch.zeros((rows, -(-size // 32) * 32), dtype=torch.int64)
+    padded[:, :size] = allowed
+    words = (padded.reshape(rows, -1, 32) << torch.arange(32)).sum(2)
+    return (words - (words >= 2**31).to(torch.int64) * 2**32).to(torch.int32)
 
 
 def get_bitmask_shape(batch_size: int, vocab_size: int) -> tuple[int, int]:

@@ -1,0 +1,182 @@
+"""The objects that structural tags are made of: fields by name, ``model_dump`` and ``model_dump_json``.
+
+The classes, their fields and defaults are xgrammar's; what a document means, and what is wrong with it, says
+``tokenfst.structural_tag`` (docs/structural-tags.md). Without pydantic: an object is its fields.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from tokenfst.compat.xgrammar.exception import InvalidJSONError, InvalidStructuralTagError
+
+
+class _Fields:
+    """Named fields. ``fields``: those that must be given; ``defaults``: the others; ``kind``: what stands as "type"."""
+
+    kind: ClassVar[str | None] = None
+    fields: ClassVar[tuple[str, ...]] = ()
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, **given: Any) -> None:
+        name = type(self).__name__
+        if given.pop("type", self.kind) != self.kind:
+            raise InvalidStructuralTagError(f"{name}: its type is {self.kind!r}")
+        if unknown := sorted(given.keys() - {*self.fields, *self.defaults}):
+            raise InvalidStructuralTagError(f"{name} has no field {unknown[0]!r}")
+        if missing := [field for field in self.fields if field not in given]:
+            raise InvalidStructuralTagError(f"{name} needs the field {missing[0]!r}")
+        for field in (*self.fields, *self.defaults):
+            setattr(self, field, given[field] if field in given else _copied(self.defaults[field]))
+        self.type = self.kind
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in vars(self).items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # fields can be set
+
+    def model_dump(self) -> dict[str, Any]:
+        """The fields as a dict, objects in them too."""
+        head = {} if self.kind is None else {"type": self.kind}
+        return head | {field: _plain(getattr(self, field)) for field in (*self.fields, *self.defaults)}
+
+    def model_dump_json(self) -> str:
+        """The fields as JSON."""
+        return json.dumps(self.model_dump(), ensure_ascii=False)
+
+
+def _copied(default: Any) -> Any:
+    return list(default) if isinstance(default, list) else default
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump()
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _format(name: str, kind: str, fields: str, about: str, **defaults: Any) -> type[_Fields]:
+    body = {"kind": kind, "fields": tuple(fields.split()), "defaults": defaults, "__doc__": about}
+    return type(name, (_Fields,), body | {"__module__": __name__})
+
+
+_once = {"at_least_one": False, "stop_after_first": False}
+ConstStringFormat = _format("ConstStringFormat", "const_string", "value", "One text.")
+JSONSchemaFormat = _format(
+    "JSONSchemaFormat",
+    "json_schema",
+    "json_schema",
+    "The texts of a JSON Schema, in a style.",
+    style="json",
+    any_order=False,
+    max_whitespace_cnt=None,
+    excludes=[],
+)
+QwenXMLParameterFormat = _format(
+    "QwenXMLParameterFormat", "qwen_xml_parameter", "json_schema", "A JSON Schema in Qwen's style."
+)
+AnyTextFormat = _format(
+    "AnyTextFormat", "any_text", "", "Any text.", excludes=[], max_tokens=None, max_chars=None
+)
+TokenFormat = _format("TokenFormat", "token", "token", "One token.")
+ExcludeTokenFormat = _format(
+    "ExcludeTokenFormat", "exclude_token", "", "One token, none of some.", exclude_tokens=[]
+)
+AnyTokensFormat = _format(
+    "AnyTokensFormat", "any_tokens", "", "Tokens, none of some.", exclude_tokens=[], max_tokens=None
+)
+GrammarFormat = _format("GrammarFormat", "grammar", "grammar", "The texts of a grammar.")
+RegexFormat = _format("RegexFormat", "regex", "pattern", "The texts of a pattern.")
+SequenceFormat = _format("SequenceFormat", "sequence", "elements", "One after another.")
+OrFormat = _format("OrFormat", "or", "elements", "One of several.")
+OptionalFormat = _format("OptionalFormat", "optional", "content", "One or none.")
+PlusFormat = _format("PlusFormat", "plus", "content", "One or more.")
+StarFormat = _format("StarFormat", "star", "content", "None or more.")
+RepeatFormat = _format("RepeatFormat", "repeat", "min max content", "So many.")
+TagFormat = _format("TagFormat", "tag", "begin content end", "A content between two marks.")
+TriggeredTagsFormat = _format(
+    "TriggeredTagsFormat",
+    "triggered_tags",
+    "triggers tags",
+    "Free text, in which a trigger begins a tag.",
+    **_once,
+    excludes=[],
+)
+TokenTriggeredTagsFormat = _format(
+    "TokenTriggeredTagsFormat",
+    "token_triggered_tags",
+    "trigger_tokens tags",
+    "Free tokens, in which a trigger begins a tag.",
+    exclude_tokens=[],
+    **_once,
+)
+TagsWithSeparatorFormat = _format(
+    "TagsWithSeparatorFormat",
+    "tags_with_separator",
+    "tags separator",
+    "Tags with a text between them.",
+    **_once,
+)
+DispatchFormat = _format(
+    "DispatchFormat", "dispatch", "rules", "Free text, in which a text begins a rule.", loop=True, excludes=[]
+)
+TokenDispatchFormat = _format(
+    "TokenDispatchFormat",
+    "token_dispatch",
+    "rules",
+    "Free tokens, in which a token begins a rule.",
+    loop=True,
+    exclude_tokens=[],
+)
+Format = _Fields
+
+
+class StructuralTagItem(_Fields):
+    """A tag of the deprecated form."""
+
+    fields = ("begin", "schema", "end")
+    schema: Any
+    begin: str
+    end: str
+
+
+class StructuralTag(_Fields):
+    """A whole structural tag."""
+
+    kind = "structural_tag"
+    fields = ("format",)
+
+    @staticmethod
+    def from_legacy_structural_tag(tags: Sequence[Any], triggers: Sequence[str]) -> StructuralTag:
+        """Of tags with a schema each, and what begins them in free text."""
+        made = []
+        for tag in tags:
+            schema = tag.schema if isinstance(tag, StructuralTagItem) else tag.schema_
+            if isinstance(schema, str):
+                schema = _json(schema)
+            elif hasattr(schema, "model_json_schema"):
+                schema = schema.model_json_schema()
+            made.append(TagFormat(begin=tag.begin, content=JSONSchemaFormat(json_schema=schema), end=tag.end))
+        return StructuralTag(format=TriggeredTagsFormat(triggers=list(triggers), tags=made))
+
+    @staticmethod
+    def from_json(json_str: str | Mapping[str, Any]) -> StructuralTag:
+        """Of a document."""
+        document = _json(json_str) if isinstance(json_str, str) else json_str
+        if not isinstance(document, Mapping):
+            raise InvalidStructuralTagError(f"a structural tag is an object, not {type(document).__name__}")
+        return StructuralTag(**document)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidJSONError(f"this is no JSON: {error}") from None
