@@ -19,8 +19,9 @@ class LogitsProcessor:
     """Masks the scores of each row: one grammar for all, or one for each. Rows that have ended stay as they are."""
 
     def __init__(self, compiled_grammar: CompiledGrammar | Sequence[CompiledGrammar]) -> None:
-        one = isinstance(compiled_grammar, CompiledGrammar)
-        self.compiled_grammars: list[CompiledGrammar] = [compiled_grammar] if one else list(compiled_grammar)
+        if isinstance(compiled_grammar, CompiledGrammar):
+            compiled_grammar = [compiled_grammar]
+        self.compiled_grammars = list(compiled_grammar)
         self.full_vocab_size = self.compiled_grammars[0].tokenizer_info.vocab_size
         self.matchers: list[GrammarMatcher] = []
         self._length = 0
