@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.exclusion import TOKENS, VOCABULARY
+from support.worlds.exclusion import TOKENS, VOCABULARY
 
 import tokenfst
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, fill_bitmasks, json_schema, regex

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference import clothes
+from reference.symbols import clothes
 from tokenfst import ltlf
 
 corpus = pytest.importorskip("corpus")

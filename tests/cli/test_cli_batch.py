@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst, toy, write_toy
+from support.programs.command_line import tokenfst, toy, write_toy
 
 from tokenfst import Store
 

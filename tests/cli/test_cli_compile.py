@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command_line import TOY_END, tokenfst, toy, write_toy
+from support.programs.command_line import TOY_END, tokenfst, toy, write_toy
 
 from tokenfst import Language, TokenAutomaton, Vocabulary, compile, regex
 from tokenfst.cli.budgets import BudgetOptions

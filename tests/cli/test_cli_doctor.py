@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 from tokenfst.cli import doctor
 

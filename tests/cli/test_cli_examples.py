@@ -6,7 +6,7 @@ import re
 import shlex
 
 import pytest
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 from tokenfst.cli.examples import EXAMPLES
 from tokenfst.cli.program import COMMANDS

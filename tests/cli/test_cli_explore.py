@@ -10,7 +10,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 
 def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:

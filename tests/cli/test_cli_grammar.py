@@ -7,10 +7,10 @@ import random
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst, toy, write_toy
+from support.programs.command_line import tokenfst, toy, write_toy
 
-from reference import grammars as slow
-from reference import spelling
+from reference.grammars import grammars as slow
+from reference.grammars import spelling
 from tokenfst import TokenAutomaton, Vocabulary, load_vocabulary
 from tokenfst.automata.expressions.expression import (
     Expr,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst, write_toy
+from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst import load, load_vocabulary
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 from tokenfst import Vocabulary
 

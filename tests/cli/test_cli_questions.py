@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.command_line import TOY_END, TOY_TOKENS, tokenfst, toy, write_toy
+from support.programs.command_line import TOY_END, TOY_TOKENS, tokenfst, toy, write_toy
 
 from tokenfst import TokenAutomaton, Vocabulary, compile, gbnf, regex
 from tokenfst.cli.comparing import compare

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pynini
 import pytest
-from support.command_line import tokenfst, toy, write_toy
+from support.programs.command_line import tokenfst, toy, write_toy
 
 from tokenfst import (
     TokenAutomaton,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 
 def test_texts_are_repaired() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from support.command_line import tokenfst, write_toy
+from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst import Vocabulary
 

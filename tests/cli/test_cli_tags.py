@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import tokenfst, write_toy
+from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst import load, load_vocabulary
 

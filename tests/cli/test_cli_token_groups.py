@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 import tokenfst as library
 from tokenfst import TokenAutomaton, Vocabulary

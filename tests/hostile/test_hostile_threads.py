@@ -10,8 +10,8 @@ import random
 
 import pytest
 
-from reference.random_grammars import random_grammar
-from reference.small_automata import small_automaton, small_vocabulary
+from reference.grammars.random_grammars import random_grammar
+from reference.tokens.small_automata import small_automaton, small_vocabulary
 from tokenfst import Budget, Vocabulary, _native, bundled_grammar, compile, json_schema, regex
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError

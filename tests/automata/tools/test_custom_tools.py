@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.tool_texts import text_of
+from reference.tools.tool_texts import text_of
 from tokenfst import ParseError, ToolError
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.formats import FORMATS

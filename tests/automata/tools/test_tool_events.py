@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.json_events import events as events_of
-from reference.tool_texts import Calls, text_of
+from reference.json.json_events import events as events_of
+from reference.tools.tool_texts import Calls, text_of
 from tokenfst import ParseError
 from tokenfst.automata.events.event import Event
 from tokenfst.automata.structural_tags.marks import Marks

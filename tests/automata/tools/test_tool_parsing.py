@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.tool_texts import STYLES, Calls, text_of
-from reference.xml_parameters import STOPS
+from reference.tools.tool_texts import STYLES, Calls, text_of
+from reference.tools.xml_parameters import STOPS
 from tokenfst import ParseError, ToolReply
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.formats import FORMATS

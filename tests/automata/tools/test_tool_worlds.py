@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reference.tool_readings import Reading, block_readings, readings
+from reference.tools.tool_readings import Reading, block_readings, readings
 from tokenfst import ParseError
 from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.tools.choosing import Chosen

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from reference import artifact as slow
-from reference.small_automata import small_automaton
+from reference.tokens import artifact as slow
+from reference.tokens.small_automata import small_automaton
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.languages.language import Language
@@ -149,7 +149,7 @@ def test_bytes_do_not_depend_on_known_fragments(tekken: Vocabulary) -> None:
 def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     program = (
         "import sys, random; sys.path.insert(0, sys.argv[1])\n"
-        "from reference.small_automata import small_automaton\n"
+        "from reference.tokens.small_automata import small_automaton\n"
         "for seed in range(12):\n"
         "    small_automaton(random.Random(seed)).save(f'{sys.argv[2]}/{seed}.safetensors')\n"
     )

@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from reference.expressions import matches
-from reference.random_expressions import LETTERS, random_expression
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions import LETTERS, random_expression
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import linearize

@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from reference.expressions import matches
-from reference.random_expressions import LETTERS, random_expression
-from reference.random_expressions_wide import Generator
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions import LETTERS, random_expression
+from reference.expressions.random_expressions_wide import Generator
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.expression import Expr

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tokenfst
-from tests.support.token_worlds import allowed
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Vocabulary, _native
 from tokenfst.automata.expressions.program import linearize
 

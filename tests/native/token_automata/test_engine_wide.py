@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from reference.expressions import matches
-from reference.random_expressions_wide import Generator
-from reference.token_automaton import INFINITE
-from tests.support.token_worlds import brute_force, compose, walk
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions_wide import Generator
+from reference.tokens.token_automaton import INFINITE
+from tests.support.worlds.token_worlds import brute_force, compose, walk
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import linearize

@@ -6,7 +6,7 @@ from typing import Any
 
 import pywrapfst
 
-from reference.transducers import Plain, close, plain, relation
+from reference.transducers.transducers import Plain, close, plain, relation
 from tokenfst.automata.transducers.vector import Arc, VectorFst
 
 TOLERANCE = {"standard": 1e-5, "log": 1e-4, "log64": 1e-9, "tropical64": 1e-9}

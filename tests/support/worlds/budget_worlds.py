@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from reference.pushdown import INFINITE, START, TokenModel
-from reference.random_grammars_wide import GrammarGenerator
-from tests.support.token_worlds import allowed, random_vocabulary
+from reference.grammars.pushdown import INFINITE, START, TokenModel
+from reference.grammars.random_grammars_wide import GrammarGenerator
+from tests.support.worlds.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, Vocabulary
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.decoding.compiling.missing_bytes import of_single_bytes

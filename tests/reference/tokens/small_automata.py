@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from reference.random_expressions import random_expression, random_word
+from reference.expressions.random_expressions import random_expression, random_word
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.languages.language import Language
 from tokenfst.decoding.compiling.door import compile

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reference.xml_parameters import Obj, written
+from reference.tools.xml_parameters import Obj, written
 
 Calls = list[tuple[str, dict[str, Any]]]
 

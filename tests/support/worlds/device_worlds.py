@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from reference.random_expressions import random_expression
-from tests.support.token_worlds import BUDGET, compose
+from reference.expressions.random_expressions import random_expression
+from tests.support.worlds.token_worlds import BUDGET, compose
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary
 from tokenfst.automata.expressions.program import linearize
 from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE

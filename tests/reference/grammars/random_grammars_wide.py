@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from reference.random_expressions import LETTERS, random_expression, random_word
-from reference.random_grammars import random_body
+from reference.expressions.random_expressions import LETTERS, random_expression, random_word
+from reference.grammars.random_grammars import random_body
 from tokenfst.automata.expressions.expression import (
     EMPTY,
     EPSILON,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from reference.pushdown import START, Place, TokenModel
-from tests.support.token_worlds import allowed
+from reference.grammars.pushdown import START, Place, TokenModel
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Matcher, Vocabulary, _native
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from reference.random_expressions import random_word
-from reference.token_automaton import SlowTokenAutomaton
+from reference.expressions.random_expressions import random_word
+from reference.tokens.token_automaton import SlowTokenAutomaton
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import linearize

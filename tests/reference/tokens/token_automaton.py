@@ -1,7 +1,8 @@
 """The composition of a vocabulary with a byte automaton, by brute force: every token tried at every state.
 
 Slow and obviously right. States are pairs (byte state, whether the text has begun); distances by relaxation until
-nothing changes. Takes a complete deterministic table, which the tests check against ``reference.expressions``.
+nothing changes. Takes a complete deterministic table, which the tests check against
+``reference.expressions.expressions``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The slow twin of grammars: what a rule means on one given word, read off the definitions.
 
-Every rule restricted to the word is a relation between places (see ``reference.expressions``), and the rules
-together are the least solution of their bodies, by iteration from nothing. ``nested`` is the same for
+Every rule restricted to the word is a relation between places (see ``reference.expressions.expressions``), and the
+rules together are the least solution of their bodies, by iteration from nothing. ``nested`` is the same for
 derivations in which no rule stands inside itself more than so many times: a rule is then a relation for each
 way of having been entered before.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from reference.expressions import Relation, _Reader
+from reference.expressions.expressions import Relation, _Reader
 from tokenfst.automata.expressions.expression import Expr, Op
 
 

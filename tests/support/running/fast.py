@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-LIST = Path(__file__).resolve().parents[1] / "slow.txt"
+LIST = Path(__file__).resolve().parents[2] / "slow.txt"
 SLOW = 0.4
 """So many seconds of CPU, of the test and of the processes that it starts, are too many."""
 HEAD = f"# Tests whose first case takes more than {SLOW} s of CPU; `pytest --fast` leaves them out and writes this.\n"

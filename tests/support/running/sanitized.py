@@ -1,4 +1,5 @@
-"""Run a module with the native core built under a sanitizer: ``python -m tests.support.sanitized address -- pytest``.
+"""Run a module with the native core built under a sanitizer:
+``python -m tests.support.running.sanitized address -- pytest``.
 
 ``address`` is AddressSanitizer with UndefinedBehaviorSanitizer, ``thread`` is ThreadSanitizer. The core is built into
 ``build/sanitize/NAME`` with a virtual environment beside it, in which the package is a tree of links and everything
@@ -13,7 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SANITIZERS = {"address": "address;undefined", "thread": "thread"}
 RUNTIMES = {"address": "libasan.so", "thread": "libtsan.so"}
 OPTIONS = {
@@ -21,7 +22,7 @@ OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     # Races in programs that are not built with the sanitizer (the interpreter, torch) cannot be judged.
-    "TSAN_OPTIONS": f"ignore_noninstrumented_modules=1:suppressions={ROOT / 'tests/support/tsan.txt'}",
+    "TSAN_OPTIONS": f"ignore_noninstrumented_modules=1:suppressions={ROOT / 'tests/support/running/tsan.txt'}",
 }
 
 
@@ -69,7 +70,7 @@ def main() -> int:
     name, dashes, *command = sys.argv[1:]
     if name not in SANITIZERS or dashes != "--" or not command:
         print(
-            f"usage: python -m tests.support.sanitized {'|'.join(SANITIZERS)} -- MODULE [ARGUMENT]...",
+            f"usage: python -m tests.support.running.sanitized {'|'.join(SANITIZERS)} -- MODULE [ARGUMENT]...",
             file=sys.stderr,
         )
         return 2

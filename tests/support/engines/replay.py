@@ -5,7 +5,7 @@ is compared bit by bit, then the token is taken; the first one that is refused e
 all. Every second trace has a budget of tokens, where the adapter knows budgets. Budgets of stacks are bounds in
 servers, as the core has them; elsewhere they are exact, at a cost, and are left out here.
 
-    python -m tests.support.replay [--schemas N]      # in the environment of each engine
+    python -m tests.support.engines.replay [--schemas N]      # in the environment of each engine
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tokenfst import TokenAutomaton, Vocabulary, allocate_token_bitmask, compile
 from tokenfst.decoding.matchers.reach_matcher import start_matcher
 from tokenfst.errors import TokenBudgetError, TokenfstError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMAS = ROOT.parent / "shared" / "maskbench" / "dev.jsonl.gz"
 SMALL_MODEL = ROOT / "examples" / "small_model"
 SEED, PADDING = 3, 40

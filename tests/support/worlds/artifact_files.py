@@ -7,7 +7,7 @@ import json
 import random
 from typing import Any
 
-from reference.small_automata import small_automaton
+from reference.tokens.small_automata import small_automaton
 from tokenfst.decoding.token_automata import artifact
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
