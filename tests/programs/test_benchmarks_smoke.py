@@ -19,7 +19,7 @@ import tokenfst
 from tokenfst.automata.notations.ebnf import ebnf
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
