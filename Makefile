@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := $(wildcard native/*/*.hpp native/*/*.cpp)
+SOURCES := $(shell find native -name '*.hpp' -o -name '*.cpp')
 NATIVE := CMakeLists.txt $(SOURCES)
 
 SECONDS ?= 600

@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.rooms import FILES, NATIVE_ROOMS, ROOMS, ROOT, TOPS, edges, imports, native_edges
+from tests.support.rooms import (
+    FILES,
+    NATIVE_ROOMS,
+    ROOMS,
+    ROOT,
+    TOPS,
+    edges,
+    imports,
+    native_edges,
+    native_room_of,
+)
 
 GROUND = {"arguments", "errors", "budget", "locks", "notebook", "recent", "renamed", "_native"}
 MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]
@@ -102,7 +112,7 @@ def test_the_cores_page_names_its_headers() -> None:
     texts = page_of_rooms()["native_texts"]()
     assert list(texts) == NATIVE_ROOMS
     for path in (ROOT / "native").rglob("*.[hc]pp"):
-        room = path.parent.name
+        room = native_room_of(path)
         assert room == "bindings" or f"`{path.stem}`" in texts[room], f"native/README.md does not name {path}"
 
 

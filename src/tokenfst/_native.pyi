@@ -1,4 +1,4 @@
-"""Types of the native core (native/bindings/bindings.cpp). Semantics stand with the Python faces that use it."""
+"""Types of the native core (native/bindings). Semantics stand with the Python faces that use it."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -252,7 +252,7 @@ def test_the_core_reads_checks_and_writes_the_tensors_of_the_table() -> None:
     rules = [rule for tensor in (*EVERY_TENSOR, *LEARNED_TENSORS) for rule in tensor.rules]
     assert found == set(rules)
     assert len(set(rules)) == len(rules)
-    face = (native / "bindings" / "artifact.hpp").read_text()
+    face = (native / "bindings" / "token_automata" / "artifact.hpp").read_text()
     read = set(re.findall(r'(?:words|borrow<\w+>)\((?:arrays, )?"(\w+)"\)', face))
     written = set(re.findall(r'(?:result\[|add\()"(\w+)"', face)) - {"start", "inner_start"}
     assert read == written == {tensor.name for tensor in (*EVERY_TENSOR, *LEARNED_TENSORS)}

@@ -1,11 +1,11 @@
 // The Python face of what is not an automaton yet: nodes, programs, words, machines, schemas, spellings.
 #include "bindings/bindings.hpp"
-#include "bindings/lexicon.hpp"
-#include "bindings/machine.hpp"
-#include "bindings/program_code.hpp"
-#include "bindings/schema.hpp"
-#include "bindings/spelling.hpp"
-#include "bindings/suffix.hpp"
+#include "bindings/values/lexicon.hpp"
+#include "bindings/values/machine.hpp"
+#include "bindings/values/program_code.hpp"
+#include "bindings/values/schema.hpp"
+#include "bindings/values/spelling.hpp"
+#include "bindings/values/suffix.hpp"
 #include "python/live_states.hpp"
 #include "words/word_room.hpp"
 

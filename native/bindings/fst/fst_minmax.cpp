@@ -1,6 +1,6 @@
 // Machines over the semirings named minmax and boolean (fst.hpp).
 
-#include "bindings/fst.hpp"
+#include "bindings/fst/fst.hpp"
 
 namespace tokenfst {
 

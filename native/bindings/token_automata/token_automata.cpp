@@ -1,7 +1,7 @@
 // The Python face of Vocabulary and TokenAutomaton.
-#include "bindings/artifact.hpp"
+#include "bindings/token_automata/artifact.hpp"
 #include "bindings/bindings.hpp"
-#include "bindings/configurations.hpp"
+#include "bindings/token_automata/configurations.hpp"
 #include "bindings/program.hpp"
 #include "python/calls.hpp"
 

@@ -1,6 +1,6 @@
 // Machines over the semirings named log (fst.hpp).
 
-#include "bindings/fst.hpp"
+#include "bindings/fst/fst.hpp"
 
 namespace tokenfst {
 

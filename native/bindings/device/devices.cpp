@@ -1,7 +1,7 @@
 // The Python face of logits and of the masking loop in host memory.
 #include "bindings/bindings.hpp"
-#include "bindings/device.hpp"
-#include "bindings/logits.hpp"
+#include "bindings/device/device.hpp"
+#include "bindings/device/logits.hpp"
 
 namespace tokenfst {
 

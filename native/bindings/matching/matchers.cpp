@@ -9,7 +9,7 @@
 #include "python/bitmask_buffer.hpp"
 #include "python/calls.hpp"
 #ifdef TOKENFST_STRESS
-#include "bindings/stress.hpp"
+#include "bindings/matching/stress.hpp"
 #endif
 
 using namespace nanobind::literals;

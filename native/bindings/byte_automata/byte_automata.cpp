@@ -1,8 +1,8 @@
 // The Python face of ByteAutomaton.
 #include "bindings/bindings.hpp"
-#include "bindings/byte_walk.hpp"
+#include "bindings/byte_automata/byte_walk.hpp"
 #include "bindings/program.hpp"
-#include "bindings/signed_text.hpp"
+#include "bindings/byte_automata/signed_text.hpp"
 #include "byte_automata/searches.hpp"
 #include "python/calls.hpp"
 #include "walks/levels.hpp"
