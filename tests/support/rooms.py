@@ -31,6 +31,8 @@ ROOMS = [
     "automata/notations",
     "automata/structural_tags",
     "automata/python_text",
+    "automata/tools/declared",
+    "automata/tools/reading",
     "automata/tools",
     "automata/symbols",
     "tokenizers/vocabulary",

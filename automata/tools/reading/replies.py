@@ -11,9 +11,9 @@ from typing import Any
 
 from tokenfst._native import ByteAutomaton
 from tokenfst.automata.structural_tags.signs import Kinds, Opened, Sign
-from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.formats import CallFormat
-from tokenfst.automata.tools.sketches import Role
+from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.declared.formats import CallFormat
+from tokenfst.automata.tools.declared.sketches import Role
 from tokenfst.errors import ConstraintError
 
 

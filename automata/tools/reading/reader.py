@@ -17,12 +17,12 @@ from tokenfst.automata.languages.constraint import encode
 from tokenfst.automata.languages.explanation import Following, following
 from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended
 from tokenfst.automata.structural_tags.xml_styles import STYLES
-from tokenfst.automata.tools.call_events import CallEvents
-from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.elements import Elements
-from tokenfst.automata.tools.replies import Signed, ToolCall, ToolReply
-from tokenfst.automata.tools.sketches import Role
-from tokenfst.automata.tools.values import read_json, read_python
+from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.tools.reading.call_events import CallEvents
+from tokenfst.automata.tools.reading.elements import Elements
+from tokenfst.automata.tools.reading.replies import Signed, ToolCall, ToolReply
+from tokenfst.automata.tools.reading.values import read_json, read_python
 from tokenfst.errors import ConstraintError, ParseError
 
 _SHOWN = 40

@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenfst.automata.structural_tags.signs import Ended
 from tokenfst.automata.structural_tags.xml_styles import Style
-from tokenfst.automata.tools.values import read_json
+from tokenfst.automata.tools.reading.values import read_json
 
 _SPACE = " \t\n\r"
 

@@ -21,10 +21,10 @@ from tokenfst._native import SignedText
 from tokenfst.automata.events.event import Event
 from tokenfst.automata.events.json_events import JsonEvents
 from tokenfst.automata.structural_tags.signs import Closed, Ended, Sign, squeezed
-from tokenfst.automata.tools.elements import Elements
-from tokenfst.automata.tools.replies import Signed, ToolCall
-from tokenfst.automata.tools.sketches import Role
-from tokenfst.automata.tools.values import PythonText, finite
+from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.tools.reading.elements import Elements
+from tokenfst.automata.tools.reading.replies import Signed, ToolCall
+from tokenfst.automata.tools.reading.values import PythonText, finite
 from tokenfst.errors import ConstraintError
 
 _decoder = getincrementaldecoder("utf-8")
