@@ -1,10 +1,11 @@
 // The Python face of ByteAutomaton.
 #include "bindings/bindings.hpp"
 #include "bindings/byte_automata/byte_walk.hpp"
-#include "bindings/program.hpp"
 #include "bindings/byte_automata/signed_text.hpp"
 #include "byte_automata/searches.hpp"
 #include "python/calls.hpp"
+#include "python/numpy_arrays.hpp"
+#include "python/texts.hpp"
 #include "walks/levels.hpp"
 #include "walks/shortest_distinct.hpp"
 #include "walks/text_walk.hpp"
@@ -12,6 +13,8 @@
 using namespace nanobind::literals;
 
 namespace tokenfst {
+
+namespace nb = nanobind;
 
 namespace {
 
@@ -28,15 +31,11 @@ void bind_byte_automata(nb::module_& m) {
   nb::class_<ByteAutomaton>(m, "ByteAutomaton", "The lazily determinized byte automaton of an expression program.")
       .def(
           "__init__",
-          [](ByteAutomaton* self, Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels,
-             const Rules& rules, Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes,
-             uint64_t states, uint64_t bytes, double seconds) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
+          [](ByteAutomaton* self, const Program& program, uint64_t states, uint64_t bytes, double seconds) {
             const LongCall call;
-            new (self) ByteAutomaton(std::move(program), {states, bytes, seconds});
+            new (self) ByteAutomaton(program, {states, bytes, seconds});
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a,
-          "states"_a, "bytes"_a, "seconds"_a)
+          "program"_a, "states"_a, "bytes"_a, "seconds"_a)
       .def(
           "accepts",
           [](ByteAutomaton& self, nb::bytes data) {

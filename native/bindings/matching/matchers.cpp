@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "bindings/bindings.hpp"
-#include "bindings/program.hpp"
 #include "matching/matcher.hpp"
 #include "python/bitmask_buffer.hpp"
 #include "python/calls.hpp"
+#include "python/texts.hpp"
 #ifdef TOKENFST_STRESS
 #include "bindings/matching/stress.hpp"
 #endif
@@ -15,6 +15,8 @@
 using namespace nanobind::literals;
 
 namespace tokenfst {
+
+namespace nb = nanobind;
 
 namespace {
 

@@ -2,12 +2,14 @@
 #include "bindings/token_automata/artifact.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/token_automata/configurations.hpp"
-#include "bindings/program.hpp"
 #include "python/calls.hpp"
+#include "python/texts.hpp"
 
 using namespace nanobind::literals;
 
 namespace tokenfst {
+
+namespace nb = nanobind;
 
 namespace {
 
@@ -51,19 +53,15 @@ void bind_token_automata(nb::module_& m) {
                              "A vocabulary composed with a byte automaton, determinized on demand.")
       .def_static(
           "compose",
-          [](Vector<int32_t> code, Array<uint8_t> sets, nb::bytes blob, const Machines& machines, const Labels& labels, const Rules& rules,
-             Vector<int32_t> assured, bool labelled, const Lexicons& lexicons, const Classes& token_classes,
-             std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds, uint32_t narrow,
-             const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
-            Program program = make_program(code, sets, blob, machines, labels, rules, assured, labelled, lexicons, token_classes);
+          [](const Program& program, std::shared_ptr<Vocabulary> vocabulary, uint64_t states, uint64_t bytes, double seconds,
+             uint32_t narrow, const std::vector<std::pair<uint32_t, uint32_t>>& symbols) {
             const LongCall call;
-            auto automaton = std::make_shared<ByteAutomaton>(std::move(program), Budget{states, bytes, seconds}, vocabulary->has_initial());
+            auto automaton = std::make_shared<ByteAutomaton>(program, Budget{states, bytes, seconds}, vocabulary->has_initial());
             auto specials = symbols;
             for (auto& [token, symbol] : specials) symbol = automaton->symbol_column(symbol);
             return std::make_shared<TokenAutomaton>(std::move(automaton), std::move(vocabulary), std::move(specials), narrow);
           },
-          "code"_a, "sets"_a, "blob"_a, "machines"_a, "labels"_a, "rules"_a, "assured"_a, "labelled"_a, "lexicons"_a, "token_classes"_a,
-          "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a, "narrow"_a = TokenAutomaton::kNarrowWalk,
+          "program"_a, "vocabulary"_a, "states"_a, "bytes"_a, "seconds"_a, "narrow"_a = TokenAutomaton::kNarrowWalk,
           "symbols"_a = std::vector<std::pair<uint32_t, uint32_t>>{})
       .def_static("from_arrays", &load, "vocabulary"_a, "arrays"_a, "start"_a, "inner_start"_a)
       .def("expand", &expand_to_python)

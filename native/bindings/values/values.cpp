@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/values/lexicon.hpp"
 #include "bindings/values/machine.hpp"
+#include "bindings/values/program.hpp"
 #include "bindings/values/program_code.hpp"
 #include "bindings/values/schema.hpp"
 #include "bindings/values/spelling.hpp"
@@ -20,6 +21,7 @@ void bind_values(nanobind::module_& m) {
   bind_live_states(m);
   bind_word_room(m);
   bind_machine(m);
+  bind_program(m);
   bind_suffix_automaton(m);
 }
 

@@ -304,7 +304,7 @@ def test_where_every_byte_is_a_token(seed: int) -> None:
     classes = find_classes(program.token_names, COMPLETE, CLASSES)
     for narrow in (0, 192):
         native = _native.TokenAutomaton.compose(
-            *program.native_args(classes.rows),
+            program.native(classes.rows),
             *(COMPLETE.native, 1_000_000, 1 << 30, 60.0, narrow),
             symbols=classes.symbols,
         )

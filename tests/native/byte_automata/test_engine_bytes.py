@@ -21,7 +21,7 @@ WORDS = [bytes(word) for n in range(6) for word in itertools.product(LETTERS, re
 def automaton(
     expr: ex.Expr, states: int = 100_000, size: int = 1 << 30, seconds: float = 20.0
 ) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*linearize(expr).native_args(), states, size, seconds)
+    return _native.ByteAutomaton(linearize(expr).native(), states, size, seconds)
 
 
 def check(seed: int, count: int) -> None:

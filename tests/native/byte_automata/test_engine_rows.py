@@ -20,7 +20,7 @@ from tokenfst.errors import BudgetExceeded
 
 
 def automaton(expr: Expr, states: int = 100_000) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*linearize(expr).native_args(), states, 1 << 30, 20.0)
+    return _native.ByteAutomaton(linearize(expr).native(), states, 1 << 30, 20.0)
 
 
 def random_words(rng: random.Random, letters: bytes, count: int) -> list[bytes]:

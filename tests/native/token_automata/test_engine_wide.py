@@ -23,7 +23,7 @@ MOST_STATES = 400
 
 
 def byte_automaton(expr: ex.Expr, states: int = MOST_STATES) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*linearize(expr).native_args(), states, 1 << 28, 5.0)
+    return _native.ByteAutomaton(linearize(expr).native(), states, 1 << 28, 5.0)
 
 
 def check_meaning(seed: int, count: int) -> None:

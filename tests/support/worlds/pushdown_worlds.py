@@ -17,9 +17,7 @@ EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 
 def compose(grammar: Grammar, vocabulary: Vocabulary, narrow: int) -> _native.TokenAutomaton:
     """With narrow=0 every mask that can comes from a fragment; by default none of small vocabularies does."""
-    return _native.TokenAutomaton.compose(
-        *grammar.program().native_args(), vocabulary.native, *BUDGET, narrow
-    )
+    return _native.TokenAutomaton.compose(grammar.program().native(), vocabulary.native, *BUDGET, narrow)
 
 
 def walk(rng: random.Random, automaton: _native.TokenAutomaton, model: TokenModel) -> None:

@@ -35,13 +35,11 @@ def random_vocabulary(rng: random.Random, letters: bool = False) -> Vocabulary:
 
 
 def compose(expr: ex.Expr, vocabulary: Vocabulary, narrow: int = 192) -> _native.TokenAutomaton:
-    return _native.TokenAutomaton.compose(*linearize(expr).native_args(), vocabulary.native, *BUDGET, narrow)
+    return _native.TokenAutomaton.compose(linearize(expr).native(), vocabulary.native, *BUDGET, narrow)
 
 
 def brute_force(expr: ex.Expr, vocabulary: Vocabulary) -> SlowTokenAutomaton | None:
-    classes, table, accepting, start = _native.ByteAutomaton(
-        *linearize(expr).native_args(), *BUDGET
-    ).determinize()
+    classes, table, accepting, start = _native.ByteAutomaton(linearize(expr).native(), *BUDGET).determinize()
     if start == 0:
         return None
     initial = None if vocabulary.initial_tokens is None else list(vocabulary.initial_tokens)
