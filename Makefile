@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := $(wildcard native/*/*.hpp native/*/*.cpp)
+SOURCES := $(shell find native -name '*.hpp' -o -name '*.cpp')
 NATIVE := CMakeLists.txt $(SOURCES)
 
 SECONDS ?= 600
@@ -41,11 +41,11 @@ test: $(STAMP) ## the test suite; arguments: make test ARGS="-k regex"
 	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 test-vllm: ## the vLLM plugin in vLLM itself, on the CPU, in an environment of its own (3.4 GB); VLLM=0.33.0 for a later version
-	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
+	test -f build/engines/vllm-$(VLLM)/.installed || PYTHON=$(PYTHON) sh tests/support/engines/vllm_environment.sh build/engines/vllm-$(VLLM) $(VLLM)
 	build/engines/vllm-$(VLLM)/bin/python -m pytest -q tests/decoding/engines/test_vllm.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
 
 test-sglang: ## the grammar backend in SGLang itself, on the CPU, in an environment of its own (3.3 GB)
-	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/sglang_environment.sh build/engines/sglang
+	test -f build/engines/sglang/.installed || PYTHON=$(PYTHON) sh tests/support/engines/sglang_environment.sh build/engines/sglang
 	build/engines/sglang/bin/python -m pytest -q tests/decoding/engines/test_sglang.py tests/decoding/engines/test_traces.py tests/compat/test_in_engines.py $(ARGS)
 
 test-serve: $(STAMP) ## the server over HTTP, its processes killed, its signals, and a minute of load with bombs
@@ -85,8 +85,8 @@ soak: $(STAMP) ## the long randomized runs; a part: SHARD=3/12, SHARD=commit/12;
 	$(BIN)/python -m pytest -n 2 -m soak --record=build/soak.jsonl $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
 
 sanitize: $(STAMP) ## the tests with the core under AddressSanitizer and UBSan, then its threads under ThreadSanitizer
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.sanitized address -- pytest -q $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.sanitized thread -- pytest -q tests/hostile/test_hostile_threads.py
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.running.sanitized address -- pytest -q $(if $(SHARD),--shard=$(SHARD)) $(ARGS)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m tests.support.running.sanitized thread -- pytest -q tests/hostile/test_hostile_threads.py
 
 fuzz: $(STAMP) ## all fuzz targets for SECONDS in all (600); one: make fuzz NAME=regex SECONDS=3600
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris>=3" || echo "atheris is not to be had: mutating blindly"

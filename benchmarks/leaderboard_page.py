@@ -13,7 +13,7 @@ from typing import Any
 from measure import OURS, shown
 from schemas import ROOT, summary
 
-from tokenfst.cli.plots import Bar, Chart, svg
+from tokenfst.cli.output.plots import Bar, Chart, svg
 
 DATA = ROOT / "docs" / "data" / "leaderboard.json"
 PAGE = ROOT / "docs" / "leaderboard.md"

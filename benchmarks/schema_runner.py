@@ -32,7 +32,7 @@ from measure import clock_overhead, quiet
 import tokenfst
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
-from reference.json_schema_order import ordered
+from reference.json.json_schema_order import ordered
 
 LIMIT = 20.0
 """Seconds for one schema and all of its documents."""

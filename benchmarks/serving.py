@@ -185,7 +185,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--backends", nargs="*", default=BACKENDS, choices=BACKENDS)
     parser.add_argument("--concurrency", nargs="*", type=int, default=(1, 16, 64))
     options = parser.parse_args(arguments)
-    from support.serving import tiny_model
+    from support.engines.serving import tiny_model
 
     engine = Engine(tiny_model(Path(tempfile.mkdtemp())))
     schemas = usable(engine, options.backends)

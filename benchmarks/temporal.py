@@ -29,7 +29,7 @@ def least(work: Callable[[], object], clock: Callable[[], float], rounds: int = 
 def main(rounds: int = ROUNDS) -> None:
     """Print the table."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-    from reference import clothes
+    from reference.symbols import clothes
 
     def specification() -> object:
         return ltlf(clothes.FORMULAS, clothes.SYMBOLS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support import fast, shards
-from support.chromium import browser, page
-from support.shards import (
+from support.programs.chromium import browser, page
+from support.running import fast, shards
+from support.running.shards import (
     pytest_collection_modifyitems,
     pytest_runtest_setup,
     pytest_terminal_summary,

@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.rooms import FILES, NATIVE_ROOMS, ROOMS, ROOT, TOPS, edges, imports, native_edges
+from tests.support.rooms import (
+    FILES,
+    NATIVE_ROOMS,
+    ROOMS,
+    ROOT,
+    TOPS,
+    edges,
+    imports,
+    native_edges,
+    native_room_of,
+)
 
 GROUND = {"arguments", "errors", "budget", "locks", "notebook", "recent", "renamed", "_native"}
 MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]
@@ -27,7 +37,9 @@ def test_every_file_is_in_a_room_that_says_what_it_is() -> None:
 
 
 def test_tests_lie_in_the_rooms_of_what_they_test() -> None:
-    rooms = {*ROOMS, *(f"native/{room}" for room in NATIVE_ROOMS), "cli"}
+    program = ROOT / "src" / "tokenfst"
+    parts = (path.parent.relative_to(program) for path in (program / "cli").rglob("*.py"))
+    rooms = {*ROOMS, *(f"native/{room}" for room in NATIVE_ROOMS), *map(str, parts)}
     found = {
         str(path.parent.relative_to(ROOT / "tests"))
         for top in (*TOPS, "native", "cli")
@@ -100,7 +112,7 @@ def test_the_cores_page_names_its_headers() -> None:
     texts = page_of_rooms()["native_texts"]()
     assert list(texts) == NATIVE_ROOMS
     for path in (ROOT / "native").rglob("*.[hc]pp"):
-        room = path.parent.name
+        room = native_room_of(path)
         assert room == "bindings" or f"`{path.stem}`" in texts[room], f"native/README.md does not name {path}"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.command_line import tokenfst_merged
+from support.programs.command_line import tokenfst_merged
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chromium import serious
+from support.programs.chromium import serious
 
 import tokenfst
 

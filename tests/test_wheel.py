@@ -108,7 +108,7 @@ def stable_headers() -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", ["matchers", "module"])
+@pytest.mark.parametrize("name", ["matching/matchers", "module"])
 def test_the_core_asks_of_python_what_the_stable_interface_has(name: str) -> None:
     """The wheel for 3.12 and later could not be built for a while, and no test on 3.11 noticed."""
     nanobind = pytest.importorskip("nanobind")

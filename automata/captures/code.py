@@ -168,7 +168,7 @@ class Code:
                     "intersections, repetitions without a name that hold them, or beside one_token()"
                 )
             bounds = self.budget.states, self.budget.bytes, self.budget.seconds
-            self.leaves.append(_native.ByteAutomaton(*program.native_args(), *bounds))
+            self.leaves.append(_native.ByteAutomaton(program.native(), *bounds))
             number = self._numbers[id(words)] = len(self.leaves) - 1
         return number
 

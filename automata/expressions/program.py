@@ -2,7 +2,7 @@
 
 ``linearize`` writes a graph instruction by instruction, operands first; the core's ``ProgramCode`` is what it, and
 front ends that make programs without an expression in between, write with. A program that speaks of tokens needs a
-vocabulary to be run: ``native_args`` takes what the names in it stand for.
+vocabulary to be run: ``native`` takes what the names in it stand for. The core decodes and checks a program once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+import tokenfst._native as _native
 from tokenfst._native import Lexicon, Machine, ProgramCode
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op, TokenName, below
 from tokenfst.errors import ConstraintError
@@ -30,21 +31,7 @@ def _native_machine(dfa: Dfa) -> Machine:
     return found
 
 
-NativeArgs = tuple[
-    npt.NDArray[np.int32],
-    npt.NDArray[np.uint8],
-    bytes,
-    list[Machine],
-    list[tuple[int, str]],
-    list[tuple[int, bool]],
-    npt.NDArray[np.int32],
-    bool,
-    list[Lexicon],
-    list[tuple[int, int]],
-]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Program:
     """An expression graph in the form that the native core reads.
 
@@ -81,23 +68,35 @@ class Program:
                 f"are: compile it, and ask the TokenAutomaton; or ask the parts that are text"
             )
 
-    def native_args(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> NativeArgs:
-        """The leading arguments of the native constructors. ``classes``: for each of ``token_names`` the symbols (as
-        bits) and the words that its tokens are. Without, ``ConstraintError`` if the program speaks of tokens."""
+    def native(self, classes: Sequence[tuple[int, Lexicon | None]] | None = None) -> _native.Program:
+        """The program as the native core holds it, decoded and checked; without ``classes`` kept as long as this.
+
+        ``classes``: for each of ``token_names`` the symbols (as bits) and the words that its tokens are. Without,
+        ``ConstraintError`` if the program speaks of tokens."""
         if classes is None:
             self.refuse_tokens()
+            found = _programs.get(self)
+            if found is None:
+                found = _programs[self] = self._read(())
+            return found
+        return self._read(classes)
+
+    def _read(self, classes: Sequence[tuple[int, Lexicon | None]]) -> _native.Program:
         machines = [_native_machine(dfa) for dfa in self.machines]
-        labels, rules = list(self.labels), list(self.rules)
         lexicons = list(self.lexicons)
         rows = []
-        for symbols, lexicon in classes or ():
+        for symbols, lexicon in classes:
             rows.append((symbols, -1 if lexicon is None else len(lexicons)))
             if lexicon is not None:
                 lexicons.append(lexicon)
-        return (
-            *(self.code, self.sets, self.blob, machines, labels, rules),
+        return _native.Program(
+            *(self.code, self.sets, self.blob, machines, self.labels, self.rules),
             *(self.assured, self.labelled, lexicons, rows),
         )
+
+
+_programs: WeakKeyDictionary[Program, _native.Program] = WeakKeyDictionary()
+"""Of each program without classes of tokens, how the native core holds it: several automata are made of one."""
 
 
 def linearize(

@@ -38,7 +38,7 @@ def make_automaton(expr: Expr, budget: Budget) -> _native.ByteAutomaton:
 
 def run_program(program: Program, budget: Budget) -> _native.ByteAutomaton:
     """The automaton of a program; with rules, a push-down automaton."""
-    return _native.ByteAutomaton(*program.native_args(), budget.states, budget.bytes, budget.seconds)
+    return _native.ByteAutomaton(program.native(), budget.states, budget.bytes, budget.seconds)
 
 
 def make_tables(automaton: _native.ByteAutomaton) -> Dfa:

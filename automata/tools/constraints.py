@@ -23,11 +23,11 @@ from tokenfst.automata.structural_tags.marks import Marks
 from tokenfst.automata.structural_tags.schemas import Schemas
 from tokenfst.automata.structural_tags.signs import Signs
 from tokenfst.automata.structural_tags.token_text import TokenText
-from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.formats import CallFormat
-from tokenfst.automata.tools.reader import ToolParser
-from tokenfst.automata.tools.replies import Signed, ToolReply
-from tokenfst.automata.tools.sketches import Json, Role
+from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.declared.formats import CallFormat
+from tokenfst.automata.tools.declared.sketches import Json, Role
+from tokenfst.automata.tools.reading.reader import ToolParser
+from tokenfst.automata.tools.reading.replies import Signed, ToolReply
 from tokenfst.budget import Budget
 
 

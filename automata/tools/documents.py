@@ -14,12 +14,12 @@ from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.json_schema.sets.strings import TextPattern
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.structural_tags.xml_styles import STYLES
-from tokenfst.automata.tools.choosing import Chosen
-from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.formats import CallFormat
+from tokenfst.automata.tools.declared.choosing import Chosen
+from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.declared.formats import CallFormat
+from tokenfst.automata.tools.declared.sketches import Form, Json, Sketch, any_text, either, sequence, wrapped
 from tokenfst.automata.tools.inputs import check_texts, element_input, json_input, python_input, without
 from tokenfst.automata.tools.python_arguments import python_arguments
-from tokenfst.automata.tools.sketches import Form, Json, Sketch, any_text, either, sequence, wrapped
 from tokenfst.budget import Budget
 from tokenfst.errors import ToolError
 

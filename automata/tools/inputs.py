@@ -19,8 +19,8 @@ from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.python_text.literals import string_code
 from tokenfst.automata.structural_tags.xml_styles import Style
-from tokenfst.automata.tools.definitions import Tool
-from tokenfst.automata.tools.sketches import Json, Sketch, constant, either, sequence
+from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.declared.sketches import Json, Sketch, constant, either, sequence
 from tokenfst.errors import AlgebraError, ConstraintError, ToolError
 
 _NO_TEXT = {

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from tokenfst.arguments import checked, checked_but
-from tokenfst.automata.tools.replies import ToolCall
+from tokenfst.automata.tools.reading.replies import ToolCall
 from tokenfst.decoding.generation.hosts import Prompt, find_host
 from tokenfst.decoding.generation.stream import Stream
 from tokenfst.decoding.generation.targets import Compiled, Target, key_of, read_target

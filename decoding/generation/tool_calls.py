@@ -12,7 +12,7 @@ from typing import Any
 
 from tokenfst.automata.tools.constraints import ToolConstraint
 from tokenfst.automata.tools.door import tools
-from tokenfst.automata.tools.replies import ToolCall
+from tokenfst.automata.tools.reading.replies import ToolCall
 from tokenfst.decoding.generation.said import Said, any_spelling
 from tokenfst.decoding.generation.targets import Target
 from tokenfst.errors import ParseError

@@ -1,7 +1,7 @@
 """The one table of an artifact's tensors.
 
 The writer and the reader go by it; a test holds docs/format.md, native/artifact/view.hpp and
-native/bindings/artifact.hpp to it.
+native/bindings/token_automata/artifact.hpp to it.
 """
 
 from __future__ import annotations

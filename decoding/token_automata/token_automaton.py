@@ -479,10 +479,10 @@ def compose(
     """The core's lazy automaton of a program over a vocabulary; ``classes``: the tokens that the program names."""
     bounds = budget.states, budget.bytes, budget.seconds
     if classes is None:
-        native = _native.TokenAutomaton.compose(*program.native_args(), vocabulary.native, *bounds)
+        native = _native.TokenAutomaton.compose(program.native(), vocabulary.native, *bounds)
     else:
         native = _native.TokenAutomaton.compose(
-            *program.native_args(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
+            program.native(classes.rows), vocabulary.native, *bounds, symbols=classes.symbols
         )
     return made_by(compose, native, program, vocabulary, budget, classes)
 

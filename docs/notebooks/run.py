@@ -2,7 +2,7 @@
 
 A light runner, for code cells alone: all cells of a notebook share a namespace; what is printed, and the value of the
 last expression as text, HTML and SVG, become the cell's outputs, as Jupyter writes them. The same code gives the same
-file: no times, no counts of runs. tests/test_notebooks.py runs the notebooks again and compares what is text.
+file: no times, no counts of runs. tests/programs/test_notebooks.py runs the notebooks again and compares what is text.
 """
 
 from __future__ import annotations

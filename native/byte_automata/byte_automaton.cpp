@@ -3,11 +3,11 @@
 
 namespace tokenfst {
 
-ByteAutomaton::ByteAutomaton(Program program, Budget budget, bool own_start)
+ByteAutomaton::ByteAutomaton(const Program& program, Budget budget, bool own_start)
     : budget_(budget), derivatives_(arena_), byte_derivatives_(arena_, derivatives_) {
   auto lock = enter();
   arena_.watch([this](size_t bytes) { check_budget(bytes); });
-  Loaded loaded = ProgramReader(arena_, derivatives_).read(std::move(program));
+  Loaded loaded = ProgramReader(arena_, derivatives_).read(program);
   labels_ = std::move(loaded.labels);
   marks_.any = loaded.has_marks, marks_.room = loaded.room;
   if (arena_.has_rules()) pushdown_ = std::make_unique<PushDown>(arena_);

@@ -30,7 +30,7 @@ namespace tokenfst {
 class ByteAutomaton {
  public:
   // Of a program. With `own_start`, the start state is one that no transition enters again.
-  ByteAutomaton(Program program, Budget budget, bool own_start = false);
+  ByteAutomaton(const Program& program, Budget budget, bool own_start = false);
 
   // Of finished tables; `rows` (states x classes) stays owned by the caller and must outlive this.
   ByteAutomaton(const std::array<uint8_t, 256>& classes, uint32_t num_classes, const State* rows, const uint8_t* accepting,

@@ -1,4 +1,4 @@
-// Budgets (convention 8) and the errors of the core. bindings.cpp maps each onto its class in tokenfst.errors.
+// Budgets (convention 8) and the errors of the core. bindings/module.cpp maps each onto its class in tokenfst.errors.
 #pragma once
 
 #include <cstdint>

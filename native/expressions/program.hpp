@@ -1,4 +1,9 @@
-// Reads the program of tokenfst.automata.expressions.program.linearize into an arena.
+// The program of tokenfst.automata.expressions.program.linearize: decoded and checked once, then read into any number of arenas.
+//
+// Invariant: what a `Program` holds is checked: operands and side tables exist, and recursion stands in tail position. What only
+// an arena knows (look-behinds without a scope, tokens in places without a meaning) the reader refuses. It owns its arrays, so
+// nobody changes them behind its back.
+// Cost: linear in the instructions, for checking and for reading.
 #pragma once
 
 #include <cstdint>
@@ -37,17 +42,185 @@ enum class Op : int32_t {
   Fresh
 };
 
-struct Program {
-  std::span<const int32_t> code;
-  std::span<const uint8_t> sets;  // 32 bytes a row
-  std::string_view blob;
+// What an author hands over, unchecked.
+struct ProgramParts {
+  std::vector<int32_t> code;   // opcode, operand count, operands; and so on
+  std::vector<uint8_t> sets;   // 32 bytes a row
+  std::string blob;
   std::vector<SharedMachine> machines;
   std::vector<std::shared_ptr<const Lexicon>> lexicons;
   std::vector<std::pair<uint32_t, std::string>> labels;  // instruction number, text
   std::vector<std::pair<uint32_t, bool>> rules;          // instruction number of the body, whether it has the empty word
-  std::span<const int32_t> assured;                      // instructions whose nodes have a word
+  std::vector<int32_t> assured;                          // instructions whose nodes have a word
   std::vector<std::pair<uint64_t, int32_t>> classes;     // of tokens: their symbols, and the lexicon of their words or -1
   bool labelled = false;                                 // whether what is left of a rule tells which rule it is
+};
+
+struct Instruction {
+  Op op;
+  std::span<const int32_t> operands;
+};
+
+[[noreturn]] inline void refuse_program(const char* reason) {
+  throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason);
+}
+
+class Program {
+ public:
+  explicit Program(ProgramParts parts) : parts_(std::move(parts)) {
+    decode();
+    check();
+    check_tables();
+    for (auto& [set, lexicon] : parts_.classes) symbols_ |= set;
+    speaks_of_tokens_ = std::ranges::any_of(instructions_, [&](const Instruction& each) {
+      return each.op == Op::OneToken || (each.op == Op::Tokens && parts_.classes[each.operands[0]].second >= 0);
+    });
+  }
+  Program(const Program&) = delete;  // instructions lie in `parts_`
+  Program& operator=(const Program&) = delete;
+
+  const ProgramParts* operator->() const { return &parts_; }
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  uint64_t symbols() const { return symbols_; }                  // as bits
+  bool speaks_of_tokens() const { return speaks_of_tokens_; }  // boundaries of tokens make a difference
+
+ private:
+  void decode() {
+    for (std::span<const int32_t> code = parts_.code; !code.empty();) {
+      if (code.size() < 2 || code[1] < 0 || code.size() - 2 < static_cast<size_t>(code[1])) refuse_program("it is cut off");
+      instructions_.push_back({static_cast<Op>(code[0]), code.subspan(2, code[1])});
+      code = code.subspan(2 + code[1]);
+    }
+  }
+
+  // Refuses what an author can get wrong: operands that do not exist, and recursion out of tail position. A node is
+  // open while it names a variable that only a later instruction closes.
+  void check() const {
+    const auto& instructions = instructions_;
+    std::vector<size_t> closed_at(instructions.size(), 0);  // the last variable that a node names
+    for (size_t number = 0; number < instructions.size(); ++number) {
+      const auto& [op, operands] = instructions[number];
+      auto count = [&](size_t wanted) {
+        if (operands.size() != wanted) refuse_program("an instruction has the wrong number of operands");
+      };
+      auto part = [&](size_t k, bool tail) {
+        size_t operand = static_cast<size_t>(operands[k]);
+        if (operands[k] < 0 || operand >= instructions.size()) refuse_program("an operand does not exist");
+        bool forward = operand >= number;
+        if (forward && instructions[operand].op != Op::Variable) refuse_program("an operand comes after its user");
+        size_t closed = forward ? operand : closed_at[operand];
+        if (!tail && closed > number) {
+          throw Error(Fault::Constraint,
+                      "a recursion stands out of tail position: it may only come last in a concatenation, and never under a complement, a "
+                      "repetition, a look-behind or a scope");
+        }
+        closed_at[number] = std::max(closed_at[number], closed);
+      };
+      auto parts = [&](bool any_place) {
+        for (size_t k = 0; k < operands.size(); ++k) part(k, any_place || k + 1 == operands.size());
+      };
+      switch (op) {
+        case Op::Empty:
+        case Op::Epsilon: count(0); break;
+        case Op::Bytes:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.sets.size() / 32) refuse_program("a byte set does not exist");
+          break;
+        case Op::Literal:
+          count(2);
+          if (operands[0] < 0 || operands[1] < 0 || int64_t{operands[0]} + operands[1] > static_cast<int64_t>(parts_.blob.size()))
+            refuse_program("a literal does not exist");
+          break;
+        case Op::Concat: parts(false); break;
+        case Op::Union:
+        case Op::Intersect: parts(true); break;
+        case Op::Repeat:
+          count(3);
+          part(0, false);
+          if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1]))
+            refuse_program("the bounds of a repetition are no range");
+          break;
+        case Op::Machine:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.machines.size()) refuse_program("a machine does not exist");
+          break;
+        case Op::Variable:
+          count(1);
+          part(0, true);
+          break;
+        case Op::Words:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.lexicons.size())
+            refuse_program("a set of words does not exist");
+          break;
+        case Op::Selection:
+          count(4);
+          part(0, false);
+          part(1, false);
+          if (instructions[operands[0]].op != Op::Words) refuse_program("a selection is not one of words");
+          if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2]))
+            refuse_program("the bounds of a selection are no range");
+          break;
+        case Op::Call:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.rules.size()) refuse_program("a rule does not exist");
+          break;
+        case Op::Unordered: {
+          // The separator, the options, the required ones first, and what may be repeated; then the bounds, how many
+          // are required, and whether anything may be repeated: 1, or 2 if that does not count towards the lower bound.
+          if (operands.size() < 5) refuse_program("an instruction has the wrong number of operands");
+          const size_t nodes = operands.size() - 4;
+          for (size_t k = 0; k < nodes; ++k) part(k, false);
+          auto bounds = operands.subspan(nodes);
+          if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0]))
+            refuse_program("the bounds of unordered members are no range");
+          if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes)
+            refuse_program("unordered members do not exist");
+          break;
+        }
+        case Op::Fresh:  // and what makes its room, see marks.hpp
+          count(6);
+          part(0, false);
+          for (int32_t bound : operands.subspan(2)) {
+            if (bound < 0) refuse_program("strings that must differ have no such room");
+          }
+          break;
+        case Op::Tokens:
+          count(1);
+          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= parts_.classes.size())
+            refuse_program("a class of tokens does not exist");
+          if (parts_.classes[operands[0]].second >= static_cast<int32_t>(parts_.lexicons.size()))
+            refuse_program("a set of words does not exist");
+          break;
+        case Op::Complement:
+        case Op::Behind:
+        case Op::Scope:
+        case Op::Opened:
+        case Op::OneToken:
+          count(1);
+          part(0, false);
+          break;
+        default: refuse_program("an instruction is unknown");
+      }
+    }
+  }
+
+  void check_tables() const {
+    for (int32_t k : parts_.assured) {
+      if (k < 0 || static_cast<size_t>(k) >= instructions_.size()) refuse_program("what is assured to have a word does not exist");
+    }
+    for (auto& [body, nullable] : parts_.rules) {
+      if (body >= instructions_.size()) refuse_program("a rule has no body, or one that is not what is said of it");
+    }
+    for (auto& [k, text] : parts_.labels) {
+      if (k >= instructions_.size()) refuse_program("a label belongs to no instruction");
+    }
+  }
+
+  ProgramParts parts_;
+  std::vector<Instruction> instructions_;
+  uint64_t symbols_ = 0;
+  bool speaks_of_tokens_ = false;
 };
 
 // The expression a program stands for, and the labels its author gave to nodes (a label on a counted repetition names
@@ -66,28 +239,22 @@ class ProgramReader {
  public:
   ProgramReader(Arena& arena, Derivatives& derivatives) : arena_(arena), derivatives_(derivatives), selections_(derivatives.selections()) {}
 
-  Loaded read(Program program) {
+  Loaded read(const Program& program) {
     std::vector<uint32_t> machines;
-    for (auto& [machine, start] : program.machines) machines.push_back(arena_.add_machine(machine));
+    for (auto& [machine, start] : program->machines) machines.push_back(arena_.add_machine(machine));
     std::vector<uint32_t> lexicons;
-    for (auto& lexicon : program.lexicons) lexicons.push_back(selections_.add_lexicon(lexicon));
-    const std::vector<Instruction> instructions = decode(program);
-    check(program, instructions);
-    uint64_t symbols = 0;
+    for (auto& lexicon : program->lexicons) lexicons.push_back(selections_.add_lexicon(lexicon));
+    const std::vector<Instruction>& instructions = program.instructions();
+    const uint64_t symbols = program.symbols();
     bool tokens_intersected = false;
-    for (auto& [set, lexicon] : program.classes) symbols |= set;
-    const bool speaks_of_tokens = std::ranges::any_of(instructions, [&](const Instruction& each) {
-      return each.op == Op::OneToken || (each.op == Op::Tokens && program.classes[each.operands[0]].second >= 0);
-    });
-    arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), speaks_of_tokens);
-    for (auto& [body, nullable] : program.rules) arena_.declare_rule(nullable);
+    arena_.widen(static_cast<uint32_t>(std::bit_width(symbols)), program.speaks_of_tokens());
+    for (auto& [body, nullable] : program->rules) arena_.declare_rule(nullable);
     Loaded loaded;
     std::vector<NodeId> nodes;
     std::unordered_map<size_t, NodeId> options;  // of unordered members
     for (const Instruction& each : instructions) nodes.push_back(each.op == Op::Variable ? arena_.new_variable() : kEmpty);
     std::vector<bool> assured(instructions.size());
-    for (int32_t k : program.assured) {
-      if (k < 0 || static_cast<size_t>(k) >= instructions.size()) fail("what is assured to have a word does not exist");
+    for (int32_t k : program->assured) {
       assured[k] = true;
       if (instructions[k].op == Op::Variable) arena_.assure(nodes[k]);
     }
@@ -103,9 +270,9 @@ class ProgramReader {
       switch (op) {
         case Op::Empty: made = kEmpty; break;
         case Op::Epsilon: made = kEpsilon; break;
-        case Op::Bytes: made = arena_.bytes(ByteSet::from_bytes(program.sets.data() + 32 * operands[0])); break;
+        case Op::Bytes: made = arena_.bytes(ByteSet::from_bytes(program->sets.data() + 32 * operands[0])); break;
         case Op::Literal: {
-          std::string_view text = program.blob.substr(operands[0], operands[1]);
+          const std::string_view text = std::string_view(program->blob).substr(operands[0], operands[1]);
           made = kEpsilon;
           for (size_t k = text.size(); k-- > 0;) made = arena_.concat(arena_.bytes(ByteSet::single(static_cast<uint8_t>(text[k]))), made);
           break;
@@ -128,7 +295,7 @@ class ProgramReader {
           }
           made = arena_.all_of(parts);
           tokens_intersected |= arena_[made].has(kHasToken);
-          if (!program.rules.empty()) refuse_tokens(made, "an intersection inside of a grammar that needs a stack");
+          if (!program->rules.empty()) refuse_tokens(made, "an intersection inside of a grammar that needs a stack");
           break;
         }
         case Op::Complement:
@@ -142,11 +309,11 @@ class ProgramReader {
           break;
         case Op::OneToken:
           refuse_tokens(node(0), "one_token()");
-          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) fail("what one token is needs a context");
+          if (arena_[node(0)].has(kHasBehind | kHasVar | kHasCall)) refuse_program("what one token is needs a context");
           made = arena_.token(node(0));
           break;
         case Op::Tokens: {
-          auto [symbols_of_class, words] = program.classes[operands[0]];
+          auto [symbols_of_class, words] = program->classes[operands[0]];
           ByteSet set;
           set.words.back() = symbols_of_class;
           made = arena_.bytes(set);
@@ -155,7 +322,7 @@ class ProgramReader {
           break;
         }
         case Op::Repeat: made = arena_.repeat(node(0), operands[1], operands[2] < 0 ? kUnbounded : operands[2]); break;
-        case Op::Machine: made = arena_.state_of(machines[operands[0]], program.machines[operands[0]].start); break;
+        case Op::Machine: made = arena_.state_of(machines[operands[0]], program->machines[operands[0]].start); break;
         case Op::Variable: arena_.define(made, node(0)); break;
         case Op::Behind: {
           NodeId past = node(0);
@@ -172,7 +339,8 @@ class ProgramReader {
         case Op::Opened:
         case Op::Fresh: {
           const Node& part = arena_[node(0)];
-          if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall)) fail("what is marked has the empty word, or needs a context");
+          if (part.nullable || part.has(kHasBehind | kHasVar | kHasCall))
+            refuse_program("what is marked has the empty word, or needs a context");
           made = arena_.concat(node(0), mark(arena_, op == Op::Opened ? Sign::Opened : Sign::Fresh));
           loaded.has_marks = true;
           if (op == Op::Fresh) loaded.room.add(operands[1] != 0, operands[5] != 0, operands[2], operands[3], operands[4]);
@@ -191,7 +359,8 @@ class ProgramReader {
         case Op::Selection: {
           refuse_tokens(node(1), "the separator of different labels");
           const Node separator = arena_[node(1)];
-          if (separator.nullable || !separator.certain || separator.traits) fail("a selection's separator is empty, or needs a context");
+          if (separator.nullable || !separator.certain || separator.traits)
+            refuse_program("a selection's separator is empty, or needs a context");
           made = selections_.select(lexicons[instructions[operands[0]].operands[0]], operands[2],
                                     operands[3] < 0 ? kUnbounded : operands[3], node(1));
           break;
@@ -199,19 +368,17 @@ class ProgramReader {
       }
       if (assured[number] && made != kEmpty) arena_.assure(made);
     }
-    for (uint32_t k = 0; k < program.rules.size(); ++k) {
-      auto& [body, nullable] = program.rules[k];
-      if (body >= nodes.size() || arena_[nodes[body]].nullable != nullable)
-        fail("a rule has no body, or one that is not what is said of it");
-      arena_.define_rule(k, program.labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
+    for (uint32_t k = 0; k < program->rules.size(); ++k) {
+      auto& [body, nullable] = program->rules[k];
+      if (arena_[nodes[body]].nullable != nullable) refuse_program("a rule has no body, or one that is not what is said of it");
+      arena_.define_rule(k, program->labelled ? arena_.concat(nodes[body], arena_.label(k)) : nodes[body]);
     }
     loaded.root = nodes.empty() ? kEmpty : nodes.back();
     loaded.symbols = static_cast<uint32_t>(std::bit_width(symbols));
-    loaded.speaks_of_tokens = speaks_of_tokens;
+    loaded.speaks_of_tokens = program.speaks_of_tokens();
     loaded.tokens_intersected = tokens_intersected;
-    if (arena_[loaded.root].has(kHasBehind)) fail("a look-behind stands in no scope");
-    for (auto& [k, text] : program.labels) {
-      if (k >= nodes.size()) fail("a label belongs to no instruction");
+    if (arena_[loaded.root].has(kHasBehind)) refuse_program("a look-behind stands in no scope");
+    for (auto& [k, text] : program->labels) {
       const Node& labelled = arena_[nodes[k]];
       auto unordered = options.find(k);
       NodeId named = unordered != options.end() ? unordered->second : labelled.kind == Kind::Repeat ? labelled.a : nodes[k];
@@ -221,15 +388,6 @@ class ProgramReader {
   }
 
  private:
-  struct Instruction {
-    Op op;
-    std::span<const int32_t> operands;
-  };
-
-  [[noreturn]] static void fail(const char* reason) {
-    throw Error(Fault::Constraint, std::string("the expression program is not one: ") + reason);
-  }
-
   void refuse_marks(NodeId id, const char* where) const {
     if (!arena_[id].has(kHasFresh)) return;
     throw Error(Fault::Constraint,
@@ -243,131 +401,13 @@ class ProgramReader {
                                        where + ", where they have no exact meaning here: say without it what may come instead");
   }
 
-  static std::vector<Instruction> decode(const Program& program) {
-    std::vector<Instruction> found;
-    for (auto code = program.code; !code.empty();) {
-      if (code.size() < 2 || code[1] < 0 || code.size() - 2 < static_cast<size_t>(code[1])) fail("it is cut off");
-      found.push_back({static_cast<Op>(code[0]), code.subspan(2, code[1])});
-      code = code.subspan(2 + code[1]);
-    }
-    return found;
-  }
-
-  // Refuses what an author can get wrong: operands that do not exist, and recursion out of tail position. A node is
-  // open while it names a variable that only a later instruction closes.
-  static void check(const Program& program, const std::vector<Instruction>& instructions) {
-    std::vector<size_t> closed_at(instructions.size(), 0);  // the last variable that a node names
-    for (size_t number = 0; number < instructions.size(); ++number) {
-      const auto& [op, operands] = instructions[number];
-      auto count = [&](size_t wanted) {
-        if (operands.size() != wanted) fail("an instruction has the wrong number of operands");
-      };
-      auto part = [&](size_t k, bool tail) {
-        size_t operand = static_cast<size_t>(operands[k]);
-        if (operands[k] < 0 || operand >= instructions.size()) fail("an operand does not exist");
-        bool forward = operand >= number;
-        if (forward && instructions[operand].op != Op::Variable) fail("an operand comes after its user");
-        size_t closed = forward ? operand : closed_at[operand];
-        if (!tail && closed > number) {
-          throw Error(Fault::Constraint,
-                      "a recursion stands out of tail position: it may only come last in a concatenation, and never under a complement, a "
-                      "repetition, a look-behind or a scope");
-        }
-        closed_at[number] = std::max(closed_at[number], closed);
-      };
-      auto parts = [&](bool any_place) {
-        for (size_t k = 0; k < operands.size(); ++k) part(k, any_place || k + 1 == operands.size());
-      };
-      switch (op) {
-        case Op::Empty:
-        case Op::Epsilon: count(0); break;
-        case Op::Bytes:
-          count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.sets.size() / 32) fail("a byte set does not exist");
-          break;
-        case Op::Literal:
-          count(2);
-          if (operands[0] < 0 || operands[1] < 0 || int64_t{operands[0]} + operands[1] > static_cast<int64_t>(program.blob.size()))
-            fail("a literal does not exist");
-          break;
-        case Op::Concat: parts(false); break;
-        case Op::Union:
-        case Op::Intersect: parts(true); break;
-        case Op::Repeat:
-          count(3);
-          part(0, false);
-          if (operands[1] < 0 || operands[2] < -1 || (operands[2] >= 0 && operands[2] < operands[1]))
-            fail("the bounds of a repetition are no range");
-          break;
-        case Op::Machine:
-          count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.machines.size()) fail("a machine does not exist");
-          break;
-        case Op::Variable:
-          count(1);
-          part(0, true);
-          break;
-        case Op::Words:
-          count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.lexicons.size()) fail("a set of words does not exist");
-          break;
-        case Op::Selection:
-          count(4);
-          part(0, false);
-          part(1, false);
-          if (instructions[operands[0]].op != Op::Words) fail("a selection is not one of words");
-          if (operands[2] < 1 || operands[3] < -1 || (operands[3] >= 0 && operands[3] < operands[2]))
-            fail("the bounds of a selection are no range");
-          break;
-        case Op::Call:
-          count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.rules.size()) fail("a rule does not exist");
-          break;
-        case Op::Unordered: {
-          // The separator, the options, the required ones first, and what may be repeated; then the bounds, how many
-          // are required, and whether anything may be repeated: 1, or 2 if that does not count towards the lower bound.
-          if (operands.size() < 5) fail("an instruction has the wrong number of operands");
-          const size_t nodes = operands.size() - 4;
-          for (size_t k = 0; k < nodes; ++k) part(k, false);
-          auto bounds = operands.subspan(nodes);
-          if (bounds[0] < 0 || bounds[1] < -1 || (bounds[1] >= 0 && bounds[1] < bounds[0]))
-            fail("the bounds of unordered members are no range");
-          if (bounds[3] < 0 || bounds[3] > 2 || bounds[2] < 0 || bounds[2] + (bounds[3] > 0) + size_t{1} > nodes)
-            fail("unordered members do not exist");
-          break;
-        }
-        case Op::Fresh:  // and what makes its room, see marks.hpp
-          count(6);
-          part(0, false);
-          for (int32_t bound : operands.subspan(2)) {
-            if (bound < 0) fail("strings that must differ have no such room");
-          }
-          break;
-        case Op::Tokens:
-          count(1);
-          if (operands[0] < 0 || static_cast<size_t>(operands[0]) >= program.classes.size()) fail("a class of tokens does not exist");
-          if (program.classes[operands[0]].second >= static_cast<int32_t>(program.lexicons.size())) fail("a set of words does not exist");
-          break;
-        case Op::Complement:
-        case Op::Behind:
-        case Op::Scope:
-        case Op::Opened:
-        case Op::OneToken:
-          count(1);
-          part(0, false);
-          break;
-        default: fail("an instruction is unknown");
-      }
-    }
-  }
-
   NodeId unordered(std::span<const int32_t> operands, const std::vector<NodeId>& nodes) {
     const auto bounds = operands.last(4);
     std::vector<NodeId> parts;
     for (int32_t operand : operands.first(operands.size() - 4)) {
       parts.push_back(nodes[operand]);
       refuse_tokens(parts.back(), "members that may come in any order");
-      if (arena_[parts.back()].has(kHasBehind)) fail("a look-behind of unordered members stands in no scope");
+      if (arena_[parts.back()].has(kHasBehind)) refuse_program("a look-behind of unordered members stands in no scope");
       if (parts.size() > 1 && arena_[parts.back()].nullable) {
         throw Error(Fault::Constraint,
                     "a member that may come in any order has the empty word: leave the empty word out, the member is optional anyway");

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from tokenfst.automata.symbols.automaton import SymbolAutomaton
     from tokenfst.automata.symbols.ltlf import ltlf
     from tokenfst.automata.tools.door import tools
-    from tokenfst.automata.tools.reader import ToolParser
-    from tokenfst.automata.tools.replies import ToolCall, ToolReply
+    from tokenfst.automata.tools.reading.reader import ToolParser
+    from tokenfst.automata.tools.reading.replies import ToolCall, ToolReply
     from tokenfst.automata.tools.requests import from_openai
     from tokenfst.budget import Budget
     from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
@@ -244,10 +244,10 @@ _PLACES = {
     "TokenAutomaton": "decoding.token_automata.token_automaton",
     "TokenEdges": "decoding.rows.edges",
     "TokenfstError": "errors",
-    "ToolCall": "automata.tools.replies",
+    "ToolCall": "automata.tools.reading.replies",
     "ToolError": "errors",
-    "ToolParser": "automata.tools.reader",
-    "ToolReply": "automata.tools.replies",
+    "ToolParser": "automata.tools.reading.reader",
+    "ToolReply": "automata.tools.reading.replies",
     "UnsupportedSchemaError": "errors",
     "Vocabulary": "tokenizers.vocabulary.vocabulary",
     "allocate_token_bitmask": "decoding.masks.bitmask",

@@ -1,4 +1,4 @@
-"""Types of the native core (native/bindings/bindings.cpp). Semantics stand with the Python faces that use it."""
+"""Types of the native core (native/bindings). Semantics stand with the Python faces that use it."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -158,7 +158,7 @@ class ProgramCode:
     @property
     def lexicons(self) -> list[Lexicon]: ...
 
-class ByteAutomaton:
+class Program:
     def __init__(
         self,
         code: npt.NDArray[np.int32],
@@ -171,10 +171,10 @@ class ByteAutomaton:
         labelled: bool,
         lexicons: Sequence[Lexicon],
         token_classes: Sequence[tuple[int, int]],
-        states: int,
-        bytes: int,
-        seconds: float,
     ) -> None: ...
+
+class ByteAutomaton:
+    def __init__(self, program: Program, states: int, bytes: int, seconds: float) -> None: ...
     def accepts(self, data: bytes) -> bool: ...
     def viable_prefix(self, data: bytes) -> int: ...
     def next_bytes(self, prefix: bytes) -> tuple[bytes, bool]: ...
@@ -243,16 +243,7 @@ class TokenAutomaton:
     constraint: Constraint | None
     @staticmethod
     def compose(
-        code: npt.NDArray[np.int32],
-        sets: npt.NDArray[np.uint8],
-        blob: bytes,
-        machines: Sequence[Machine],
-        labels: Sequence[tuple[int, str]],
-        rules: Sequence[tuple[int, bool]],
-        assured: npt.NDArray[np.int32],
-        labelled: bool,
-        lexicons: Sequence[Lexicon],
-        token_classes: Sequence[tuple[int, int]],
+        program: Program,
         vocabulary: Vocabulary,
         states: int,
         bytes: int,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tokenfst.automata.notations.bundled import bundled_grammars
-from tokenfst.cli.completion import grammars, vocabularies
+from tokenfst.cli.input.completion import grammars, vocabularies
 
 
 def test_grammars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ import re
 import shlex
 
 import pytest
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
-from tokenfst.cli.examples import EXAMPLES
+from tokenfst.cli.output.examples import EXAMPLES
 from tokenfst.cli.program import COMMANDS
 
 
@@ -23,7 +23,7 @@ def test_every_command_shows_its_examples() -> None:
 def test_all_examples_run(monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory) -> None:
     monkeypatch.chdir(str(tmp_path))
     for command, examples in EXAMPLES.items():
-        if command == "explore":  # it serves until it is interrupted: tests/cli/test_cli_explore.py
+        if command == "explore":  # it serves until it is interrupted: tests/cli/services/test_cli_explore.py
             continue
         for example in examples:
             program, name, *arguments = shlex.split(example)

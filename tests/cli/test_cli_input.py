@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst, write_toy
+from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst.cli import program
 

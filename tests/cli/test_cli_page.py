@@ -22,7 +22,7 @@ TIME = re.compile(r"[0-9.]+ (ms|s)$|(?<=\"seconds\": )[0-9.]+", re.MULTILINE)
 
 def replay(body: str) -> str:
     """A console block with the output that its commands have now."""
-    from support.command_line import tokenfst_merged
+    from support.programs.command_line import tokenfst_merged
 
     lines = []
     for command in re.findall(r"^\$ (tokenfst .*)$", body, re.MULTILINE):
@@ -53,7 +53,7 @@ def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_page_names_every_command_and_option() -> None:
-    from support.command_line import tokenfst
+    from support.programs.command_line import tokenfst
 
     from tokenfst.cli.program import COMMANDS
 

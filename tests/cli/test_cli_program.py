@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst, write_toy
+from support.programs.command_line import tokenfst, write_toy
 
 from tokenfst import __version__
-from tokenfst.cli import checking
 from tokenfst.cli import program as commands
+from tokenfst.cli.questions import checking
 
 ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
 COMMANDS = [

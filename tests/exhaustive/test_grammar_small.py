@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from reference import grammars as definitions
-from reference.pushdown import INFINITE, BackusNaur, Recognizer, least_tokens
-from reference.random_grammars import all_words
-from reference.random_grammars_wide import GrammarGenerator, Patience
+from reference.grammars import grammars as definitions
+from reference.grammars.pushdown import INFINITE, BackusNaur, Recognizer, least_tokens
+from reference.grammars.random_grammars import all_words
+from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
 from tokenfst.automata.expressions.expression import EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammars.grammar import Grammar
 

@@ -14,7 +14,7 @@ from functools import cache
 
 import pytest
 
-from reference.expressions import matches
+from reference.expressions.expressions import matches
 from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.errors import PatternSyntaxError, UnsupportedPatternError
 

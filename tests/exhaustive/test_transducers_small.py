@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from support.transducer_worlds import meaning, ours, same
+from support.worlds.transducer_worlds import meaning, ours, same
 
 import tokenfst.fst as fst
-from reference.transducers import Diverges, Plain, close, plain, relation
+from reference.transducers.transducers import Diverges, Plain, close, plain, relation
 from tokenfst.errors import FstOpError
 
 LABELS = ((0, 0), (0, 1), (1, 0), (1, 1))

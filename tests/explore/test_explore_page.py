@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.chromium import serious
+from support.programs.chromium import serious
 
 from tokenfst import Vocabulary, compile, regex
 from tokenfst.explore.kinds import KINDS

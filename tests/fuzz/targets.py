@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from support.artifact_files import GOOD, VOCABULARY, put_together, take_apart
+from support.worlds.artifact_files import GOOD, VOCABULARY, put_together, take_apart
 
 from tokenfst import (
     Budget,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.artifact_files import put_together, take_apart
+from support.worlds.artifact_files import put_together, take_apart
 
 from tokenfst import (
     Budget,

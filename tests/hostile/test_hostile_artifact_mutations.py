@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.artifact_files import GOOD, VOCABULARY, make, put_together, seal, take_apart
+from support.worlds.artifact_files import GOOD, VOCABULARY, make, put_together, seal, take_apart
 
-from reference import artifact as slow
-from reference.small_automata import small_vocabulary
+from reference.tokens import artifact as slow
+from reference.tokens.small_automata import small_vocabulary
 from tokenfst import _native
 from tokenfst.budget import Budget
 from tokenfst.decoding.token_automata import artifact

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from support.artifact_files import GOOD, VOCABULARY, Header, put_together, take_apart
+from support.worlds.artifact_files import GOOD, VOCABULARY, Header, put_together, take_apart
 
-from reference import artifact as slow
-from reference.small_automata import EVERY_BYTE
+from reference.tokens import artifact as slow
+from reference.tokens.small_automata import EVERY_BYTE
 from tokenfst import _native
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile

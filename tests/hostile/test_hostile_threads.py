@@ -1,7 +1,7 @@
 """Random calls from several threads over one automaton, made inside the core: Python's own lock would keep them apart.
 
-Only a core built for ``make sanitize`` has the calls (native/bindings/stress.hpp). Threads 2k and 2k + 1 make the same
-ones, and a fresh automaton in one thread makes them again: all three must see the same masks and answers.
+Only a core built for ``make sanitize`` has the calls (native/bindings/matching/stress.hpp). Threads 2k and 2k + 1 make
+the same ones, and a fresh automaton in one thread makes them again: all three must see the same masks and answers.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import random
 
 import pytest
 
-from reference.random_grammars import random_grammar
-from reference.small_automata import small_automaton, small_vocabulary
+from reference.grammars.random_grammars import random_grammar
+from reference.tokens.small_automata import small_automaton, small_vocabulary
 from tokenfst import Budget, Vocabulary, _native, bundled_grammar, compile, json_schema, regex
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import EmptyLanguageError

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.terms import ALL_WORDS, LIMIT, Term, acceptor, language, same, words
+from reference.expressions.terms import ALL_WORDS, LIMIT, Term, acceptor, language, same, words
 from tokenfst.automata.languages.answer import Side
 from tokenfst.automata.languages.language import Language
 

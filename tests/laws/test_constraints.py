@@ -8,8 +8,8 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.random_expressions import random_expression
-from reference.random_grammars import all_words, random_grammar
+from reference.expressions.random_expressions import random_expression
+from reference.grammars.random_grammars import all_words, random_grammar
 from tokenfst.automata.expressions.expression import byte_set, repeat
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.languages.constraint import Constraint

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.transducer_worlds import TOLERANCE, ours, same
+from support.worlds.transducer_worlds import TOLERANCE, ours, same
 
 import tokenfst.fst as fst
-from reference.transducers import Diverges, Plain
+from reference.transducers.transducers import Diverges, Plain
 from tokenfst import Budget
 from tokenfst.errors import BudgetExceeded, FstOpError
 

@@ -172,7 +172,7 @@ def test_a_model_by_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_command_line_compiles_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.command_line import (
+    from support.programs.command_line import (
         tokenfst as tokenfst_command,
     )  # actors import this module, and have no such path
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.constraint_server import KEYS, small_vocabulary, write_keys
+from support.programs.constraint_server import KEYS, small_vocabulary, write_keys
 
 from tests.decoding.store.test_store import s3 as s3
 from tokenfst import Store

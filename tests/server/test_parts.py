@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
 from tokenfst.server.answers import Kept, digest
 from tokenfst.server.limits import Limits

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.constraint_server import small_vocabulary
+from support.programs.constraint_server import small_vocabulary
 
 from tokenfst.server.limits import Limits
 from tokenfst.server.pool import Pool, WorkerError

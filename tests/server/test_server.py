@@ -21,7 +21,7 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 pytest.importorskip("prometheus_client", reason="the extra serve is not installed")
 httpx = pytest.importorskip("httpx", reason="the tests of the server need httpx")
 
-from support.constraint_server import KEYS, Running, serving  # noqa: E402
+from support.programs.constraint_server import KEYS, Running, serving  # noqa: E402
 
 from tokenfst.server.openapi import document  # noqa: E402
 

@@ -31,6 +31,8 @@ ROOMS = [
     "automata/notations",
     "automata/structural_tags",
     "automata/python_text",
+    "automata/tools/declared",
+    "automata/tools/reading",
     "automata/tools",
     "automata/symbols",
     "tokenizers/vocabulary",
@@ -106,12 +108,17 @@ def edges() -> set[tuple[str, str]]:
     return {(one, other) for one, other in found if one != other}
 
 
+def native_room_of(path: Path) -> str:
+    """The room of a file of the core. Rooms may have folders."""
+    return path.relative_to(ROOT / "native").parts[0]
+
+
 def native_edges() -> set[tuple[str, str]]:
     """Each room of the core and a room that it includes."""
     found = set()
     for path in (ROOT / "native").rglob("*.[hc]pp"):
         for included in re.findall(r'#include "([^"]+)"', path.read_text()):
-            found.add((path.parent.name, included.split("/")[0]))
+            found.add((native_room_of(path), included.split("/")[0]))
     return {(one, other) for one, other in found if one != other}
 
 

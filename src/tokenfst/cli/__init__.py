@@ -1,7 +1,9 @@
 """The command line ``tokenfst``; docs/command-line.md is its manual.
 
-This module starts the program and ends it; ``program`` has the commands. It imports next to nothing, so that an
-interrupt is heard before anything large is loaded.
+This module starts the program and ends it; ``program`` has the commands: ``questions`` about a constraint,
+``artifacts``, ``services``. ``constraints`` makes a constraint of options, ``input`` and ``output`` are what all
+commands read and show. This module imports next to nothing, so that an interrupt is heard before anything large is
+loaded.
 
 The idea: the command runs in a thread, and this one waits for signals. Ctrl-C ends the process at once, whatever the
 command is doing; only a file that is being written becomes whole first.
@@ -98,7 +100,7 @@ def _leave(code: int) -> None:
 
 def _interrupted() -> None:
     """The last words, and the end of the process: the command's thread is not asked."""
-    terminal = sys.modules.get("tokenfst.cli.terminal")
+    terminal = sys.modules.get("tokenfst.cli.output.terminal")
     if terminal is None or not hasattr(terminal, "leave_interrupted"):  # it was still starting
         os.write(2, b"error: interrupted\n")
     else:

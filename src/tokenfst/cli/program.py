@@ -24,50 +24,62 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import tokenfst._native as _native
-from tokenfst.cli.exits import Exit, UsageError, prepare_streams
+from tokenfst.cli.output.exits import Exit, UsageError, prepare_streams
 from tokenfst.errors import BudgetExceeded, TokenfstError
 
 _PARSER_ERROR: type[Exception] = typer.BadParameter.mro()[1]
 
 COMMANDS = {
     "compile": (
-        "compiling",
+        "artifacts.compiling",
         "Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.",
     ),
     "inspect": (
-        "inspecting",
+        "artifacts.inspecting",
         "Show what is in an artifact: source, sizes, masks, distances, and the states that allow the most tokens.",
     ),
-    "check": ("checking", "Check whether texts or token ids satisfy a constraint."),
+    "check": ("questions.checking", "Check whether texts or token ids satisfy a constraint."),
     "repair": (
-        "repairing",
+        "questions.repairing",
         "Find the text of a constraint that the least costly edits make of a broken one.",
     ),
-    "sample": ("sampling", "Draw random strings that satisfy a constraint, one a line."),
-    "list": ("listing", "List the texts that satisfy a constraint, shorter ones first, one a line."),
-    "count": ("counting", "Count the texts that satisfy a constraint, by length in bytes and in all."),
-    "draw": ("drawing", "Draw the machine of a constraint: over bytes, or with --vocabulary over tokens."),
+    "sample": ("questions.sampling", "Draw random strings that satisfy a constraint, one a line."),
+    "list": (
+        "questions.listing",
+        "List the texts that satisfy a constraint, shorter ones first, one a line.",
+    ),
+    "count": (
+        "questions.counting",
+        "Count the texts that satisfy a constraint, by length in bytes and in all.",
+    ),
+    "draw": (
+        "questions.drawing",
+        "Draw the machine of a constraint: over bytes, or with --vocabulary over tokens.",
+    ),
     "explore": (
-        "exploring",
+        "services.exploring",
         "Serve a page to play with constraints: the automaton, the tokens allowed next, the mask at each step.",
     ),
     "lint": (
-        "linting",
+        "questions.linting",
         "Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left "
         "recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, "
         "with --strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.",
     ),
     "diff": (
-        "comparing",
+        "questions.comparing",
         "Compare two constraints: the same strings? If not, a shortest string that is in one only.",
     ),
-    "serve": ("serving", "Serve constraints over HTTP: compile, check, explain, compare, sample, validate."),
+    "serve": (
+        "services.serving",
+        "Serve constraints over HTTP: compile, check, explain, compare, sample, validate.",
+    ),
     "vocab": (
-        "vocabularies",
+        "artifacts.vocabularies",
         "Show what a vocabulary holds, and check that texts come back from tokens as they went in.",
     ),
     "doctor": (
-        "doctor",
+        "services.doctor",
         "Say what is installed, what is missing and what it would give, and what the machine has.",
     ),
 }
@@ -151,7 +163,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         if threading.current_thread() is not threading.main_thread():
             threading.Event().wait()  # the main thread hears the same interrupt, and ends the process
-        from tokenfst.cli.terminal import leave_interrupted
+        from tokenfst.cli.output.terminal import leave_interrupted
 
         leave_interrupted()
         return Exit.INTERRUPTED
@@ -180,14 +192,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def complain(text: str) -> None:
     """``terminal.complain``, which is imported when there is something to print."""
-    from tokenfst.cli import terminal
+    from tokenfst.cli.output import terminal
 
     terminal.complain(text)
 
 
 def explain(error: BaseException) -> str:
     """``terminal.explain``."""
-    from tokenfst.cli import terminal
+    from tokenfst.cli.output import terminal
 
     return terminal.explain(error)
 

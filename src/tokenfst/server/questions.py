@@ -26,11 +26,11 @@ from tokenfst.automata.json_schema.sets.work import Work
 from tokenfst.automata.languages.constraint import Constraint
 from tokenfst.automata.tools.requests import from_openai
 from tokenfst.budget import Budget
-from tokenfst.cli.checking import check_text, check_tokens
-from tokenfst.cli.comparing import compare
-from tokenfst.cli.sampling import sample_tokens
-from tokenfst.cli.schema_changes import as_json as changes_as_json
-from tokenfst.cli.terminal import json_bytes
+from tokenfst.cli.output.terminal import json_bytes
+from tokenfst.cli.questions.checking import check_text, check_tokens
+from tokenfst.cli.questions.comparing import compare
+from tokenfst.cli.questions.sampling import sample_tokens
+from tokenfst.cli.questions.schema_changes import as_json as changes_as_json
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.compiling.missing_bytes import warn_unspellable
 from tokenfst.decoding.store.documents import Document

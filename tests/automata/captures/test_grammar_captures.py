@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from reference.captures import captures as captures_of
+from reference.expressions.captures import captures as captures_of
 from tokenfst import Budget, Grammar, bundled_grammar, gbnf, json_schema, lark_grammar, regex, template
 from tokenfst.automata.captures.values import Captures
 from tokenfst.automata.expressions.expression import Expr, call, concat, literal, repeat, union

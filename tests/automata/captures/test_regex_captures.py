@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.captures import captures as captures_of
-from reference.captures import captures_of_beginning
+from reference.expressions.captures import captures as captures_of
+from reference.expressions.captures import captures_of_beginning
 from tokenfst import Budget, Language, regex
 from tokenfst.automata.captures.values import Captures
 from tokenfst.errors import BudgetExceeded, ConstraintError

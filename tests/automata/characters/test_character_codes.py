@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference import character_codes
+from reference.expressions import character_codes
 from tokenfst import regex
 from tokenfst.automata.characters import utf8
 from tokenfst.automata.characters.codes import Form, Steps, spell

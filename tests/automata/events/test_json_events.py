@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.json_events import events as events_of
+from reference.json.json_events import events as events_of
 from tokenfst import json_schema, load_vocabulary, regex, stream_json
 from tokenfst.automata.events.json_events import JsonEvents
 from tokenfst.errors import ConstraintError

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from reference import program_digests as slow
-from reference.random_expressions import random_expression
-from reference.random_grammars import random_body
+from reference.expressions import program_digests as slow
+from reference.expressions.random_expressions import random_expression
+from reference.grammars.random_grammars import random_body
 from tokenfst import Grammar, Language, choices, json_schema, one_token, regex, special_token, unordered
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.digests import digest

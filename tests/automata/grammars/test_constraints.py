@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reference.random_expressions import random_expression
-from reference.random_grammars import all_words, random_grammar
+from reference.expressions.random_expressions import random_expression
+from reference.grammars.random_grammars import all_words, random_grammar
 from tokenfst import Constraint, Grammar, Language, gbnf, json_schema, one_token, regex
 from tokenfst.automata.expressions.expression import byte_set, repeat
 from tokenfst.automata.grammars.templates import template

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reference import expressions
-from reference import grammars as slow
+from reference.expressions import expressions
+from reference.grammars import grammars as slow
 from tokenfst import Language, regex
 from tokenfst.automata.characters.utf8 import single_characters, utf8_dfa
 from tokenfst.automata.expressions.expression import (

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.edits import canonical, compatible, distance, simple_fold, written
+from reference.transducers.edits import canonical, compatible, distance, simple_fold, written
 from tokenfst import (
     Budget,
     Language,

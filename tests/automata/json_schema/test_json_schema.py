@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.parts import in_parts
+from support.running.parts import in_parts
 
-from reference.json_schema_worlds import INSTANCES, schemas
+from reference.json.json_schema_worlds import INSTANCES, schemas
 from tokenfst.automata.json_schema.door import json_object, json_schema, json_value
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling
 from tokenfst.errors import (

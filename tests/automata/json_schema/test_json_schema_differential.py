@@ -17,12 +17,12 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.json_tokens import END, TOKENS, VOCABULARY
-from support.parts import in_parts
+from support.running.parts import in_parts
+from support.worlds.json_tokens import END, TOKENS, VOCABULARY
 
-from reference.json_schema_documents import documents, instances, near
-from reference.json_schema_order import ordered
-from reference.json_spelling import is_spelled, without_fractions
+from reference.json.json_schema_documents import documents, instances, near
+from reference.json.json_schema_order import ordered
+from reference.json.json_spelling import is_spelled, without_fractions
 from tokenfst import allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.automata.json_values.strings import SPELLINGS, Spelling

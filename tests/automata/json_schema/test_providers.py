@@ -11,7 +11,7 @@ import pytest
 from tokenfst import ProviderSchemaError, json_schema
 from tokenfst.automata.json_schema.providers import PROVIDERS, provider_findings
 from tokenfst.automata.json_schema.reading.keywords import KEYWORDS
-from tokenfst.cli.linting import Provider
+from tokenfst.cli.questions.linting import Provider
 from tokenfst.errors import ConstraintError, SchemaError
 
 PERSON: dict[str, Any] = {

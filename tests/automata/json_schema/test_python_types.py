@@ -23,7 +23,7 @@ import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypedDict  # pydantic takes that of typing from Python 3.12 on
 
-from reference.python_models import walk
+from reference.json.python_models import walk
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.errors import (
     ConstraintError,

@@ -15,7 +15,7 @@ import pydantic
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
-from reference.python_models import LEAVES, Typed, random_type, walk
+from reference.json.python_models import LEAVES, Typed, random_type, walk
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.errors import EmptyLanguageError, UnsupportedSchemaError
 

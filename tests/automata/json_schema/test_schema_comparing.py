@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
 
-from reference.json_schema_worlds import INSTANCES, schemas
+from reference.json.json_schema_worlds import INSTANCES, schemas
 from tokenfst import json_schema, regex
 from tokenfst.automata.json_schema.changes import schema_changes
 from tokenfst.automata.languages.answer import Side

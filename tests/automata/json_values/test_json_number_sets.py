@@ -9,10 +9,10 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.parts import in_parts
+from support.running.parts import in_parts
 
-from reference import json_numbers as slow
-from reference.json_numbers import Pair, both, either, interval, multiples, no, values
+from reference.json import json_numbers as slow
+from reference.json.json_numbers import Pair, both, either, interval, multiples, no, values
 from tokenfst.automata.json_values.numbers import NumberSet, conflict
 from tokenfst.automata.json_values.texts import number_language
 from tokenfst.budget import Budget

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference import json_numbers as slow
-from reference.json_numbers import Pair, both, either, interval, multiples, no, values
+from reference.json import json_numbers as slow
+from reference.json.json_numbers import Pair, both, either, interval, multiples, no, values
 from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.automata.json_values.texts import number_language
 

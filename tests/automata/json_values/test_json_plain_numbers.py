@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reference import json_numbers as slow
-from reference.json_numbers import Pair, both, either, interval, multiples, no, values
-from reference.json_spelling import constant_texts, is_plain_number, number_to_string
+from reference.json import json_numbers as slow
+from reference.json.json_numbers import Pair, both, either, interval, multiples, no, values
+from reference.json.json_spelling import constant_texts, is_plain_number, number_to_string
 from tokenfst.automata.json_values.bounds import plain_texts
 from tokenfst.automata.json_values.numbers import NumberSet
 from tokenfst.automata.json_values.texts import plain_numbers

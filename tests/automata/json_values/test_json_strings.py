@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.expressions import matches
-from reference.json_strings import escape, is_written, spellings, value_of
-from reference.random_expressions_wide import Generator
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions_wide import Generator
+from reference.json.json_strings import escape, is_written, spellings, value_of
 from tokenfst import Budget, Language, Vocabulary, compile, regex
 from tokenfst.automata.characters.utf8 import (
     MAX_CODE_POINT,

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference import grammars as slow
+from reference.grammars import grammars as slow
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars
 from tokenfst.errors import ConstraintError

@@ -8,8 +8,8 @@ import random
 import lark
 import pytest
 
-from reference import grammars as slow
-from reference.random_lark import random_lark
+from reference.grammars import grammars as slow
+from reference.grammars.random_lark import random_lark
 from tokenfst.automata.notations.lark_syntax import lark_grammar
 from tokenfst.errors import EmptyLanguageError, PatternError
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.nondeterministic import Nfa
+from reference.expressions.nondeterministic import Nfa
 from tokenfst.automata.expressions.expression import Dfa
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst.fst import compose, dfa_to_fst, from_arcs, minimize_dfa, reverse_dfa

@@ -9,7 +9,7 @@ from pathlib import Path
 import pynini
 import pytest
 
-from tests.support.command_line import tokenfst
+from tests.support.programs.command_line import tokenfst
 from tokenfst import Language, Vocabulary, regex, rewrite
 from tokenfst.automata.openfst import fst
 from tokenfst.automata.openfst.label_kinds import byte_symbols, fst_to_dfa

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.concepts import occurrences
+from reference.transducers.concepts import occurrences
 from tokenfst import Budget, Vocabulary, avoids, compile, concepts, contains_all, contains_in_order, regex
 from tokenfst.automata.pieces.classifier import classifier
 from tokenfst.errors import BudgetExceeded, ConstraintError, LabelError, MissingDependencyError

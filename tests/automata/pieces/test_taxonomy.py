@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.token_automaton import SlowTokenAutomaton
+from reference.tokens.token_automaton import SlowTokenAutomaton
 from tokenfst import (
     Budget,
     Grammar,

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from reference.expressions import matches
-from reference.pushdown import TokenModel
-from reference.unordered import without_unordered
-from tests.support.pushdown_worlds import compose, walk
-from tests.support.token_worlds import allowed
+from reference.expressions.expressions import matches
+from reference.grammars.pushdown import TokenModel
+from reference.json.unordered import without_unordered
+from tests.support.worlds.pushdown_worlds import compose, walk
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Budget, Grammar, Language, Vocabulary, compile, regex, unordered
 from tokenfst.automata.expressions import expression
 from tokenfst.automata.expressions.expression import (

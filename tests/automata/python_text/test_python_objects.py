@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reference.python_calls import call_texts
+from reference.tools.python_calls import call_texts
 from tokenfst import Budget, Grammar, Language, Vocabulary, compile, python_calls, python_object, regex
 from tokenfst.automata.python_text.objects import PythonCall, PythonGrammar, PythonLanguage
 from tokenfst.errors import AnnotationError, BudgetExceeded, ConstraintError, EmptyLanguageError

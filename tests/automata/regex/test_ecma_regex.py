@@ -21,8 +21,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reference.json_strings import escape
-from reference.near_texts import near
+from reference.expressions.near_texts import near
+from reference.json.json_strings import escape
 from tokenfst import Budget
 from tokenfst.automata.characters.case import simple_fold
 from tokenfst.automata.characters.properties import binary_property, general_category

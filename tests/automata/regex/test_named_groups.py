@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.named_groups import (
+from reference.expressions.named_groups import (
     is_list,
     is_quoted,
     is_subsequence,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tokenfst.automata.regex.translate as module
-from reference.expressions import matches
+from reference.expressions.expressions import matches
 from tokenfst.automata.expressions.expression import Expr, Op
 from tokenfst.automata.expressions.program import linearize
 from tokenfst.automata.regex.translate import expression, regex

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reference.expressions import matches
-from reference.near_texts import near
+from reference.expressions.expressions import matches
+from reference.expressions.near_texts import near
 from tokenfst.automata.regex.translate import expression, regex
 
 CORPUS: list[dict[str, Any]] = tomllib.loads(

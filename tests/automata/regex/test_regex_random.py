@@ -8,10 +8,10 @@ import warnings
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from support.parts import in_parts
+from support.running.parts import in_parts
 
-from reference.expressions import matches
-from reference.near_texts import near
+from reference.expressions.expressions import matches
+from reference.expressions.near_texts import near
 from tokenfst.automata.regex.translate import expression, regex
 from tokenfst.errors import UnsupportedPatternError
 

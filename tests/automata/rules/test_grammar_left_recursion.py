@@ -9,9 +9,9 @@ from itertools import pairwise
 
 import pytest
 
-from reference import grammars as slow
-from reference.random_grammars import all_words, random_grammar
-from reference.random_grammars_wide import GrammarGenerator
+from reference.grammars import grammars as slow
+from reference.grammars.random_grammars import all_words, random_grammar
+from reference.grammars.random_grammars_wide import GrammarGenerator
 from tokenfst.automata.expressions.expression import (
     EPSILON,
     Expr,

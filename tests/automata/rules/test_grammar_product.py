@@ -9,10 +9,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from reference import grammars as slow
-from reference.expressions import matches
-from reference.random_expressions import random_expression
-from reference.random_grammars import all_words, random_grammar
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions import random_expression
+from reference.grammars import grammars as slow
+from reference.grammars.random_grammars import all_words, random_grammar
 from tokenfst import Language, regex
 from tokenfst.automata.expressions.expression import (
     ANY_BYTE,

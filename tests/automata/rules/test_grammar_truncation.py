@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from reference import grammars as slow
-from reference.random_grammars import all_words, random_grammar
+from reference.grammars import grammars as slow
+from reference.grammars.random_grammars import all_words, random_grammar
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded
 

@@ -1,4 +1,4 @@
-"""Parameters of calls in the styles of models, against texts written by ``reference.xml_parameters``."""
+"""Parameters of calls in the styles of models, against texts written by ``reference.tools.xml_parameters``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.json_tokens import END, TOKENS, VOCABULARY
+from support.worlds.json_tokens import END, TOKENS, VOCABULARY
 
-from reference.xml_parameters import STOPS, Obj, is_valid, random_schema, random_value, written
+from reference.tools.xml_parameters import STOPS, Obj, is_valid, random_schema, random_value, written
 from tokenfst import (
     EmptyLanguageError,
     Grammar,

@@ -1,5 +1,5 @@
-"""Structural tags against their definition (``reference.structural_tags``), on all words of small worlds, and what is
-refused with which pointer."""
+"""Structural tags against their definition (``reference.tools.structural_tags``), on all words of small worlds, and
+what is refused with which pointer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reference.random_tags import RandomTags
-from reference.structural_tags import SPECIAL, World, all_words
+from reference.tools.random_tags import RandomTags
+from reference.tools.structural_tags import SPECIAL, World, all_words
 from tokenfst import EmptyLanguageError, Grammar, Language, SchemaError, Vocabulary, compile, structural_tag
 from tokenfst.errors import ArgumentTypeError, ConstraintError, StructuralTagError, UnspellableWarning
 

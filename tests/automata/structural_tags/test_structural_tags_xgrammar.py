@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reference.random_tags import RandomTags
-from reference.structural_tags import World
-from reference.xml_parameters import STOPS, Obj, is_valid, random_schema, random_value, written
+from reference.tools.random_tags import RandomTags
+from reference.tools.structural_tags import World
+from reference.tools.xml_parameters import STOPS, Obj, is_valid, random_schema, random_value, written
 from tokenfst import structural_tag
 from tokenfst.errors import StructuralTagError
 

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from reference.random_tags import RandomTags
-from reference.structural_tags import World
+from reference.tools.random_tags import RandomTags
+from reference.tools.structural_tags import World
 from tokenfst import Grammar, Language, structural_tag
 from tokenfst.automata.structural_tags.building import Builder
 from tokenfst.automata.structural_tags.marks import Marks

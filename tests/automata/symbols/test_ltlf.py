@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference import clothes
-from reference.traces import Formula, holds, random_formula, traces, written
+from reference.symbols import clothes
+from reference.symbols.traces import Formula, holds, random_formula, traces, written
 from tokenfst import Budget, SymbolAutomaton, ltlf
 from tokenfst.automata.symbols.declare import PATTERNS
 from tokenfst.errors import (

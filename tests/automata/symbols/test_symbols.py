@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.command_line import tokenfst as run
+from support.programs.command_line import tokenfst as run
 
 import tokenfst
-from reference import clothes
+from reference.symbols import clothes
 from tokenfst import SymbolAutomaton, TokenAutomaton, Vocabulary, compile, load_vocabulary, ltlf
 from tokenfst.automata.symbols.automaton import UNREACHABLE, symbol_codes
 from tokenfst.errors import (

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.tool_texts import text_of
+from reference.tools.tool_texts import text_of
 from tokenfst import ParseError, ToolError
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.formats import FORMATS
+from tokenfst.automata.tools.declared.formats import FORMATS
 
 NESTED = r"""start: "(" start ")" | start "," start | /[a-z "'é🙂\n\\<]+/"""
 each_format = pytest.mark.parametrize("format", list(FORMATS))

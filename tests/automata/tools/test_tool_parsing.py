@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenfst
-from reference.tool_texts import STYLES, Calls, text_of
-from reference.xml_parameters import STOPS
+from reference.tools.tool_texts import STYLES, Calls, text_of
+from reference.tools.xml_parameters import STOPS
 from tokenfst import ParseError, ToolReply
 from tokenfst.automata.tools.constraints import ToolConstraint
-from tokenfst.automata.tools.formats import FORMATS
+from tokenfst.automata.tools.declared.formats import FORMATS
 from tokenfst.automata.tools.python_arguments import python_arguments
-from tokenfst.automata.tools.values import PythonText, read_python
+from tokenfst.automata.tools.reading.values import PythonText, read_python
 
 _INNER = {
     "type": "object",

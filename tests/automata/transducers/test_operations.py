@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import pywrapfst
-from support.transducer_worlds import TOLERANCE, adopted, meaning, ours, same, sums, theirs
+from support.worlds.transducer_worlds import TOLERANCE, adopted, meaning, ours, same, sums, theirs
 
 import tokenfst.fst as fst
-from reference.transducers import Diverges, close, diverges, random_plain
+from reference.transducers.transducers import Diverges, close, diverges, random_plain
 from tokenfst import Budget
 from tokenfst.automata.transducers.checks import SHORTEST_DELTA
 from tokenfst.errors import BudgetExceeded, FstOpError

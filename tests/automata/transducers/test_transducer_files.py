@@ -11,10 +11,10 @@ from pathlib import Path
 import pynini
 import pytest
 import pywrapfst
-from support.transducer_worlds import ours, theirs
+from support.worlds.transducer_worlds import ours, theirs
 
 import tokenfst.fst as fst
-from reference.transducers import random_plain
+from reference.transducers.transducers import random_plain
 from tokenfst import Budget
 from tokenfst.errors import BudgetExceeded, FstError, FstIOError
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tokenfst
-from reference.byte_pairs import encode, train
+from reference.tokens.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, allocate_token_bitmask, regex
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.artifact_files import put_together, seal, take_apart
-from support.command_line import tokenfst
+from support.programs.command_line import tokenfst
+from support.worlds.artifact_files import put_together, seal, take_apart
 
-from reference import artifact as slow
+from reference.tokens import artifact as slow
 from tokenfst import CanonicalAutomaton, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile, regex
 from tokenfst.automata.languages.language import Language
 from tokenfst.decoding.canonical.matcher import CanonicalMatcher

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tokenfst
-from reference.byte_pairs import encode, train
+from reference.tokens.byte_pairs import encode, train
 from tokenfst import Budget, Vocabulary, regex
 from tokenfst.automata.expressions import metering
 from tokenfst.decoding.canonical.automaton import CanonicalAutomaton

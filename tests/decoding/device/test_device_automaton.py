@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.device_worlds import Row, ids, random_automata
+from support.worlds.device_worlds import Row, ids, random_automata
 
-from tests.support.token_worlds import random_vocabulary
+from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import TokenAutomaton, Vocabulary, compile, json_schema, lark_grammar, regex, special_token
 from tokenfst.errors import (
     BudgetExceeded,

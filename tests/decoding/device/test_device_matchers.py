@@ -8,9 +8,9 @@ import threading
 from typing import Any
 
 import pytest
-from support.device_worlds import Row, ids, random_automata
+from support.worlds.device_worlds import Row, ids, random_automata
 
-from tests.support.token_worlds import random_vocabulary
+from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst import Vocabulary, compile, lark_grammar, regex
 from tokenfst.errors import BudgetExceeded, TokenIdError
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.device_worlds import Row, ids
+from support.worlds.device_worlds import Row, ids
 
-from reference.random_grammars_wide import GrammarGenerator
+from reference.grammars.random_grammars_wide import GrammarGenerator
 from tests.decoding.token_automata.test_pushdown_artifact import GRAMMARS, VOCABULARY
 from tokenfst import (
     Budget,

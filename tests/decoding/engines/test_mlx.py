@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pydantic
 import pytest
-from support.serving import tiny_tokenizer
+from support.engines.serving import tiny_tokenizer
 
 from tokenfst import Generator, Vocabulary, apply_token_bitmask_inplace, compile, gbnf, regex
 from tokenfst.errors import (

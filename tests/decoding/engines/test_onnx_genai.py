@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import tiny_onnx
-from support.serving import tiny_byte_pairs
+from support.engines import tiny_onnx
+from support.engines.serving import tiny_byte_pairs
 
 from tokenfst import Vocabulary, compile, gbnf, regex
 from tokenfst.errors import (

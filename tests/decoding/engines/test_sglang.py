@@ -26,8 +26,8 @@ from sglang.srt.constrained.base_grammar_backend import GrammarRow, InvalidGramm
 from sglang.srt.constrained.grammar_manager import GrammarManager
 from sglang.srt.plugins import load_plugins
 from sglang.srt.speculative.spec_utils import traverse_tree
-from support.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, ServedRequests, check
-from support.serving import server, tiny_model
+from support.engines.served import CHOICE, EBNF, LIST, PATTERN, PERSON, TAG, ServedRequests, check
+from support.engines.serving import server, tiny_model
 
 from tokenfst import allocate_token_bitmask
 from tokenfst.decoding.engines.requests import Request

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from support.serving import tiny_byte_pairs
+from support.engines.serving import tiny_byte_pairs
 
 from tokenfst import Vocabulary, compile, gbnf, json_schema, regex
 from tokenfst.errors import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.replay import ADAPTERS, SCHEMAS, World, replay, traces, world
+from support.engines.replay import ADAPTERS, SCHEMAS, World, replay, traces, world
 
 pytestmark = pytest.mark.skipif(not SCHEMAS.is_file(), reason="the schemas are not beside the repository")
 

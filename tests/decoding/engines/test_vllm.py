@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM has an environment of its own: make test-vllm")
 import numpy as np
 import openai
-from support.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, ServedRequests, check
-from support.serving import script, server, tiny_model
+from support.engines.served import CHOICE, EBNF, LARK, LIST, PATTERN, PERSON, TAG, ServedRequests, check
+from support.engines.serving import script, server, tiny_model
 
 from tokenfst import allocate_token_bitmask, regex
 from tokenfst.decoding.engines import vllm_backend

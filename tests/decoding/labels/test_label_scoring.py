@@ -11,7 +11,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenfst
-from reference.byte_pairs import train
+from reference.tokens.byte_pairs import train
 from tokenfst import Budget, Vocabulary, choices, compile, multi_choice
 from tokenfst.decoding.labels import trie_pass as label_pass
 from tokenfst.decoding.labels.lists import label_lists, multi_label

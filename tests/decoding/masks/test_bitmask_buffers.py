@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference import bitmask as reference
+from reference.tokens import bitmask as reference
 from tokenfst.decoding.masks.bitmask import (
     allocate_token_bitmask,
     apply_token_bitmask_inplace,

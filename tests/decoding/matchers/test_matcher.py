@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.token_worlds import allowed
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import (
     Matcher,
     TokenAutomaton,

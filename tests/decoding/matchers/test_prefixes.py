@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.matcher import FiniteMatcher
+from reference.decoding.matcher import FiniteMatcher
 from tokenfst.decoding.matchers.prefixes import PrefixStates
 from tokenfst.errors import MaskBufferError, MatcherError
 

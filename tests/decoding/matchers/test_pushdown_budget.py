@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reference.pushdown import START, TokenModel
-from reference.random_grammars_wide import Patience
-from tests.support.budget_worlds import follow, random_case
-from tests.support.pushdown_worlds import CROSSING, compose, crossing
-from tests.support.token_worlds import allowed
+from reference.grammars.pushdown import START, TokenModel
+from reference.grammars.random_grammars_wide import Patience
+from tests.support.worlds.budget_worlds import follow, random_case
+from tests.support.worlds.pushdown_worlds import CROSSING, compose, crossing
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Budget, Matcher, Vocabulary, _native, allocate_token_bitmask, compile, json_object
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars

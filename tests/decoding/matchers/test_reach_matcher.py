@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reference.pushdown import INFINITE, START, TokenModel
-from reference.random_grammars_wide import Patience
-from tests.support.budget_worlds import random_case
-from tests.support.pushdown_worlds import step
+from reference.grammars.pushdown import INFINITE, START, TokenModel
+from reference.grammars.random_grammars_wide import Patience
+from tests.support.worlds.budget_worlds import random_case
+from tests.support.worlds.pushdown_worlds import step
 from tokenfst import Vocabulary, bundled_grammar, compile, gbnf, load_vocabulary
 from tokenfst.budget import Budget
 from tokenfst.decoding.masks.bitmask import allocate_token_bitmask, unpack_bitmask

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from reference.probability import path_probability
-from tests.support.hmm_worlds import seeded, small, split, tables
+from reference.decoding.probability import path_probability
+from tests.support.worlds.hmm_worlds import seeded, small, split, tables
 from tokenfst.decoding.particles.hmm import Hmm
 from tokenfst.errors import ArtifactError, ArtifactVersionError, HmmError, TokenIdError
 

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.probability import accepted_sequences, path_probability, posterior
-from tests.support.hmm_worlds import seeded, small, split, tables
+from reference.decoding.probability import accepted_sequences, path_probability, posterior
+from tests.support.worlds.hmm_worlds import seeded, small, split, tables
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile, regex
 from tokenfst.decoding.particles import hmm_product
 from tokenfst.decoding.particles.hmm import Hmm

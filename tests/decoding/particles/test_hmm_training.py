@@ -9,8 +9,8 @@ from pydoc_data.topics import topics
 import pytest
 import torch
 
-from reference.probability import path_counts
-from tests.support.hmm_worlds import seeded, small, tables
+from reference.decoding.probability import path_counts
+from tests.support.worlds.hmm_worlds import seeded, small, tables
 from tokenfst import Vocabulary
 from tokenfst.decoding.models.language_model import CallbackModel
 from tokenfst.decoding.particles.hmm import Hmm

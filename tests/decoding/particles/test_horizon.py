@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reference.small_automata import small_automaton
+from reference.tokens.small_automata import small_automaton
 from tokenfst import TokenAutomaton, Vocabulary
 from tokenfst.decoding.particles.horizon import Horizon
 from tokenfst.errors import EmptyLanguageError, MatcherError, TokenBudgetError

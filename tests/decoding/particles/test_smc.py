@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from reference.probability import accepted_sequences, path_probability, posterior, total_variation
-from tests.support.hmm_worlds import seeded, small, tables
+from reference.decoding.probability import accepted_sequences, path_probability, posterior, total_variation
+from tests.support.worlds.hmm_worlds import seeded, small, tables
 from tokenfst import TokenAutomaton, Vocabulary, compile, lark_grammar, regex
 from tokenfst.decoding.models.language_model import CallbackModel, as_language_model
 from tokenfst.decoding.particles.hmm import Hmm

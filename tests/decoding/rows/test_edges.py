@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import tokenfst
-from reference.small_automata import small_automaton
-from reference.token_edges import arcs_of, random_edges, ways
+from reference.tokens.small_automata import small_automaton
+from reference.tokens.token_edges import arcs_of, random_edges, ways
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, TokenIdError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

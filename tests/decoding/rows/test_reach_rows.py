@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tokenfst
-from reference.small_automata import small_automaton
+from reference.tokens.small_automata import small_automaton
 from tokenfst.decoding.masks.bitmask import unpack_bitmask
 from tokenfst.decoding.matchers.reach import START, reach_of
 from tokenfst.decoding.rows.edges import TokenEdges

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import tokenfst
-from reference.token_edges import arcs_of, random_edges, ways
+from reference.tokens.token_edges import arcs_of, random_edges, ways
 from tokenfst.decoding.rows.edges import TokenEdges
 from tokenfst.decoding.rows.reach_rows import start_rows
 from tokenfst.decoding.rows.rows import Rows

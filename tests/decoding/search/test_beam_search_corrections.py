@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tokenfst
-from reference import clothes
+from reference.symbols import clothes
 from tokenfst import SymbolAutomaton
 from tokenfst.decoding.rows.generations import Generation
 from tokenfst.decoding.search.beam_search import automata_beam_search

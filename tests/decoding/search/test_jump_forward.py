@@ -12,8 +12,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tokenfst
-from reference.byte_pairs import train
-from reference.masked_sampling import sequence_probabilities
+from reference.decoding.masked_sampling import sequence_probabilities
+from reference.tokens.byte_pairs import train
 from tokenfst import Vocabulary, compile, regex
 from tokenfst.decoding.models.language_model import CallbackModel
 from tokenfst.decoding.models.sampling import Sampling

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.support.tiny_gpt2 import tiny_gpt2
+from tests.support.engines.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.tiny_gpt2 import tiny_gpt2
+from tests.support.engines.tiny_gpt2 import tiny_gpt2
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.compiling.door import compile

@@ -10,7 +10,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import tokenfst
-from reference.masked_sampling import sequence_probabilities
+from reference.decoding.masked_sampling import sequence_probabilities
 from tokenfst import Vocabulary, compile, regex
 from tokenfst.decoding.models.language_model import CallbackModel
 from tokenfst.decoding.models.sampling import Sampling

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reference.learned import masks_along
+from reference.tokens.learned import masks_along
 from tests.decoding.store.test_crashes import killed_at
 from tests.decoding.store.test_store import OTHER, SMALL, TWO_STACKS
 from tokenfst import Store, compile, json_schema, regex

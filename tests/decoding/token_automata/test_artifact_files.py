@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference.small_automata import small_automaton
+from reference.tokens.small_automata import small_automaton
 from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import ArtifactError
@@ -238,7 +238,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     data = path.read_bytes()
     program = (
         "import os, sys, random, signal; sys.path.insert(0, sys.argv[1])\n"
-        "from reference.small_automata import small_automaton\n"
+        "from reference.tokens.small_automata import small_automaton\n"
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
         "small_automaton(random.Random(21)).save(sys.argv[2])\n"
     )
@@ -252,7 +252,7 @@ def test_many_writers_of_one_name(tmp_path: Path) -> None:
     path = tmp_path / "it"
     program = (
         "import sys, random; sys.path.insert(0, sys.argv[1])\n"
-        "from reference.small_automata import small_automaton\n"
+        "from reference.tokens.small_automata import small_automaton\n"
         "it = small_automaton(random.Random(int(sys.argv[3]))).expand()\n"
         "for _ in range(40): it.save(sys.argv[2])\n"
     )

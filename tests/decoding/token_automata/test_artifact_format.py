@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from reference import artifact as slow
-from reference.small_automata import small_automaton
+from reference.tokens import artifact as slow
+from reference.tokens.small_automata import small_automaton
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.languages.language import Language
@@ -149,7 +149,7 @@ def test_bytes_do_not_depend_on_known_fragments(tekken: Vocabulary) -> None:
 def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
     program = (
         "import sys, random; sys.path.insert(0, sys.argv[1])\n"
-        "from reference.small_automata import small_automaton\n"
+        "from reference.tokens.small_automata import small_automaton\n"
         "for seed in range(12):\n"
         "    small_automaton(random.Random(seed)).save(f'{sys.argv[2]}/{seed}.safetensors')\n"
     )
@@ -252,7 +252,7 @@ def test_the_core_reads_checks_and_writes_the_tensors_of_the_table() -> None:
     rules = [rule for tensor in (*EVERY_TENSOR, *LEARNED_TENSORS) for rule in tensor.rules]
     assert found == set(rules)
     assert len(set(rules)) == len(rules)
-    face = (native / "bindings" / "artifact.hpp").read_text()
+    face = (native / "bindings" / "token_automata" / "artifact.hpp").read_text()
     read = set(re.findall(r'(?:words|borrow<\w+>)\((?:arrays, )?"(\w+)"\)', face))
     written = set(re.findall(r'(?:result\[|add\()"(\w+)"', face)) - {"start", "inner_start"}
     assert read == written == {tensor.name for tensor in (*EVERY_TENSOR, *LEARNED_TENSORS)}

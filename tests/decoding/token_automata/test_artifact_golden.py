@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from golden.make import ARTIFACTS, FOLDER, PROGRAM, make
 
-from reference import artifact as slow
+from reference.tokens import artifact as slow
 from tokenfst.automata.regex.translate import regex
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.token_worlds import allowed
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import (
     Language,
     Vocabulary,

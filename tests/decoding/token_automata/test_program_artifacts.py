@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tokenfst
-from tests.support.artifact_files import put_together, take_apart
+from tests.support.worlds.artifact_files import put_together, take_apart
 from tokenfst import Budget, CanonicalAutomaton, TokenAutomaton, Vocabulary, compile, gbnf, json_schema, regex
 from tokenfst.automata.expressions.digests import digest
 from tokenfst.decoding.token_automata import artifact, program_arrays

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference.random_grammars_wide import GrammarGenerator
+from reference.grammars.random_grammars_wide import GrammarGenerator
 from tokenfst import Budget, Grammar, TokenAutomaton, Vocabulary, bundled_grammar, compile, gbnf
 from tokenfst.decoding.token_automata import artifact
 from tokenfst.decoding.token_automata.tensors import STACK_TENSORS

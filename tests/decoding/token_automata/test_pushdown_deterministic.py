@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reference.pushdown import TokenModel
-from reference.random_grammars_wide import GrammarGenerator
+from reference.grammars.pushdown import TokenModel
+from reference.grammars.random_grammars_wide import GrammarGenerator
 from tests.native.stacks.test_pushdown_deep import HOSTILE
-from tests.support.budget_worlds import follow
-from tests.support.pushdown_worlds import crossing
-from tests.support.token_worlds import allowed
+from tests.support.worlds.budget_worlds import follow
+from tests.support.worlds.pushdown_worlds import crossing
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Budget, Matcher, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.notations.bundled import bundled_grammar
 from tokenfst.automata.notations.gbnf import gbnf

@@ -1,4 +1,4 @@
-"""Languages that speak of tokens, against the definition (``reference.token_groups``), mask by mask.
+"""Languages that speak of tokens, against the definition (``reference.tokens.token_groups``), mask by mask.
 
 In a world of a few tokens every sequence of up to three (soak: four) is tried. With n tokens left a mask is known
 exactly: a token is allowed if some word of at most n tokens goes on with it. So every mask along every way is compared.
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tokenfst
-from reference import artifact as slow_artifact
-from reference.token_groups import SlowTokens
+from reference.tokens import artifact as slow_artifact
+from reference.tokens.token_groups import SlowTokens
 from tokenfst import (
     EmptyLanguageError,
     Grammar,
@@ -304,7 +304,7 @@ def test_where_every_byte_is_a_token(seed: int) -> None:
     classes = find_classes(program.token_names, COMPLETE, CLASSES)
     for narrow in (0, 192):
         native = _native.TokenAutomaton.compose(
-            *program.native_args(classes.rows),
+            program.native(classes.rows),
             *(COMPLETE.native, 1_000_000, 1 << 30, 60.0, narrow),
             symbols=classes.symbols,
         )

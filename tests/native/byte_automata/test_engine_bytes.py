@@ -8,8 +8,8 @@ import random
 import numpy as np
 import pytest
 
-from reference.expressions import matches
-from reference.random_expressions import LETTERS, random_expression
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions import LETTERS, random_expression
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import linearize
@@ -21,7 +21,7 @@ WORDS = [bytes(word) for n in range(6) for word in itertools.product(LETTERS, re
 def automaton(
     expr: ex.Expr, states: int = 100_000, size: int = 1 << 30, seconds: float = 20.0
 ) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*linearize(expr).native_args(), states, size, seconds)
+    return _native.ByteAutomaton(linearize(expr).native(), states, size, seconds)
 
 
 def check(seed: int, count: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.exclusion import TOKENS
+from support.worlds.exclusion import TOKENS
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile, json_schema
 

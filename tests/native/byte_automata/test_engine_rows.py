@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from reference.expressions import matches
-from reference.random_expressions import LETTERS, random_expression
-from reference.random_expressions_wide import Generator
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions import LETTERS, random_expression
+from reference.expressions.random_expressions_wide import Generator
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.expression import Expr
@@ -20,7 +20,7 @@ from tokenfst.errors import BudgetExceeded
 
 
 def automaton(expr: Expr, states: int = 100_000) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*linearize(expr).native_args(), states, 1 << 30, 20.0)
+    return _native.ByteAutomaton(linearize(expr).native(), states, 1 << 30, 20.0)
 
 
 def random_words(rng: random.Random, letters: bytes, count: int) -> list[bytes]:

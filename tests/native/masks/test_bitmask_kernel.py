@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference import bitmask as reference
+from reference.tokens import bitmask as reference
 from tokenfst import _native
 
 KINDS = {"float32": (0, np.uint32), "float16": (1, np.uint16), "bfloat16": (2, np.uint16)}

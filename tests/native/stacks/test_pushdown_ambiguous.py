@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reference.pushdown import START, TokenModel
-from reference.random_grammars_wide import Patience
-from tests.support.pushdown_worlds import step
-from tests.support.token_worlds import allowed
+from reference.grammars.pushdown import START, TokenModel
+from reference.grammars.random_grammars_wide import Patience
+from tests.support.worlds.pushdown_worlds import step
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Budget, TokenAutomaton, Vocabulary, compile
 from tokenfst.automata.expressions.expression import EPSILON, Expr, call, concat, literal, union
 from tokenfst.automata.grammars.grammar import Grammar

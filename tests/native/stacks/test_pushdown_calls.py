@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from reference.pushdown import INFINITE, START, Place, TokenModel
-from reference.random_grammars_wide import GrammarGenerator, Patience
-from tests.support.pushdown_worlds import CROSSING, compose, crossing
-from tests.support.token_worlds import allowed, random_vocabulary
+from reference.grammars.pushdown import INFINITE, START, Place, TokenModel
+from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
+from tests.support.worlds.pushdown_worlds import CROSSING, compose, crossing
+from tests.support.worlds.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, _native
 from tokenfst.errors import TerminatedError
 

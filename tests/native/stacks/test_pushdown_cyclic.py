@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from tests.support.token_worlds import allowed
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Budget, Vocabulary, compile
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf

@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from reference.pushdown import Recognizer
-from reference.random_grammars_wide import GrammarGenerator, Patience
+from reference.grammars.pushdown import Recognizer
+from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
 from tokenfst import Budget, Matcher, Vocabulary, compile
 from tokenfst.automata.expressions.expression import Expr, call, concat, intersect, literal, optional, union
 from tokenfst.automata.grammars.grammar import Grammar

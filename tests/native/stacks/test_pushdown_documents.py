@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference.pushdown import Chart, Recognizer
+from reference.grammars.pushdown import Chart, Recognizer
 from tests.automata.notations.test_grammar_bundled import is_json, mutated_documents, random_value
 from tokenfst import Matcher, TokenAutomaton, Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.notations.bundled import bundled_grammar, bundled_grammars

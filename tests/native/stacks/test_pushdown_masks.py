@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from reference.pushdown import INFINITE, START, TokenModel
-from reference.random_grammars_wide import GrammarGenerator, Patience
-from tests.support.pushdown_worlds import CROSSING, compose, crossing, walk
-from tests.support.token_worlds import allowed, random_vocabulary
+from reference.grammars.pushdown import INFINITE, START, TokenModel
+from reference.grammars.random_grammars_wide import GrammarGenerator, Patience
+from tests.support.worlds.pushdown_worlds import CROSSING, compose, crossing, walk
+from tests.support.worlds.token_worlds import allowed, random_vocabulary
 from tokenfst import Matcher, Vocabulary, _native, compile
 from tokenfst.automata.grammars.grammar import Grammar
 from tokenfst.automata.notations.gbnf import gbnf

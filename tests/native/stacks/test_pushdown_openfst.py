@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from reference.random_expressions import random_expression
-from tests.support.pushdown_worlds import compose
-from tests.support.token_worlds import allowed
+from reference.expressions.random_expressions import random_expression
+from tests.support.worlds.pushdown_worlds import compose
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Matcher, Vocabulary
 from tokenfst.automata.expressions.expression import (
     Expr,

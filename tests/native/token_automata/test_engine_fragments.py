@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tokenfst
-from tests.support.token_worlds import allowed
+from tests.support.worlds.token_worlds import allowed
 from tokenfst import Vocabulary, _native
 from tokenfst.automata.expressions.program import linearize
 
@@ -61,9 +61,9 @@ PATTERNS = {
 
 
 def automata(pattern: str, vocabulary: Vocabulary) -> list[_native.TokenAutomaton]:
-    program = linearize(tokenfst.regex(pattern).expr).native_args()
+    program = linearize(tokenfst.regex(pattern).expr).native()
     return [
-        _native.TokenAutomaton.compose(*program, vocabulary.native, 1_000_000, 1 << 31, 60.0, narrow)
+        _native.TokenAutomaton.compose(program, vocabulary.native, 1_000_000, 1 << 31, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 192, 0)
     ]
 
@@ -96,7 +96,7 @@ def test_masks_equal_single_tokens_tried_one_by_one(name: str, tekken: Vocabular
     """Brute force over every token at a few states: the bytes are run through the byte automaton by hand."""
     rng = random.Random(name)
     language = tokenfst.regex(PATTERNS[name])
-    bytes_of = _native.ByteAutomaton(*linearize(language.expr).native_args(), 1_000_000, 1 << 31, 60.0)
+    bytes_of = _native.ByteAutomaton(linearize(language.expr).native(), 1_000_000, 1 << 31, 60.0)
     matcher = tokenfst.compile(language, tekken).matcher()
     for _ in range(3):
         text = tekken.decode(matcher.tokens)
@@ -147,9 +147,9 @@ def test_masks_of_a_pattern_and_a_length(high: int, tekken: Vocabulary) -> None:
     """Whether the upper bound is far away, so that the fragment leaves it out, or near: the masks of single steps."""
     content = tokenfst.regex(r"([a-zé]+[ ,]+){0,40}[a-zé]{2,}!") & tokenfst.regex(rf"(?s:.){{3,{high}}}")
     language = tokenfst.regex('"') + content + tokenfst.regex('": [0-9]+')
-    program = linearize(language.expr).native_args()
+    program = linearize(language.expr).native()
     walked, split = (
-        _native.TokenAutomaton.compose(*program, tekken.native, 1_000_000, 1 << 31, 60.0, narrow)
+        _native.TokenAutomaton.compose(program, tekken.native, 1_000_000, 1 << 31, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 0)
     )
     rng = random.Random(high)
@@ -168,7 +168,7 @@ def test_masks_of_a_pattern_and_a_length(high: int, tekken: Vocabulary) -> None:
 def test_a_search_for_a_word_goes_to_the_nearest_end() -> None:
     """Length by length, 2**12 states would be met before a word: what is left of all that a place may be at."""
     both = tokenfst.regex("[ab]*a[ab]{12}") & tokenfst.regex("[ab]{24}")
-    bytes_of = _native.ByteAutomaton(*linearize(both.expr).native_args(), 1_000, 1 << 31, 60.0)
+    bytes_of = _native.ByteAutomaton(linearize(both.expr).native(), 1_000, 1 << 31, 60.0)
     assert bytes_of.viable_prefix(b"bbbbbc") == 5
 
 
@@ -196,9 +196,9 @@ def test_parts_of_fragments_on_small_worlds(whole: str) -> None:
             part | other,
             (tokenfst.regex(whole) - left_out - tokenfst.regex("b.*")) + other,
         ):
-            program = linearize(language.expr).native_args()
+            program = linearize(language.expr).native()
             walked, split = (
-                _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+                _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
                 for narrow in (NO_FRAGMENTS, 0)
             )
             pending, seen = [()], set()
@@ -221,9 +221,9 @@ def test_upper_bounds_on_small_worlds(pattern: str, high: int) -> None:
     """A pattern and a length, where tokens have up to three bytes: wherever bytes lead, masks are those of walks."""
     vocabulary = Vocabulary([*SMALL_TOKENS, b""], eos_token_id=len(SMALL_TOKENS))
     language = (tokenfst.regex(pattern) & tokenfst.regex(f"[ab;]{{0,{high}}}")) + tokenfst.regex('";?')
-    program = linearize(language.expr).native_args()
+    program = linearize(language.expr).native()
     walked, split = (
-        _native.TokenAutomaton.compose(*program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
+        _native.TokenAutomaton.compose(program, vocabulary.native, 100_000, 1 << 30, 60.0, narrow)
         for narrow in (NO_FRAGMENTS, 0)
     )
     pending = [b""]

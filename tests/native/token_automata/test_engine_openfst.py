@@ -9,8 +9,8 @@ import pynini
 import pytest
 
 import tokenfst
-from reference.random_expressions import random_expression
-from tests.support.token_worlds import random_vocabulary
+from reference.expressions.random_expressions import random_expression
+from tests.support.worlds.token_worlds import random_vocabulary
 from tokenfst.automata.languages.language import Language
 from tokenfst.automata.openfst import fst
 from tokenfst.decoding.compiling.door import compile

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from reference.random_expressions import random_expression
-from reference.token_automaton import INFINITE
-from tests.support.token_worlds import (
+from reference.expressions.random_expressions import random_expression
+from reference.tokens.token_automaton import INFINITE
+from tests.support.worlds.token_worlds import (
     brute_force,
     compose,
     random_vocabulary,

@@ -8,10 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from reference.expressions import matches
-from reference.random_expressions_wide import Generator
-from reference.token_automaton import INFINITE
-from tests.support.token_worlds import brute_force, compose, walk
+from reference.expressions.expressions import matches
+from reference.expressions.random_expressions_wide import Generator
+from reference.tokens.token_automaton import INFINITE
+from tests.support.worlds.token_worlds import brute_force, compose, walk
 from tokenfst import _native
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.expressions.program import linearize
@@ -23,7 +23,7 @@ MOST_STATES = 400
 
 
 def byte_automaton(expr: ex.Expr, states: int = MOST_STATES) -> _native.ByteAutomaton:
-    return _native.ByteAutomaton(*linearize(expr).native_args(), states, 1 << 28, 5.0)
+    return _native.ByteAutomaton(linearize(expr).native(), states, 1 << 28, 5.0)
 
 
 def check_meaning(seed: int, count: int) -> None:

@@ -7,10 +7,10 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.parts import in_parts
+from support.running.parts import in_parts
 from tokenizers import decoders
 
-from reference.detokenize import slow_decode
+from reference.tokens.detokenize import slow_decode
 from tokenfst.errors import UnknownTokenizerError
 from tokenfst.tokenizers.adapters.decoder_chain import byte_level_alphabet, decoded_forms
 

@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from reference.detokenize import CORPUS, by_byte_runs, check, is_text, random_sequences
+from reference.tokens.detokenize import CORPUS, by_byte_runs, check, is_text, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface, from_specification
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

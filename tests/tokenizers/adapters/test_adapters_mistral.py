@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mistral_common.tokens.tokenizers.tekken import SpecialTokenPolicy, Tekkenizer
 
-from reference.detokenize import CORPUS, check, random_sequences
+from reference.tokens.detokenize import CORPUS, check, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.adapters.mistral import _locate, from_mistral
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from reference.detokenize import CORPUS, by_byte_runs, check, pieces_of, random_sequences
+from reference.tokens.detokenize import CORPUS, by_byte_runs, check, pieces_of, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.adapters.mistral import from_mistral
 from tokenfst.tokenizers.adapters.sentencepiece import from_sentencepiece

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from reference.detokenize import CORPUS, check, random_sequences
+from reference.tokens.detokenize import CORPUS, check, random_sequences
 from tokenfst.errors import UnknownTokenizerError, VocabularyError
 from tokenfst.tokenizers.adapters.tiktoken import from_tiktoken
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary

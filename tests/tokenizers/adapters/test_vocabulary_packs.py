@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reference.small_automata import small_vocabulary
-from tests.support.command_line import tokenfst
+from reference.tokens.small_automata import small_vocabulary
+from tests.support.programs.command_line import tokenfst
 from tokenfst import Vocabulary, load_vocabulary
 from tokenfst.errors import VocabularyError
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.detokenize import Walker, slow_decode, transduce
+from reference.tokens.detokenize import Walker, slow_decode, transduce
 from tokenfst.automata.openfst.fst import from_arcs
 from tokenfst.tokenizers.adapters.mistral import from_mistral
 from tokenfst.tokenizers.vocabulary.detokenizer import detokenizer_arcs

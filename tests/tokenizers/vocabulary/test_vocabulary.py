@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.detokenize import slow_decode
+from reference.tokens.detokenize import slow_decode
 from tokenfst.errors import TokenIdError, VocabularyError
 from tokenfst.tokenizers.adapters.token_file import read_token_file
 from tokenfst.tokenizers.vocabulary.census import Census, census

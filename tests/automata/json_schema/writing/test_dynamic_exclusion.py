@@ -10,9 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.exclusion import STRINGS, TOKENS, TYPED, VOCABULARY, WORLDS, allowed, compact, listed, text_of
+from support.worlds.exclusion import (
+    STRINGS,
+    TOKENS,
+    TYPED,
+    VOCABULARY,
+    WORLDS,
+    allowed,
+    compact,
+    listed,
+    text_of,
+)
 
-from reference.distinct import repeats, scan
+from reference.json.distinct import repeats, scan
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.expressions import expression as ex
 from tokenfst.automata.json_schema.door import json_object, json_schema

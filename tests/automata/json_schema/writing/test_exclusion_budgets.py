@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, allowed, text_of
+from support.worlds.exclusion import END, STRINGS, TOKENS, TYPED, VOCABULARY, allowed, text_of
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import json_schema

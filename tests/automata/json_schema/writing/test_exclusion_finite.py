@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.exclusion import TOKENS, TYPED, VOCABULARY, allowed, compact, listed, text_of
+from support.worlds.exclusion import TOKENS, TYPED, VOCABULARY, allowed, compact, listed, text_of
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import json_schema

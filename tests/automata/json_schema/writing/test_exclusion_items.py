@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.unique_items import prefixes, texts, valid, without_unique
+from reference.json.unique_items import prefixes, texts, valid, without_unique
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton

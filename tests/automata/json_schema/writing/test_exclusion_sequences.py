@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.exclusion import STRINGS, TOKENS, TYPED, VOCABULARY, WORLDS, allowed, compact, listed, text_of
+from support.worlds.exclusion import (
+    STRINGS,
+    TOKENS,
+    TYPED,
+    VOCABULARY,
+    WORLDS,
+    allowed,
+    compact,
+    listed,
+    text_of,
+)
 
 from tokenfst import Vocabulary, allocate_token_bitmask, compile
 from tokenfst.automata.expressions import expression as ex

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from reference.json_schema_worlds import INSTANCES, schemas
+from reference.json.json_schema_worlds import INSTANCES, schemas
 from tokenfst import Budget
 from tokenfst.automata.json_schema.door import json_schema
 from tokenfst.errors import BudgetExceeded, ConstraintError, EmptyLanguageError, UnsupportedSchemaError

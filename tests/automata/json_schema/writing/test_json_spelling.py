@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.json_spelling import is_spelled, stringify
-from reference.json_strings import escape
+from reference.json.json_spelling import is_spelled, stringify
+from reference.json.json_strings import escape
 from tokenfst import (
     Vocabulary,
     allocate_token_bitmask,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.json_tokens import END, TOKENS, VOCABULARY
+from support.worlds.json_tokens import END, TOKENS, VOCABULARY
 
 from tokenfst import allocate_token_bitmask, compile
 from tokenfst.automata.json_schema.door import SchemaGrammar, json_schema

@@ -1,0 +1,395 @@
+"""What a text with calls decides while it arrives: pieces of content and reasoning, calls, and their arguments.
+
+The idea: the reader tells of text and signs as it comes to them. Text is told as far as it cannot become a mark: of
+its last bytes, those that begin one are held back if some word goes on with the rest of that mark. A call has begun,
+and its name is decided, when the automaton leads to no sign but those of one tool, each behind less than what its tag
+begins with.
+
+Invariant: what was told is true of all texts of the constraint that go on so, and where the text is cut into pieces
+changes nothing but where strings fall into pieces. Cost: linear; a look ahead for each place inside of a call's
+beginning, kept by the automaton's state.
+"""
+
+from __future__ import annotations
+
+import json
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tokenfst._native import SignedText
+from tokenfst.automata.events.event import Event
+from tokenfst.automata.events.json_events import JsonEvents
+from tokenfst.automata.structural_tags.signs import Closed, Ended, Sign, squeezed
+from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.tools.reading.elements import Elements
+from tokenfst.automata.tools.reading.replies import Signed, ToolCall
+from tokenfst.automata.tools.reading.values import PythonText, finite
+from tokenfst.errors import ConstraintError
+
+_decoder = getincrementaldecoder("utf-8")
+_LEADS = {"json string": b'{"input": "', "python string": b"input="}
+_ENDS = {"json string": b"}", "python string": b")"}
+"""What makes an object of the content of a string."""
+_MOST_SIGNS = 8
+"""So many beginnings of one tool's calls are told apart; no format has more than three."""
+
+
+class CallEvents:
+    """The events of one text, in ``found`` until they are taken."""
+
+    def __init__(self, signed: Signed, walk: SignedText) -> None:
+        self._signed, self._walk = signed, walk
+        self.found: list[Event] = []
+        self._roles: list[Role] = []
+        self._index = 0
+        self._is_told = False
+        """Whether it was told that the call has begun which is open or comes next."""
+        self._marks = _Marks(signed, walk)
+        self._text: _Text | None = self._content()
+        """What the text that comes is told as."""
+        self._run = b""
+        """In a frame, the last bytes since the last sign that may begin a tag."""
+        self._values: list[_Value] = []
+        """Elements that are open, and the object around them."""
+
+    def take(self) -> list[Event]:
+        """The events that were not taken yet."""
+        if not self.found:
+            return []
+        found = [*self.found]
+        self.found.clear()
+        return found
+
+    # --- what the reader comes to -----------------------------------------------------------------------
+
+    def text(self, data: bytes) -> None:
+        """Text goes on."""
+        if self._text is not None:
+            self._text.feed(data)
+        elif not self._is_told:
+            self._run += data
+
+    def settle(self) -> None:
+        """A piece of the text ends here: what is decided is told."""
+        text = self._text
+        if not self._roles and self._is_told:
+            return  # the text is in the beginning of the call
+        held = text.settle() if text is not None and text.__class__ is _Growing else 0
+        if not self._is_told and (self._may_begin() if self._roles else held):
+            tool = self._next_tool()
+            if tool is not None:
+                self._begin_call(tool)
+
+    def tag_begins(self, role: Role) -> None:
+        """A tag's beginning was read."""
+        if not self._roles:
+            self._end_text(role.begin)
+        self._roles.append(role)
+        self._run, self._text = b"", None
+        if role.kind == "call" and role.tool is not None and not self._is_told:
+            self._begin_call(role.tool)
+        if role.kind in ("content", "reasoning"):
+            self._text = self._growing(role.kind, (), self._marks.closings(role.ends))
+        elif role.form is not None:
+            self._begin_arguments(role)
+
+    def tag_ends(self, role: Role, inner: bytes, call: ToolCall | None) -> None:
+        """A tag's end was read. ``inner``: what stood in front of it, since the last sign."""
+        self._roles.pop()
+        if role.kind in ("content", "reasoning"):
+            self._end_text(next((end for end in role.ends if end and self._ends_with(end)), b""))
+        elif role.form is not None:
+            self._end_arguments(role, inner)
+        if call is not None:
+            self._tell("tool call ended", (self._index,), call)
+            self._index += 1
+            self._is_told = False
+        self._run = b""
+        self._text = None if self._roles else self._content()
+
+    def close(self) -> None:
+        """The text ends here."""
+        if not self._roles:
+            self._end_text(b"")
+
+    # --- text -----------------------------------------------------------------------------------------
+
+    def _tell(self, kind: Any, path: tuple[Any, ...], value: Any) -> None:
+        self.found.append(Event(kind, path, value))
+
+    def _growing(self, kind: Any, path: tuple[Any, ...], marks: _Held, *, newlines: bool = False) -> _Growing:
+        return _Growing(self.found, kind, path, marks, newlines=newlines)
+
+    def _content(self) -> _Growing:
+        return self._growing("content", (), self._marks.openings)
+
+    def _end_text(self, mark: bytes) -> None:
+        if isinstance(self._text, _Growing):
+            self._text.end(mark)
+
+    def _ends_with(self, mark: bytes) -> bool:
+        return isinstance(self._text, _Growing) and self._text.held.endswith(mark)
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def _may_begin(self) -> bool:
+        """Whether a call could have begun: one is open, or the text ends with the first bytes of a tag."""
+        kind = self._roles[-1].kind
+        if kind == "frame":
+            self._run = self._run[len(self._run) - self._marks.begun(self._run) :]
+        return kind == "call" or (kind == "frame" and self._run != b"")
+
+    def _next_tool(self) -> int | None:
+        """The tool whose call has begun, if that is decided."""
+        state, known = self._walk.state, self._signed.ahead
+        found = known.get(state, ()) if state >= 0 else ()
+        if found == ():
+            found = self._look_ahead()
+            if state >= 0:
+                known[state] = found
+        if not found:
+            return None
+        tool, inside = found
+        return tool if inside or (self._roles and self._roles[-1].kind == "call") else None
+
+    def _look_ahead(self) -> tuple[int, int] | None:
+        """The tool of all signs that may come next, and whether the call's first byte is before here on all ways."""
+        signs, fixed, only = self._walk.ahead(_MOST_SIGNS)
+        roles = [(self._signed.steps[code], distance) for code, distance in signs]
+        tools = {role.tool if isinstance(role, Role) else None for role, _ in roles}
+        if not only or len(tools) != 1 or None in tools:
+            return None
+        inside = fixed and all(
+            isinstance(role, Role) and distance < len(role.begin) - role.lead for role, distance in roles
+        )
+        (tool,) = tools
+        assert tool is not None
+        return tool, int(inside)
+
+    def _begin_call(self, tool: int) -> None:
+        self._is_told = True
+        self._tell("tool call begun", (self._index,), self._signed.tools[tool].name)
+
+    # --- arguments ------------------------------------------------------------------------------------
+
+    def _begin_arguments(self, role: Role) -> None:
+        assert role.tool is not None, "arguments are those of a tool"
+        if not self._is_told:
+            self._begin_call(role.tool)
+        place = (self._index,)
+        if role.form not in ("elements", "text"):
+            self._text = _Document(self.found, place, python=role.form in ("python", "python string"))
+            self._text.feed(_LEADS.get(role.form or "", b""))
+            if role.form == "python string":
+                self._text.feed(role.ends[0])
+            return
+        self._tell("start", place, "object")
+        self._values = [_Value(place, "object")]
+        if role.form == "text":
+            self._tell("key", place, "input")
+            self._tell("start", (*place, "input"), "string")
+            self._text = self._growing("piece", (*place, "input"), self._marks.closings(role.ends))
+
+    def _end_arguments(self, role: Role, inner: bytes) -> None:
+        place = (self._index,)
+        if role.form not in ("elements", "text"):
+            assert isinstance(self._text, _Document)
+            self._text.feed(_ENDS.get(role.form or "", b""))
+            return
+        if role.form == "text":
+            self._end_text(next((end for end in role.ends if end and self._ends_with(end)), b""))
+            self._tell("end", (*place, "input"), inner.decode())
+        self._tell("end", place, None)
+
+    # --- elements -------------------------------------------------------------------------------------
+
+    def element_begins(self, elements: Elements) -> None:
+        """An element's value begins."""
+        around, element = self._values[-1], elements.last
+        self._text = None
+        if around.kind is None:
+            self._values.append(_Value((), None))
+            return
+        if around.kind == "array":
+            path = (*around.path, around.count)
+            around.count += 1
+        else:
+            path = (*around.path, element.name)
+            self._tell("key", around.path, element.name)
+        kind = self._kind(elements, element.written, element.after)
+        self._values.append(ended := _Value(path, kind))
+        if kind in ("array", "object"):
+            self._tell("start", path, kind)
+        elif kind == "json":
+            self._text = _Document(self.found, path)
+        elif kind == "string":
+            self._tell("start", path, kind)
+            style = elements.style
+            mark = (style.stop + style.close.format(element.written)).encode()
+            marks = self._marks.stopping(mark)
+            self._text = self._growing("piece", path, marks, newlines=elements.newlines)
+            ended.mark = mark
+
+    def element_ends(self, sign: Ended, value: Any) -> None:
+        """An element was read."""
+        ended = self._values.pop()
+        if ended.kind == "string":
+            assert isinstance(self._text, _Growing)
+            self._text.end(ended.mark)
+            self._tell("end", ended.path, value)
+        elif ended.kind in ("array", "object"):
+            self._tell("end", ended.path, None)
+        elif ended.kind is None and ended.path:
+            self.found += _whole(ended.path, value)
+        self._text = None
+
+    def _kind(self, elements: Elements, written: str, after: str) -> str | None:
+        """What an element's value is, where the schema leaves no choice that only its end would tell."""
+        tool = self._roles[-1].tool
+        assert tool is not None
+        noted, behind = self._signed.kinds[tool], squeezed(after)
+        ends = noted.get((written, behind), set()) | noted.get(("", behind), set())
+        kinds = {end.kind for end in ends}
+        if len(kinds) != 1:
+            return None
+        (kind,) = kinds
+        padded = elements.style.padded and any(end.strings is not None for end in ends)
+        return None if kind == "string" and padded else kind
+
+
+class _Value:
+    """A value that is open. ``kind``: ``None`` where that is not decided; ``count``: the items of an array; ``mark``:
+    what ends a string."""
+
+    __slots__ = ("count", "kind", "mark", "path")
+
+    def __init__(self, path: tuple[Any, ...], kind: str | None) -> None:
+        self.path, self.kind, self.count, self.mark = path, kind, 0, b""
+
+
+class _Marks:
+    """How many of the last bytes of a text may be the beginning of a mark, if the text goes on so."""
+
+    def __init__(self, signed: Signed, walk: SignedText) -> None:
+        self._signed, self._walk = signed, walk
+
+    def openings(self, text: bytes) -> int:
+        """Of marks that begin tags."""
+        first, longest, prefixes = self._signed.openings
+        for match in first.finditer(text, max(0, len(text) - longest)):
+            rest = text[match.start() :]
+            if rest in prefixes:
+                for begin in self._signed.begins:
+                    if begin.startswith(rest) and self._leads(begin[len(rest) :], begin):
+                        return len(rest)
+        return 0
+
+    def begun(self, text: bytes) -> int:
+        """Of the same, wherever the text stands."""
+        first, longest, prefixes = self._signed.openings
+        found = (len(text) - match.start() for match in first.finditer(text, max(0, len(text) - longest)))
+        return next((size for size in found if text[len(text) - size :] in prefixes), 0)
+
+    def _leads(self, rest: bytes, begin: bytes) -> bool:
+        sign = self._signed.steps.get(self._walk.sign_behind(rest))
+        return isinstance(sign, Role) and sign.begin == begin
+
+    def closings(self, ends: Iterable[bytes]) -> _Held:
+        """Ends of a tag."""
+        return self._ending([*filter(None, ends)], Closed)
+
+    def stopping(self, mark: bytes) -> _Held:
+        """The end of an element."""
+        return self._ending([mark], Ended)
+
+    def _ending(self, ends: list[bytes], kind: type[Sign]) -> _Held:
+        def held(text: bytes) -> int:
+            for size in range(min(max(map(len, ends), default=0), len(text)), 0, -1):
+                last = text[-size:]
+                for end in ends:
+                    if end.startswith(last):
+                        sign = self._signed.steps.get(self._walk.sign_behind(end[size:]))
+                        if isinstance(sign, kind):
+                            return size
+            return 0
+
+        return held
+
+
+_Held = Callable[[bytes], int]
+
+
+class _Growing:
+    """A text that is told piece by piece; ``newlines``: without a line break at either end."""
+
+    def __init__(
+        self, found: list[Event], kind: Any, path: tuple[Any, ...], marks: _Held, *, newlines: bool = False
+    ) -> None:
+        self._found, self._kind, self._path = found, kind, path
+        self._marks, self._newlines = marks, newlines
+        self._decoder = _decoder()
+        self._is_first = True
+        self.held = b""
+
+    def feed(self, data: bytes) -> None:
+        """Text goes on."""
+        self.held += data
+
+    def settle(self) -> int:
+        """Tell what cannot become a mark; how much may."""
+        if not self.held:
+            return 0
+        marked = self._marks(self.held)
+        size = len(self.held) - marked
+        if self._newlines and self.held[:size].endswith(b"\n") and not (self._is_first and size == 1):
+            size -= 1
+        if size:
+            self._told(size)
+        return marked
+
+    def end(self, mark: bytes) -> None:
+        """The text ended with a mark."""
+        assert self.held.endswith(mark), "a mark is held back"
+        self.held = self.held[: len(self.held) - len(mark)]
+        self._told(len(self.held) - (self._newlines and self.held.endswith(b"\n")))
+
+    def _told(self, size: int) -> None:
+        data, self.held = self.held[:size], self.held[size:]
+        if self._newlines and self._is_first and data:
+            data, self._is_first = data.removeprefix(b"\n"), False
+        text = self._decoder.decode(data)
+        if text:
+            self._found.append(Event(self._kind, self._path, text))
+
+
+class _Document:
+    """Arguments in JSON or as Python's literals; what follows them is not told."""
+
+    def __init__(self, found: list[Event], path: tuple[Any, ...], *, python: bool = False) -> None:
+        self._events = JsonEvents(path, followed=True, read_float=finite)
+        self._python = PythonText() if python else None
+        self._decoder = _decoder()
+        self._found = found
+        self._is_over = False
+
+    def feed(self, data: bytes) -> None:
+        """Text goes on."""
+        if self._is_over or self._events.is_done:
+            return
+        try:
+            if self._python is None:
+                self._found += self._events.feed(data)
+            else:
+                self._found += self._events.feed(self._python.feed(self._decoder.decode(data)))
+        except ConstraintError:  # a number beyond what Python reads, of which the reader has more to say
+            self._is_over = True
+
+
+_Text = _Growing | _Document
+
+
+def _whole(path: tuple[Any, ...], value: Any) -> list[Event]:
+    """The events of a value that is told when it is whole."""
+    events = JsonEvents(path)
+    return events.feed(json.dumps(value)) + events.close()

@@ -1,0 +1,94 @@
+"""Parameters in a model's style back to values: from what stands between signs.
+
+The idea: signs say where an element's value begins and where the element ends, and whether it is a string, JSON, or
+made of elements (``structural_tags.signs``). So a name is what stands between the style's own signs, and a value needs
+no guess at its type: where a bare text could be a string and something else, it is something else.
+
+A bare string is as it is written. Where the schema says which strings there may be, and white space may stand around
+them, it is the shortest that the schema allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenfst.automata.structural_tags.signs import Ended
+from tokenfst.automata.structural_tags.xml_styles import Style
+from tokenfst.automata.tools.reading.values import read_json
+
+_SPACE = " \t\n\r"
+
+
+@dataclass(slots=True)
+class Element:
+    """One that has begun. ``written``: its name as the text has it; ``after``: what stands behind that; ``parts``: the
+    elements inside of it."""
+
+    written: str
+    name: str
+    after: str
+    parts: list[tuple[str, Any]] = field(default_factory=list)
+
+
+class Elements:
+    """The elements of one call. ``newlines``: a line break around a bare string is not part of it."""
+
+    def __init__(self, style: Style, *, newlines: bool) -> None:
+        self.style, self.newlines = style, newlines
+        self._open = [Element("", "", "")]
+
+    @property
+    def last(self) -> Element:
+        """The element that began last."""
+        return self._open[-1]
+
+    def begin(self, text: str) -> None:
+        """An element's value begins behind ``text``."""
+        style, text = self.style, text.strip(_SPACE)
+        if style.unnamed is not None and not text.startswith(style.before):
+            self._open.append(Element("item", "item", text.removeprefix(style.unnamed)))
+            return
+        written, sign, rest = text[len(style.before) :].partition(style.behind)
+        name = written
+        for escape, character in style.unescapes:
+            name = name.replace(escape, character)
+        self._open.append(Element(written, name, sign + rest))
+
+    def end(self, text: str, sign: Ended) -> Any:
+        """The element that began last ends behind ``text``: its value. ValueError or RecursionError for JSON that is
+        too much."""
+        element = self._open.pop()
+        value: Any
+        if sign.kind == "array":
+            value = [each for _, each in element.parts]
+        elif sign.kind == "object":
+            value = dict(element.parts)
+        else:
+            style = self.style
+            text = text.removesuffix(style.stop + (style.close and style.close.format(element.written)))
+            value = self._string(text, sign) if sign.kind == "string" else read_json(text)
+        self._open[-1].parts.append((element.name, value))
+        return value
+
+    def values(self) -> dict[str, Any]:
+        """The members so far, by their names."""
+        return dict(self._open[0].parts)
+
+    def _string(self, text: str, sign: Ended) -> str:
+        if sign.strings is None or not self.style.padded:
+            return text.removeprefix("\n").removesuffix("\n") if self.newlines else text
+        left, right = len(text) - len(text.lstrip(_SPACE)), len(text.rstrip(_SPACE))
+        if left >= right:  # nothing but white space
+            begins, ends = range(len(text), -1, -1), range(len(text) + 1)
+        else:
+            begins, ends = range(left, -1, -1), range(right, len(text) + 1)
+        return next(
+            (
+                text[begin:end]
+                for begin in begins
+                for end in ends
+                if begin <= end and sign.allows(text[begin:end])
+            ),
+            text,
+        )

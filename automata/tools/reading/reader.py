@@ -1,0 +1,289 @@
+"""Texts back to calls: by the automaton of the structural tag with signs, piece by piece.
+
+The idea: a text goes through the automaton until it cannot go on; then a sign stands there, or the text is none of the
+constraint's. A sign says which tag begins or ends; what stood between two signs is what the tag around is for.
+So a call is what the mask means by one, and where a text is cut into pieces makes no difference.
+
+Invariant: signs are taken as soon as text cannot go on and not before, at the end of a piece where nothing else can
+follow. Cost: linear; a byte is one step of the automaton, a sign some calls of Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokenfst._native import SignedText
+from tokenfst.automata.languages.constraint import encode
+from tokenfst.automata.languages.explanation import Following, following
+from tokenfst.automata.structural_tags.signs import Begun, Closed, Ended
+from tokenfst.automata.structural_tags.xml_styles import STYLES
+from tokenfst.automata.tools.declared.definitions import Tool
+from tokenfst.automata.tools.declared.sketches import Role
+from tokenfst.automata.tools.reading.call_events import CallEvents
+from tokenfst.automata.tools.reading.elements import Elements
+from tokenfst.automata.tools.reading.replies import Signed, ToolCall, ToolReply
+from tokenfst.automata.tools.reading.values import read_json, read_python
+from tokenfst.errors import ConstraintError, ParseError
+
+_SHOWN = 40
+_AROUND = 80
+"""Bytes of a text that a message shows before a place."""
+
+
+class ToolParser:
+    """Reads a text that comes in pieces: ``feed`` each, then ``finish``. ``constraint.parser()`` makes one; for one
+    thread at a time. ``events`` are told of all that is read."""
+
+    def __init__(self, signed: Signed, *, tells: bool = False) -> None:
+        self._signed = signed
+        self._walk = SignedText(signed.automaton)
+        self.events = CallEvents(signed, self._walk) if tells else None
+        self._open: list[tuple[Role, Elements | None]] = []
+        self._run: list[bytes] = []
+        """What was read since the last sign."""
+        self._call: list[bytes] | None = None
+        """The text of the call that is open, up to the last sign."""
+        self._named: tuple[Tool, dict[str, Any]] | None = None
+        self._content: list[bytes] = []
+        self._reasoning: list[bytes] = []
+        self._calls: list[ToolCall] = []
+        self._pieces: list[bytes] = []
+        """All that was fed, where an end may be missing."""
+        self._tails: list[bytes] = []
+        """The last bytes of the pieces before the one that is read."""
+        self._length = self._taken = 0
+        """Bytes before the piece that is read, and before the last sign."""
+        self._reply: ToolReply | None = None
+        self._failure: tuple[str, int, str] | None = None
+        """The first error."""
+
+    def feed(self, piece: str | bytes) -> None:
+        """Read on. ParseError where no text of the constraint goes on so, and where a call has ended whose arguments
+        Python does not read; nothing more is read then."""
+        data = piece if isinstance(piece, bytes) else encode(piece)
+        if self._reply is not None:
+            raise ConstraintError("this text is finished: make a new parser for another one")
+        if data is None:
+            raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
+        if self._failure is not None:
+            self._refuse_again()
+        if self._signed.row.stops:
+            self._pieces.append(data)
+        at = self._read(data)
+        if at < len(data):
+            raise self._refused(data, at)
+        self._length += at
+        tails = self._tails
+        tails.append(data[-_AROUND:])
+        if len(tails) > 2 * _AROUND:
+            self._tails = [self._tail]
+        if self.events is not None:
+            self.events.settle()
+
+    @property
+    def _tail(self) -> bytes:
+        """The last bytes before the piece that is read."""
+        return b"".join(self._tails)[-_AROUND:]
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls that are complete so far. No error is raised here: where a call has ended, ``feed`` has read it."""
+        return tuple(self._calls)
+
+    def finish(self) -> ToolReply:
+        """What the whole text says. ParseError if it stops too early."""
+        if self._reply is None:
+            self._refuse_again()
+            self._take_all()
+            if not self._walk.accepting:
+                self._complete()
+            self._reply = self._said()
+            if self.events is not None:
+                self.events.close()
+        return self._reply
+
+    def _said(self) -> ToolReply:
+        content, reasoning = b"".join([*self._content, *self._run]), b"".join(self._reasoning)
+        return ToolReply(content.decode(), reasoning.decode(), tuple(self._calls))
+
+    def _complete(self) -> None:
+        """Reads an end that is an end token, and so may be missing."""
+        for stop in map(str.encode, self._signed.row.stops):
+            other = ToolParser(self._signed)
+            text = b"".join([*self._pieces, stop])
+            if other._read(text) == len(text):
+                other._take_all()
+                if other._walk.accepting:
+                    self._read(stop)
+                    self._take_all()
+                    return
+        raise self._refused(b"", 0)
+
+    # --- the walk -------------------------------------------------------------------------------------
+
+    def _read(self, data: bytes) -> int:
+        """Reads as much as some text goes on with; how much that is."""
+        signs, length = self._walk.read_on(data)
+        if not signs and length == len(data):
+            self._run.append(data)
+            if self.events is not None:
+                self.events.text(data)
+            return length
+        at = 0
+        for place, code in signs:
+            self._taken = self._length + place
+            self._take(code, data[at:place])
+            at = place
+        if at < length:
+            rest = data[at:length]
+            self._run.append(rest)
+            if self.events is not None:
+                self.events.text(rest)
+        return length
+
+    def _take_all(self) -> None:
+        self._taken = self._length
+        while code := self._walk.sign():
+            self._take(code, b"")
+
+    def _take(self, code: bytes, text: bytes) -> None:
+        """What a sign says. ``text``: what was read since the last one, as far as it is not in ``_run``."""
+        events = self.events
+        if events is not None and text:
+            events.text(text)
+        if self._run:
+            text = b"".join([*self._run, text])
+            self._run.clear()
+        if self._call is not None:
+            self._call.append(text)
+        sign = self._signed.steps[code]
+        if isinstance(sign, Role):
+            self._begin(sign, text)
+        elif isinstance(sign, Closed):
+            self._end(text)
+        else:
+            elements = self._open[-1][1]
+            assert elements is not None, "an element stands in the arguments of a call"
+            if isinstance(sign, Begun):
+                elements.begin(text.decode())
+                if events is not None:
+                    events.element_begins(elements)
+            else:
+                assert isinstance(sign, Ended)
+                self._read_element(elements, text, sign)
+
+    def _begin(self, role: Role, text: bytes) -> None:
+        if not self._open:
+            self._content.append(text.removesuffix(role.begin))
+        if role.kind == "call":
+            self._call = [role.begin]
+        elements = None
+        if role.form == "elements":
+            row = self._signed.row
+            elements = Elements(STYLES[row.style], newlines=row.newlines)
+        if self.events is not None:
+            self.events.tag_begins(role)
+        self._open.append((role, elements))
+
+    def _end(self, text: bytes) -> None:
+        role, elements = self._open.pop()
+        inner = text
+        for end in role.ends:
+            if end and text.endswith(end):
+                inner = text[: -len(end)]
+                break
+        if role.kind == "content":
+            self._content.append(inner)
+        elif role.kind == "reasoning":
+            self._reasoning.append(inner)
+        if role.form is not None:
+            assert role.tool is not None, "arguments are those of a tool"
+            arguments = self._arguments(role, inner) if elements is None else elements.values()
+            self._named = self._signed.tools[role.tool], arguments
+        call = None
+        if role.kind == "call":
+            assert self._call is not None and self._named is not None, "a call has arguments"
+            tool, arguments = self._named
+            call = ToolCall(tool.name, arguments, b"".join(self._call).decode(), tool)
+            self._calls.append(call)
+            self._call = self._named = None
+        if self.events is not None:
+            self.events.tag_ends(role, inner, call)
+
+    # --- arguments ------------------------------------------------------------------------------------
+
+    def _arguments(self, role: Role, inner: bytes) -> dict[str, Any]:
+        """What the text of a call's arguments says."""
+        text = inner.decode()
+        try:
+            match role.form:
+                case "json":
+                    found: dict[str, Any] = read_json(text)
+                    return found
+                case "python":
+                    return read_python(text)
+                case "json string":
+                    return {"input": read_json(f'"{text}"')}
+                case "python string":
+                    quote = role.ends[0].decode()
+                    return read_python(f"input={quote}{text}{quote}")
+        except (ValueError, RecursionError) as error:
+            raise self._unreadable(text, error) from error
+        return {"input": text}
+
+    def _read_element(self, elements: Elements, text: bytes, sign: Ended) -> None:
+        try:
+            value = elements.end(text.decode(), sign)
+        except (ValueError, RecursionError) as error:
+            raise self._unreadable(text.decode(), error) from error
+        if self.events is not None:
+            self.events.element_ends(sign, value)
+
+    # --- errors ---------------------------------------------------------------------------------------
+
+    def _refuse_again(self) -> None:
+        """Raise the first error once more: nothing is read behind it."""
+        if self._failure is not None:
+            raise ParseError(*self._failure)
+
+    def _refused(self, data: bytes, at: int) -> ParseError:
+        """The error of a text that cannot go on with ``data`` at ``at``."""
+        before, position = (self._tail + data[:at])[-_AROUND:], self._length + at
+        live, ends = self._walk.next_bytes(b"") if self._walk.alive else (b"", False)
+        inside = _is_inside(before)
+        found = Following(ends, (), live) if inside or not live else following(self._walk.next_bytes)
+        what = "leaves it" if at < len(data) else "stops too early,"
+        lead = _line(before)
+        return self._failed(
+            f"not in {self._signed.source}: the text {what} at byte {position:,}: expected {found}\n"
+            f"  {lead}{_line(data[at : at + _AROUND])}\n  {' ' * len(lead)}^",
+            position,
+            str(found),
+        )
+
+    def _failed(self, message: str, position: int, expected: str) -> ParseError:
+        self._failure = message, position, expected
+        return ParseError(message, position, expected)
+
+    def _unreadable(self, text: str, error: Exception) -> ParseError:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        return self._failed(
+            f"the arguments {shown!r} are of the constraint, and Python does not read them: {error}",
+            self._taken,
+            "fewer digits or brackets, and numbers in the range of a float",
+        )
+
+
+def _is_inside(before: bytes) -> bool:
+    """Whether a text ends inside of a character."""
+    for size, byte in enumerate(before[:-5:-1], 1):
+        if byte >= 0xC0:
+            return size < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4)
+        if byte < 0x80:
+            break
+    return False
+
+
+def _line(text: bytes) -> str:
+    """A piece of text in one line."""
+    return text.decode(errors="backslashreplace").replace("\n", "\\n").replace("\r", "\\r")

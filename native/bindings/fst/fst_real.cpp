@@ -1,0 +1,12 @@
+// Machines over the semirings named real (fst.hpp).
+
+#include "bindings/fst/fst.hpp"
+
+namespace tokenfst {
+
+void bind_fst_real(nanobind::module_& m) {
+  bind_semiring<fst::Real<float>>(m, "Fst_real");
+  bind_semiring<fst::Real<double>>(m, "Fst_real64");
+}
+
+}  // namespace tokenfst

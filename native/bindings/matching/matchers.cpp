@@ -1,0 +1,196 @@
+// The Python face of Matcher, and of masks for many of them.
+
+#include <atomic>
+#include <thread>
+
+#include "bindings/bindings.hpp"
+#include "matching/matcher.hpp"
+#include "python/bitmask_buffer.hpp"
+#include "python/calls.hpp"
+#include "python/texts.hpp"
+#ifdef TOKENFST_STRESS
+#include "bindings/matching/stress.hpp"
+#endif
+
+using namespace nanobind::literals;
+
+namespace tokenfst {
+
+namespace nb = nanobind;
+
+namespace {
+
+bool fill_row(Matcher& matcher, nb::object bitmask, int64_t index) {
+  uint32_t* row = BitmaskBuffer(bitmask, matcher.automaton()->masks().words()).row(index);
+  if (const std::optional<bool> known = matcher.fill_known(row)) return *known;
+  const LongCall call;
+  return matcher.fill(row);
+}
+
+void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<int64_t> next_sibling, Vector<int64_t> draft_tokens,
+                         nb::object bitmask) {
+  size_t nodes = draft_tokens.size();
+  if (next_token.size() != nodes || next_sibling.size() != nodes)
+    throw Error(Fault::MaskBuffer, "the three arrays of a draft tree must have one entry a node");
+  if (nodes == 0) return;
+  BitmaskBuffer rows(bitmask, matcher.automaton()->masks().words());
+  rows.row(static_cast<int64_t>(nodes) - 1);
+  const LongCall call;
+  matcher.traverse_draft_tree({next_token.data(), nodes}, {next_sibling.data(), nodes}, {draft_tokens.data(), nodes}, rows.row(0),
+                              rows.stride());
+}
+
+// Rows whose masks are known are copied here and now: waking a thread costs more. Threads share the others.
+void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
+  constexpr size_t kManyRows = 64;  // whose copies take longer than giving up Python's lock
+  std::vector<std::pair<Matcher*, uint32_t*>> rows, work;
+  for (size_t i = 0; i < matchers.size(); ++i) {
+    if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
+    rows.emplace_back(matchers[i], BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i)));
+  }
+  std::optional<LongCall> call;
+  if (rows.size() > kManyRows) call.emplace();
+  for (const auto& [matcher, row] : rows) {
+    if (!matcher->fill_known(row)) work.emplace_back(matcher, row);
+  }
+  if (work.empty()) return;
+  if (!call) call.emplace();
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  auto fill_some = [&] {
+    for (size_t i; (i = next++) < work.size();) {
+      try {
+        work[i].first->fill(work[i].second);
+      } catch (...) {
+        std::lock_guard lock(failure_mutex);
+        failure = std::current_exception();
+      }
+    }
+  };
+  const size_t wanted = std::min<size_t>({threads, work.size(), std::thread::hardware_concurrency()});
+  const auto begun = wanted > 1 ? Call::begun() : Call::Clock::time_point{};
+  std::vector<std::thread> pool;
+  try {
+    while (pool.size() + 1 < wanted) {
+      pool.emplace_back([&] {
+        const Call helping(begun);
+        fill_some();
+      });
+    }
+  } catch (const std::system_error&) {
+    // No more threads to be had: those there are share the work.
+  }
+  fill_some();
+  for (std::thread& thread : pool) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+constexpr size_t kMuch = 1 << 16;  // bytes: matchers that hold more are copied, and looked through, while others go on
+std::string forced_bytes(Matcher& matcher) {
+  const QuickCall call;
+  return matcher.forced_bytes();
+}
+
+uint32_t token_id(int64_t token) { return token < 0 || token >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(token); }
+std::vector<uint32_t> token_ids(const std::vector<int64_t>& tokens) {
+  std::vector<uint32_t> ids;
+  for (int64_t token : tokens) ids.push_back(token_id(token));
+  return ids;
+}
+
+}  // namespace
+
+void bind_matchers(nb::module_& m) {
+  nb::class_<Matcher>(m, "Matcher", R"(One decoding under a constraint: where the tokens accepted so far have led.
+
+Made by ``TokenAutomaton.matcher(max_new_tokens=None)``. Masking, advancing and rolling back cost the same however long the
+text is; advancing takes time proportional to the token's bytes. Not for use by several threads at once; the automaton below is.)")
+      .def(nb::init<std::shared_ptr<TokenAutomaton>, std::optional<uint64_t>>(), "automaton"_a, "max_new_tokens"_a = nb::none(),
+           nb::call_guard<LongCall>())
+      .def(
+          "accept_token", [](Matcher& self, int64_t token) { return self.accept_token(token_id(token)); }, "token_id"_a,
+          nb::call_guard<QuickCall>(),
+          R"(Advance by one token. False, and nothing changes, where the token is not allowed.
+
+Raises TokenIdError outside the vocabulary and TerminatedError after the end token.)")
+      .def(
+          "accept_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.accept_tokens(token_ids(tokens)); }, "token_ids"_a,
+          nb::call_guard<LongCall>(),
+          "Advance by several tokens, or by none: False, and nothing changes, where one of them is not allowed.")
+      .def(
+          "validate_tokens", [](Matcher& self, std::vector<int64_t> tokens) { return self.validate_tokens(token_ids(tokens)); },
+          "token_ids"_a, nb::call_guard<LongCall>(),
+          "How many of these tokens, from the first on, could be accepted. The matcher does not change.")
+      .def("fill_next_token_bitmask", &fill_row, "bitmask"_a, "index"_a = 0,
+           R"(Write the mask of the next token into row `index` of an int32 bitmask (batch, ceil(V / 32)): bit 1 = allowed.
+
+Returns False where every token is allowed, so that there is nothing to mask. Raises MaskBufferError where the
+buffer does not fit. A mask that was made before costs one copy of the row.)")
+      .def("traverse_draft_tree", &traverse_draft_tree, "next_token"_a, "next_sibling"_a, "draft_tokens"_a, "bitmask"_a,
+           R"(Masks for a tree of draft tokens (speculative decoding): row i is the mask after the path to node i.
+
+int64 arrays with one entry a node: the first child, the next sibling (-1: none), the token. Node 0 is the root: its token
+is the last one accepted. Rows behind a token that is not allowed are all zero. The matcher does not change.)")
+      .def("forced_tokens", &Matcher::forced_tokens, nb::call_guard<LongCall>(),
+           "The token ids that have no alternative, up to the next choice or the end of the text.")
+      .def(
+          "forced_bytes", [](Matcher& self) { return to_bytes(forced_bytes(self)); },
+          "The bytes that every accepted text goes on with (jump-forward decoding), however they are cut into tokens.")
+      .def(
+          "find_jump_forward_string",
+          [](Matcher& self) {
+            std::string text = forced_bytes(self);
+            return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "ignore"));
+          },
+          "forced_bytes() as text, without a character that is not whole.")
+      .def(
+          "rollback",
+          [](Matcher& self, int64_t count) {
+            if (count < 0) throw Error(Fault::Rollback, "cannot roll back a negative number of tokens");
+            self.rollback(static_cast<size_t>(count));
+          },
+          "num_tokens"_a = 1, nb::call_guard<QuickCall>(), "Undo the last tokens. Raises RollbackError where fewer were accepted.")
+      .def(
+          "fork",
+          [](Matcher& self) {
+            std::optional<LongCall> call;
+            if (self.memory() > kMuch) call.emplace();
+            return self.fork();
+          },
+          "An independent copy. Copies the history (12 bytes a token) and the stacks.")
+      .def_prop_ro("automaton", &Matcher::automaton, "What is walked, as the core holds it.")
+      .def("reset", &Matcher::reset, nb::call_guard<QuickCall>(), "Back to the beginning of the text.")
+      .def("is_accepting", &Matcher::is_accepting, "Whether the text so far is in the language.")
+      .def("is_terminated", &Matcher::is_terminated, "Whether the end token was accepted.")
+      .def(
+          "distance",
+          [](Matcher& self) {
+            const LongCall call;
+            return self.distance();
+          },
+          "The least number of tokens, the end token not counted, that complete the text. The first call explores what is below this "
+          "state.")
+      .def_prop_rw("max_tokens_left", &Matcher::max_tokens_left, &Matcher::set_max_tokens_left, nb::for_setter(nb::arg("left").none()),
+                   nb::for_setter(nb::call_guard<QuickCall>()),
+                   R"(How many tokens may still come, the end token counted; None: any number. With n left the mask admits a token only if
+the text can be completed by n - 1 more. Setting it raises TokenBudgetError where no accepted text fits.)")
+      .def_prop_ro("num_tokens", &Matcher::num_tokens, "How many tokens were accepted, the end token counted.")
+      .def_prop_ro("tokens", &Matcher::tokens, "The tokens accepted so far.")
+      .def_prop_ro("memory", &Matcher::memory, "Bytes that this sequence holds, the shared automaton apart.")
+      .def_prop_ro(
+          "state",
+          [](const Matcher& self) {
+            std::optional<LongCall> call;
+            if (self.memory() > kMuch) call.emplace();
+            return self.state();
+          },
+          "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
+  m.def("watch_interrupts", &Interrupts::watch);
+  m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
+#ifdef TOKENFST_STRESS
+  bind_stress(m);
+#endif
+}
+
+}  // namespace tokenfst

@@ -1,0 +1,28 @@
+// The Python face of what is not an automaton yet: nodes, programs, words, machines, schemas, spellings.
+#include "bindings/bindings.hpp"
+#include "bindings/values/lexicon.hpp"
+#include "bindings/values/machine.hpp"
+#include "bindings/values/program.hpp"
+#include "bindings/values/program_code.hpp"
+#include "bindings/values/schema.hpp"
+#include "bindings/values/spelling.hpp"
+#include "bindings/values/suffix.hpp"
+#include "python/live_states.hpp"
+#include "words/word_room.hpp"
+
+namespace tokenfst {
+
+void bind_values(nanobind::module_& m) {
+  bind_lexicon(m);
+  bind_nodes(m);
+  bind_program_code(m);
+  bind_schema(m);
+  bind_spelling(m);
+  bind_live_states(m);
+  bind_word_room(m);
+  bind_machine(m);
+  bind_program(m);
+  bind_suffix_automaton(m);
+}
+
+}  // namespace tokenfst

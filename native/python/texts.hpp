@@ -1,0 +1,18 @@
+// Texts as bytes, and one-dimensional arrays, as bindings take and give them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+#include <string_view>
+
+namespace tokenfst {
+
+template <class T>
+using Vector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+inline nanobind::bytes to_bytes(const std::string& text) { return nanobind::bytes(text.data(), text.size()); }
+inline std::string_view from_bytes(const nanobind::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+}  // namespace tokenfst

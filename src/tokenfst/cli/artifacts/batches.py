@@ -1,0 +1,256 @@
+"""``tokenfst compile --batch``: many constraints into a store."""
+
+from __future__ import annotations
+
+import enum
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from tokenfst.budget import Budget
+from tokenfst.cli.input.tokens import Tokenization, VocabularyOptions
+from tokenfst.cli.output.terminal import (
+    Exit,
+    UsageError,
+    complain,
+    console,
+    counted,
+    duration,
+    say,
+    say_json,
+    say_pairs,
+    writing,
+)
+from tokenfst.decoding.store.batch import Outcome, compile_batch
+from tokenfst.decoding.store.store import Store
+
+_PANEL = "Batch"
+_SHOWN = 20
+"""Failures that are shown; all of them are in the JSON object."""
+
+
+class Engine(enum.StrEnum):
+    """What compiles a batch."""
+
+    PROCESSES = "processes"
+    RAY = "ray"
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """Many constraints, and where they go."""
+
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            "--batch",
+            metavar="FILE",
+            help="Compile every line of FILE (- for stdin) into a store: a JSON object with one of json_schema, regex, "
+            "lark, gbnf, ebnf, structural_tag, an id, and options of that front end.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store", metavar="URL", help="The store: a folder, s3://..., gcs://...", rich_help_panel=_PANEL
+        ),
+    ] = None
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", metavar="N", min=1, help="Processes that compile.", rich_help_panel=_PANEL),
+    ] = 1
+    engine: Annotated[
+        Engine,
+        typer.Option(
+            "--engine",
+            help="What compiles: processes of this machine, or actors of Ray (RAY_ADDRESS says of which cluster).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = Engine.PROCESSES
+    expand: Annotated[
+        bool,
+        typer.Option(
+            "--expand",
+            help="Make all states and masks ahead of time, where there are tables of them; else programs are put.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = False
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys",
+            metavar="FILE",
+            help="Write the key of every line that is in the store, a JSON object a line.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+
+    def are_given(self, *others: object) -> bool:
+        """Whether there is a batch. UsageError for what says something of batches alone, or, with one, for ``others``:
+        the constraint, and what becomes of one."""
+        if self.batch is not None:
+            if any(others):
+                raise UsageError(
+                    "--batch FILE stands instead of CONSTRAINT, --output, --estimate and --force"
+                )
+            return True
+        given = {
+            "--store": self.store,
+            "--keys": self.keys,
+            "--expand": self.expand,
+            "--jobs": self.jobs != 1,
+            "--engine": self.engine is not Engine.PROCESSES,
+        }
+        for name, value in given.items():
+            if value:
+                raise UsageError(f"{name} is for --batch FILE")
+        return False
+
+    def run(self, tokenizing: VocabularyOptions, budget: Budget, as_json: bool) -> int:
+        """Compile the batch; Exit.NO where a line failed."""
+        if self.store is None:
+            raise UsageError(
+                "--batch needs --store URL, such as --store artifacts or --store s3://bucket/folder"
+            )
+        if tokenizing.tokenization is not Tokenization.ALL or tokenizing.token_class:
+            raise UsageError("--tokenization and --token-class are not for --batch")
+        source = Path(self.batch or "")
+        if self.keys is not None and self.keys.exists() and source.exists() and self.keys.samefile(source):
+            raise UsageError("--keys is the file of the batch itself: its lines would be lost. Name another")
+        vocabulary = tokenizing.need("a batch")
+        store = Store(self.store)
+        began = time.perf_counter()
+        tally = _Tally()
+        with ExitStack() as stack:
+            lines, total = self._lines(stack)
+            keys = (
+                stack.enter_context(self.keys.open("w", encoding="utf-8")) if self.keys is not None else None
+            )
+            bar = _bar()
+            if not bar.disable:  # older versions of rich end a bar that was never shown with an empty line
+                stack.enter_context(bar)
+            task = bar.add_task("lines", total=total, rate="")
+            compile_them = compile_batch if self.engine is Engine.PROCESSES else _on_ray()
+            for outcome in compile_them(lines, store, vocabulary, budget, expand=self.expand, jobs=self.jobs):
+                tally.add(outcome, keys)
+                rate = tally.lines / max(time.perf_counter() - began, 1e-9)
+                bar.update(task, completed=tally.lines, rate=f"{rate:,.0f} lines/s, {tally.failed} failed")
+        tally.failures.sort(key=lambda each: each["line"])
+        seconds = time.perf_counter() - began
+        summary = {
+            "command": "compile",
+            "batch": self.batch,
+            "store": store.url,
+            "lines": tally.lines,
+            "put": tally.put,
+            "known": tally.known,
+            "failed": tally.failed,
+            "failures": tally.failures,
+            "seconds": round(seconds, 3),
+        }
+        if as_json:
+            say_json(summary)
+        else:
+            _show(summary)
+        return Exit.NO if tally.failed else Exit.YES
+
+    def _lines(self, stack: ExitStack) -> tuple[Iterator[str], int | None]:
+        """The lines of the batch, and how many there are, if that can be told."""
+        if self.batch == "-":
+            return (line.decode("utf-8", "backslashreplace") for line in sys.stdin.buffer), None
+        path, total = Path(self.batch or ""), None
+        if path.is_file():  # what is read once only, such as a pipe, is not counted before
+            with path.open("rb") as file:
+                total = sum(1 for line in file if line.strip())
+        return iter(stack.enter_context(path.open(encoding="utf-8", errors="backslashreplace"))), total
+
+
+@dataclass
+class _Tally:
+    """What became of the lines so far."""
+
+    put: int = 0
+    known: int = 0
+
+    def __post_init__(self) -> None:
+        self.failures: list[dict[str, Any]] = []
+
+    @property
+    def failed(self) -> int:
+        return len(self.failures)
+
+    @property
+    def lines(self) -> int:
+        return self.put + self.known + self.failed
+
+    def add(self, outcome: Outcome, keys: TextIO | None) -> None:
+        """Count a line, and write its key down."""
+        if outcome.state == "failed":
+            about = {"line": outcome.line, "id": outcome.id, "place": outcome.place, "reason": outcome.reason}
+            self.failures.append(about)
+            return
+        self.put += outcome.state == "put"
+        self.known += outcome.state == "known"
+        if keys is not None:
+            with writing:
+                keys.write(json.dumps({"line": outcome.line, "id": outcome.id, "key": outcome.key}) + "\n")
+
+
+def _on_ray() -> Callable[..., Iterator[Outcome]]:
+    """``compile_batch`` of a cluster, which shows no bars of its own."""
+    import ray.data
+
+    from tokenfst.ray.batches import compile_batch
+
+    ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level="error")
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    return compile_batch
+
+
+def _bar() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+        disable=not console(stderr=True).is_terminal,
+    )
+
+
+def _show(summary: dict[str, Any]) -> None:
+    for each in summary["failures"][:_SHOWN]:
+        own = f" ({each['id']})" if each["id"] else ""
+        reason = each["reason"].splitlines()[0] if each["reason"] else ""
+        complain(f"line {each['line']}{own}: {reason}")
+    if (more := summary["failed"] - _SHOWN) > 0:
+        complain(f"{counted(more, 'more failure')}: --json lists them all")
+    say(f"{summary['batch']}: {counted(summary['lines'], 'line')} into {summary['store']}")
+    say_pairs(
+        [
+            ("put", f"{summary['put']:,}"),
+            ("known", f"{summary['known']:,}"),
+            ("failed", f"{summary['failed']:,}"),
+            ("time", duration(summary["seconds"])),
+        ],
+        "  ",
+    )

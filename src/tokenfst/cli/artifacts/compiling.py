@@ -1,0 +1,385 @@
+"""``tokenfst compile``: a pattern and a vocabulary into an artifact.
+
+The expansion runs in the native core, which calls nobody back; a thread asks it now and then how far it is,
+and moves the progress bar. Files are written after everything else, under a temporary name.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from tokenfst.automata.languages.language import Language
+from tokenfst.budget import Budget
+from tokenfst.cli.artifacts.batches import BatchOptions
+from tokenfst.cli.constraints import options
+from tokenfst.cli.constraints.constraints import SUFFIX
+from tokenfst.cli.input import groups
+from tokenfst.cli.input.budgets import BudgetOptions
+from tokenfst.cli.input.tokens import VocabularyOptions
+from tokenfst.cli.output.terminal import (
+    Exit,
+    UsageError,
+    byte_size,
+    console,
+    counted,
+    duration,
+    note,
+    say,
+    say_json,
+    say_pairs,
+    warn,
+    writing,
+)
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.token_automata import artifact
+from tokenfst.decoding.token_automata.token_automaton import UNREACHABLE, Stats, TokenAutomaton
+from tokenfst.errors import (
+    ArtifactError,
+    ArtifactVersionError,
+    BudgetExceeded,
+    ConstraintError,
+    EmptyLanguageError,
+    NondeterministicError,
+)
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_ESTIMATE = Budget(states=250_000, bytes=256 << 20, seconds=1.0)
+"""What the estimate may cost."""
+_PATIENCE = 1.0
+"""Seconds before the progress bar appears."""
+_TICK = 0.2
+"""Seconds between two looks at the work."""
+_STATE_BYTES = 13
+"""Bytes of an artifact per state, without its row of the table: mask, distance, bound, accepting."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    groups.register(app, "compile", compile_command)
+
+
+def compile_command(
+    *,
+    constraining: options.ConstraintOptions,
+    tokenizing: VocabularyOptions,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help=f"The artifact to write; its name ends in {SUFFIX}."
+        ),
+    ] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Say how large it gets, and stop.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace FILE even where it is something else than an artifact.")
+    ] = False,
+    batching: BatchOptions,
+    budgeting: BudgetOptions,
+    json: options.Json = False,
+) -> int:
+    """Compile a pattern, a grammar or a formula for a vocabulary, ahead of time, into an artifact.
+
+    With --batch, compile many constraints into a store that processes and machines share. What the store has is not
+    compiled again; a line that fails is told, and stops nothing.
+
+    All states, masks and distances are made. The artifact appears under its name only when it is whole; an
+    older artifact of that name is replaced.
+    """
+    began = time.perf_counter()
+    budget = budgeting.read()
+    if batching.are_given(constraining.constraint, output, estimate, force):
+        return batching.run(tokenizing, budget, json)
+    constraint = constraining.one(budget)
+    if output is None and not estimate:
+        raise UsageError(f"--output FILE{SUFFIX} is needed (or --estimate)")
+    if output is not None and not estimate:
+        _check_output(output, force)
+    tokens = constraint.tokens(tokenizing, "compile")
+
+    expected = None
+    of_tokens = isinstance(constraint.value, Language) and constraint.value.program().speaks_of_tokens
+    if isinstance(constraint.value, Language) and not of_tokens:
+        expected = make_estimate(constraint.value, len(tokens))
+    elif of_tokens and estimate:
+        raise UsageError(f"--estimate is about bytes, and {constraint.source} speaks of tokens")
+    elif estimate:
+        raise UsageError(
+            f"--estimate is for finite machines, and {constraint.source} needs a stack: add --depth N"
+        )
+    answer: dict[str, Any] = {
+        "command": "compile",
+        "source": constraint.source,
+        "vocabulary": {"name": tokens.name, "size": len(tokens), "fingerprint": tokens.fingerprint},
+        "estimate": None if expected is None else expected.as_json(),
+    }
+    if estimate:
+        say_json(answer) if json else say(str(expected))
+        return Exit.YES
+    if not json and expected is not None and expected.states:
+        note(f"estimate: {expected}")
+
+    lazy, messages = constraint.compiled(tokens, budget, tokenizing)
+    for message in messages:
+        warn(message)
+    try:
+        with _Bar(_tables(lazy), expected):
+            automaton = lazy.expand()
+    except ConstraintError as error:
+        if isinstance(constraint.value, Language):
+            raise
+        found = constraint.value.conflict() if isinstance(error, NondeterministicError) else None
+        why = found or error
+        raise ConstraintError(
+            f"no artifact can be made of {constraint.value.source}: {why}. Add --depth N for the part of it that is "
+            "nested at most so deeply"
+        ) from error
+    assert output is not None
+    distance = _distance(automaton, tokens)
+    with writing:
+        automaton.save(output)
+    seconds = time.perf_counter() - began
+    _report(answer, automaton, distance, tokens, output, messages, seconds, json)
+    return Exit.YES
+
+
+def _report(
+    answer: dict[str, Any],
+    automaton: TokenAutomaton | CanonicalAutomaton,
+    distance: int | None,
+    tokens: Vocabulary,
+    output: Path,
+    messages: list[str],
+    seconds: float,
+    json: bool,
+) -> None:
+    arrays = _tables(automaton).arrays()
+    masks, rows = len(arrays["mask_row"]) - 1, len(arrays["rows"])
+    states = len(arrays["distance"]) - 1
+    size = output.stat().st_size
+    if json:
+        say_json(
+            answer
+            | {
+                "output": str(output),
+                "bytes": size,
+                "states": states,
+                "masks": masks,
+                "dense_rows": rows,
+                "distance": distance,
+                "seconds": round(seconds, 3),
+                "warnings": messages,
+            }
+        )
+        return
+    shortest = counted(distance, "token") if distance is not None else "not found within the budget"
+    say(f"{output}: {automaton.source} for {tokens.name or 'the vocabulary'}")
+    say_pairs(
+        [
+            ("states", f"{states:,}"),
+            ("masks", f"{masks:,} different, {counted(rows, 'dense row')}"),
+            ("shortest", shortest),
+            ("size", byte_size(size)),
+            ("time", duration(seconds)),
+        ],
+        "  ",
+    )
+
+
+def _tables(automaton: TokenAutomaton | CanonicalAutomaton) -> TokenAutomaton:
+    """The automaton that has states and masks, if need be of more sequences."""
+    return automaton.every_sequence if isinstance(automaton, CanonicalAutomaton) else automaton
+
+
+def _distance(automaton: TokenAutomaton | CanonicalAutomaton, tokens: Vocabulary) -> int | None:
+    """The tokens of the shortest sequence; None where canonical ones are too hard to search. EmptyLanguageError where
+    there is none: no matcher could be made of the artifact."""
+    if isinstance(automaton, CanonicalAutomaton):
+        try:
+            return automaton.matcher().distance()
+        except BudgetExceeded:
+            return None
+    found = automaton.distance()
+    if found == UNREACHABLE:
+        raise EmptyLanguageError(
+            f"no token sequence of {tokens.name or 'the vocabulary'} spells a string of {automaton.source}, so no "
+            "matcher could be made of the artifact: give the vocabulary of a model that writes such texts"
+        )
+    return found
+
+
+# --- what comes before --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How large an automaton gets. Without ``exact``, ``states`` is only a lower bound, and ``classes``
+    unknown (0)."""
+
+    states: int
+    classes: int
+    exact: bool
+    words: int
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the tables, without masks."""
+        return self.states * (4 * self.classes + _STATE_BYTES)
+
+    @property
+    def mask_bytes(self) -> int:
+        """Bytes of masks if every state had its own, in full; most share theirs or are lists."""
+        return self.states * 4 * self.words
+
+    def as_json(self) -> dict[str, Any]:
+        """The estimate in JSON."""
+        return {
+            "exact": self.exact,
+            "states": self.states,
+            "table_bytes": self.table_bytes if self.exact else None,
+            "mask_bytes_at_most": self.mask_bytes if self.exact else None,
+        }
+
+    def __str__(self) -> str:
+        if not self.exact:
+            return f"more than {counted(self.states, 'state')}"
+        return (
+            f"{counted(self.states, 'state')}, tables {byte_size(self.table_bytes)}, masks at most "
+            f"{byte_size(self.mask_bytes)} (most states share theirs)"
+        )
+
+
+def make_estimate(language: Language, vocab_size: int) -> Estimate:
+    """Determinize over bytes alone, for at most a second: the states are those of the token automaton."""
+    glance = language.with_budget(
+        Budget(
+            states=min(_ESTIMATE.states, language.budget.states),
+            bytes=min(_ESTIMATE.bytes, language.budget.bytes),
+            seconds=min(_ESTIMATE.seconds, language.budget.seconds),
+        )
+    )
+    words = (vocab_size + 31) // 32
+    try:
+        size = glance.size()
+    except BudgetExceeded as error:
+        made = int(error.limit) if error.resource == "states" else max(glance.automaton.num_states - 1, 0)
+        return Estimate(made, 0, False, words)
+    return Estimate(size.states, size.classes, True, words)
+
+
+def _check_output(path: Path, force: bool) -> None:
+    """Refuse, before the long work, what cannot be written, and what would overwrite something precious."""
+    if path.suffix != SUFFIX:
+        raise UsageError(f"the name of an artifact ends in {SUFFIX}, which {str(path)!r} does not")
+    folder = path.parent
+    if not folder.is_dir():
+        raise ArtifactError(f"cannot write {path}: there is no folder {folder}")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise ArtifactError(
+            f"cannot write {path}: {'it is a folder' if path.is_dir() else f'{folder} is read-only'}"
+        )
+    if force or not path.exists() or path.stat().st_size == 0:
+        return
+    try:
+        artifact.read(path)
+    except ArtifactVersionError:
+        return
+    except ArtifactError as error:
+        raise ArtifactError(
+            f"{path} exists and is not a whole artifact of tokenfst (it may be the weights of a model): "
+            "give another name, or replace it with --force"
+        ) from error
+
+
+# --- the long work ------------------------------------------------------------------------------------
+
+
+class _Bar:
+    """A progress bar on a terminal while an automaton expands, if that takes long. A context manager.
+
+    One thread asks the core, which may keep it waiting; another one draws.
+    """
+
+    def __init__(self, automaton: TokenAutomaton, expected: Estimate | None) -> None:
+        self._automaton = automaton
+        self._meter = Meter(expected)
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._ask, self._draw)]
+
+    def __enter__(self) -> None:
+        if console(stderr=True).is_terminal:
+            self._answered = time.perf_counter()
+            self._stats = self._automaton.stats()
+            for thread in self._threads:
+                thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _ask(self) -> None:
+        while not self._over.wait(_TICK):
+            self._stats, self._answered = self._automaton.stats(), time.perf_counter()
+
+    def _draw(self) -> None:
+        if self._over.wait(_PATIENCE):
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[text]}"),
+        )
+        with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+            task = progress.add_task("states (step 1 of 3)", total=None, text="")
+            while True:
+                now = time.perf_counter()
+                step, total, done, text = self._meter.read(self._stats, now, now - self._answered)
+                progress.update(task, description=step, total=total, completed=done, text=text)
+                if self._over.wait(_TICK):
+                    return
+
+
+class Meter:
+    """What the progress bar shows. An expansion has three steps: states and masks are made one by one, the
+    distances between them are solved for all at once, while the core does not answer."""
+
+    def __init__(self, expected: Estimate | None) -> None:
+        self._total = expected.states + 1 if expected is not None and expected.exact else None
+        self._step = ""
+        self._since = (0.0, 0)
+
+    def read(self, stats: Stats, now: float, silence: float = 0.0) -> tuple[str, int | None, int, str]:
+        """The step, how much there is to do (if known), how much is done, and rate and time left in words.
+
+        ``silence``: seconds since the core gave these figures.
+        """
+        if silence > _PATIENCE or (
+            self._total is not None and not stats.masks_made and stats.states >= self._total
+        ):
+            return "distances (step 2 of 3)", None, 0, counted(stats.states, "state")
+        if stats.masks_made:
+            return self._measure("masks (step 3 of 3)", stats.states, stats.masks_made, now)
+        return self._measure("states (step 1 of 3)", self._total, stats.states, now)
+
+    def _measure(
+        self, step: str, total: int | None, done: int, now: float
+    ) -> tuple[str, int | None, int, str]:
+        if step != self._step:
+            self._step, self._since = step, (now, done)
+        begin, at_begin = self._since
+        text = f"{done:,} states" if total is None else f"{done:,} of {total:,} states"
+        if done > at_begin and now > begin:
+            rate = (done - at_begin) / (now - begin)
+            text += f", {rate:,.0f} states/s"
+            if total is not None:
+                text += f", {duration((total - done) / rate)} left"
+        return step, total, done, text

@@ -1,0 +1,110 @@
+"""Concepts on the command line: texts by the words in them, which a JSON file names."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.pieces.concepts import avoids, concepts, contains_all, contains_in_order
+from tokenfst.automata.symbols.ltlf import ltlf
+from tokenfst.budget import Budget
+from tokenfst.cli.input.json_files import read_json
+from tokenfst.cli.output.terminal import UsageError
+from tokenfst.errors import LabelError
+
+_PANEL = "Concepts"
+
+
+class Contains(enum.StrEnum):
+    """Which of the concepts a text holds, and how."""
+
+    IN_ORDER = "in-order"
+    ALL = "all"
+    NONE = "none"
+
+
+_MADE = {Contains.IN_ORDER: contains_in_order, Contains.ALL: contains_all, Contains.NONE: avoids}
+
+
+@dataclass(frozen=True)
+class ConceptOptions:
+    """Texts by the concepts in them."""
+
+    concepts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Texts by the words in them: a JSON file, an array of words or an object of names and their forms. "
+            "With --ltlf, formulas over the names.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    contains: Annotated[
+        Contains | None,
+        typer.Option(
+            help="The text holds the concepts in order (the default), all in any order, or none.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    inside_words: Annotated[
+        bool, typer.Option("--inside-words", help="Forms count inside of words too.", rich_help_panel=_PANEL)
+    ] = False
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", help="Upper and lower case are the same.", rich_help_panel=_PANEL)
+    ] = False
+    inflections: Annotated[
+        bool,
+        typer.Option("--inflections", help="English inflections are forms too.", rich_help_panel=_PANEL),
+    ] = False
+
+    def read_concepts(
+        self, formulas: Sequence[str] | None, symbols: str | None, budget: Budget
+    ) -> Language | None:
+        """The texts that hold the concepts as asked for, if some are given.
+
+        Raises UsageError for options that do not go together and for another JSON value, OSError, and ``LabelError``
+        with the file's name.
+        """
+        if self.concepts is None:
+            if self.contains is not None or self.inside_words or self.ignore_case or self.inflections:
+                raise UsageError(
+                    "--contains, --inside-words, --ignore-case and --inflections go with --concepts"
+                )
+            return None
+        if formulas and self.contains is not None:
+            raise UsageError("--contains and --ltlf both say how concepts occur: give one")
+        if symbols is not None:
+            raise UsageError("--symbols does not go with --concepts: the concepts are the symbols")
+        forms = read_json(self.concepts, "its concepts")
+        if not _are_forms(forms):
+            raise UsageError(
+                f"{self.concepts}: concepts are an array of words, or an object of names and their forms (a text or an "
+                "array of texts)"
+            )
+        boundaries, ignoring, inflected = not self.inside_words, self.ignore_case, self.inflections
+        try:
+            if not formulas:
+                return _MADE[self.contains or Contains.IN_ORDER](
+                    forms, budget=budget, boundaries=boundaries, ignore_case=ignoring, inflections=inflected
+                )
+            found = concepts(forms, boundaries=boundaries, ignore_case=ignoring, inflections=inflected)
+            return found.language(ltlf(list(formulas), found.names, budget), budget)
+        except LabelError as error:
+            raise LabelError(error.label, f"{self.concepts}: {error}") from error
+
+
+def _are_forms(value: object) -> bool:
+    """Whether a JSON value can be what ``concepts`` takes."""
+    if isinstance(value, dict):
+        return all(isinstance(each, str) or _are_texts(each) for each in value.values())
+    return _are_texts(value)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)

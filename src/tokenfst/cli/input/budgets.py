@@ -1,0 +1,65 @@
+"""What bounds every construction, as one group of options."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from tokenfst.budget import Budget
+from tokenfst.cli.output.terminal import UsageError
+
+_DEFAULT = Budget()
+_PANEL = "Budget"
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetOptions:
+    """What bounds every construction."""
+
+    budget_states: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most states to make.", rich_help_panel=_PANEL)
+    ] = _DEFAULT.states
+    budget_bytes: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Most memory for tables and masks, such as 500M or 2G.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = "1G"
+    budget_seconds: Annotated[
+        float,
+        typer.Option(metavar="S", help="Most time for one step (inf: no bound).", rich_help_panel=_PANEL),
+    ] = _DEFAULT.seconds
+    budget_positions: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Longest pattern, once its counted repetitions are written out.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = _DEFAULT.positions
+
+    def read(self) -> Budget:
+        """The budget of the four options."""
+        size = read_size("--budget-bytes", self.budget_bytes)
+        if not self.budget_seconds > 0:
+            raise UsageError(f"--budget-seconds takes a positive number, not {self.budget_seconds:g}")
+        return Budget(
+            states=self.budget_states,
+            bytes=size,
+            seconds=self.budget_seconds,
+            positions=self.budget_positions,
+        )
+
+
+def read_size(option: str, text: str) -> int:
+    """Bytes, as an option says them. UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?)i?B?", text)
+    if match is None or float(match[1]) == 0:
+        raise UsageError(f"{option} takes a size such as 500M or 2G, not {text!r}")
+    return max(1, int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")))

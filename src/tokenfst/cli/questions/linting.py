@@ -1,0 +1,243 @@
+"""``tokenfst lint``: what is suspicious about a grammar, and which rules a vocabulary cannot spell.
+
+A rule is *unspelled* if it takes part in no text that a token sequence spells: it is missing from the
+intersection of the grammar with the texts of all token sequences. That is decided exactly. Where each byte is a
+token there is nothing to decide, and where all rules can do with the bytes that are tokens, nothing more.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from tokenfst.automata.expressions.expression import (
+    ALL_BYTES,
+    Expr,
+    Op,
+    byte_set,
+    concat,
+    literal,
+    optional,
+    repeat,
+    union,
+)
+from tokenfst.automata.grammars.grammar import Grammar
+from tokenfst.automata.languages.language import Language
+from tokenfst.automata.rules import product
+from tokenfst.automata.rules.lint import FindingKind
+from tokenfst.cli.constraints import options
+from tokenfst.cli.constraints.grammars import read_text
+from tokenfst.cli.constraints.rules import GrammarOptions
+from tokenfst.cli.input import groups
+from tokenfst.cli.input.budgets import BudgetOptions
+from tokenfst.cli.input.tokens import VocabularyOptions
+from tokenfst.cli.output.terminal import Exit, UsageError, counted, say, say_json
+from tokenfst.errors import BudgetExceeded, line_and_column
+from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
+
+_CONFLICT = "conflict"
+_INNOCENT = {FindingKind.LEFT_RECURSION.value, _CONFLICT}
+"""What is worth knowing and no fault: it leaves the exit code at 0."""
+_USELESS = {FindingKind.UNREACHABLE.value, FindingKind.UNPRODUCTIVE.value}
+_UNSPELLED = "unspelled"
+_STRICT = "strict"
+
+
+class Provider(enum.StrEnum):
+    """Those whose structured outputs take schemas."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    groups.register(app, "lint", lint_command)
+
+
+def lint_command(
+    *,
+    reading: GrammarOptions,
+    tokenizing: VocabularyOptions,
+    budgeting: BudgetOptions,
+    strict: Annotated[
+        Provider | None,
+        typer.Option(
+            help="With --json-schema: also what the structured outputs of this provider do not take.",
+            rich_help_panel="JSON Schema",
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> int:
+    """Say what is suspicious about a grammar or a JSON Schema: unreachable and unproductive rules, cycles, left
+    recursion, where one stack is not enough; with --vocabulary also the rules that no token sequence can spell, with
+    --strict what OpenAI's, Anthropic's or Gemini's structured outputs do not take of a schema.
+
+    Exit code 0: nothing that needs a change (notes may be shown); 1: findings.
+    """
+    budget = budgeting.read()
+    grammar = reading.read_grammar(budget)
+    if grammar is None:
+        schema = reading.read_schema(budget)
+        if schema is None:
+            raise UsageError(
+                "lint needs --grammar FILE, or the name of a grammar that comes with tokenfst, or --json-schema FILE"
+            )
+        grammar = schema if isinstance(schema, Grammar) else _one_rule(schema)
+    found = findings(grammar)
+    if strict is not None:
+        found += _not_taken(reading, strict)
+    if tokenizing.vocabulary is not None:
+        found += unspelled(
+            grammar, tokenizing.need("lint"), {each.rule for each in found if each.kind in _USELESS}
+        )
+    found.sort(key=lambda each: (each.line, each.column))
+    serious = sum(each.serious for each in found)
+    if json:
+        say_json(
+            {
+                "command": "lint",
+                "source": grammar.source,
+                "rules": len(grammar.rules),
+                "clean": serious == 0,
+                "findings": [each.as_json() for each in found],
+            }
+        )
+    else:
+        for each in found:
+            say(str(each), "" if each.serious else "dim")
+        say(f"{grammar.source}: {counted(len(grammar.rules), 'rule')}, {counted(serious, 'finding')}")
+    return Exit.NO if serious else Exit.YES
+
+
+def _not_taken(reading: GrammarOptions, strict: Provider) -> list[Remark]:
+    """What a provider does not take of the schema that is given."""
+    if reading.json_schema is None:
+        raise UsageError("--strict goes with --json-schema")
+    from tokenfst.automata.json_schema.providers import provider_findings
+    from tokenfst.automata.json_schema.reading.source import read
+    from tokenfst.automata.json_schema.sets.work import Work
+
+    schema = read(read_text(reading.json_schema, "the schema"), "#", Work(None))
+    return [
+        Remark(_STRICT, each.pointer, str(each), (), 0, 0) for each in provider_findings(schema, strict.value)
+    ]
+
+
+def _one_rule(language: Language) -> Grammar:
+    """A language as a grammar of one rule."""
+    return Grammar({"value": language.expr}, "value", source=language.source, budget=language.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding about a rule, where it is defined (0: in no text), or about the place of a schema that is named by its
+    JSON pointer. ``path``: rules that show it."""
+
+    kind: str
+    rule: str
+    message: str
+    path: tuple[str, ...]
+    line: int
+    column: int
+
+    @property
+    def serious(self) -> bool:
+        """Whether the grammar should be changed."""
+        return self.kind not in _INNOCENT
+
+    def as_json(self) -> dict[str, Any]:
+        """The remark in JSON."""
+        return {
+            "kind": self.kind,
+            "note": not self.serious,
+            "rule": self.rule,
+            "message": self.message,
+            "path": list(self.path),
+            "line": self.line,
+            "column": self.column,
+        }
+
+    def __str__(self) -> str:
+        where = f"{self.line}:{self.column}: " if self.line else ""
+        return f"{where}{'' if self.serious else 'note: '}{self.message} [{self.kind}]"
+
+
+def findings(grammar: Grammar) -> list[Remark]:
+    """What is to be said about a grammar by itself."""
+    found = [
+        Remark(each.kind.value, each.rule, each.message, each.path, each.line, each.column)
+        for each in grammar.lint()
+    ]
+    try:
+        conflict = grammar.conflict()
+    except BudgetExceeded as error:
+        return [
+            *found,
+            Remark(
+                _CONFLICT, grammar.start, f"it is not known whether one stack is enough: {error}", (), 0, 0
+            ),
+        ]
+    if conflict is not None:
+        line, column = conflict.places[0]
+        found.append(
+            Remark(
+                _CONFLICT, conflict.rules[0], f"not deterministic: {conflict}", conflict.rules, line, column
+            )
+        )
+    return found
+
+
+# --- with a vocabulary --------------------------------------------------------------------------------
+
+
+def unspelled(grammar: Grammar, vocabulary: Vocabulary, known: set[str]) -> list[Remark]:
+    """The rules that take part in no text which a token sequence spells, without those ``known`` to be
+    useless; the start alone, if that is one of them. Raises BudgetExceeded."""
+    single = _single_bytes(vocabulary.tokens) & _single_bytes(vocabulary.initial_tokens or vocabulary.tokens)
+    if single == ALL_BYTES:
+        return []
+    missing = set(grammar.rules) - known - _used(grammar, repeat(byte_set(single)))
+    if missing:
+        missing -= _used(grammar, spelled(vocabulary, single))
+    message = "the rule {!r} takes part in no text that the vocabulary can spell"
+    if grammar.start in missing:
+        missing = {grammar.start}
+        message = "no text of the rule {!r}, where the grammar starts, can be spelled with the vocabulary"
+    remarks = []
+    for name in grammar.rules:
+        if name in missing:
+            at = grammar.positions.get(name)
+            line, column = (0, 0) if at is None else line_and_column(grammar.text, at)
+            remarks.append(Remark(_UNSPELLED, name, message.format(name), (), line, column))
+    return remarks
+
+
+def spelled(vocabulary: Vocabulary, single: int) -> Expr:
+    """The texts of all token sequences. ``single``: bytes that are tokens anywhere in a text; tokens of only
+    these add nothing."""
+    longer = {data for data in vocabulary.tokens if any(not single >> byte & 1 for byte in data)}
+    rest = repeat(union(byte_set(single), *map(literal, sorted(longer))))
+    if vocabulary.initial_tokens is None:
+        return rest
+    first = {
+        data
+        for token, data in enumerate(vocabulary.initial_tokens)
+        if token not in vocabulary.special_token_ids and (data or not vocabulary.start_absorbs)
+    }
+    return optional(concat(union(*map(literal, sorted(first))), rest))
+
+
+def _single_bytes(tokens: tuple[bytes, ...]) -> int:
+    return sum(1 << byte for byte in {data[0] for data in tokens if len(data) == 1})
+
+
+def _used(grammar: Grammar, texts: Expr) -> set[str]:
+    """The rules in derivations of those words that are among ``texts``."""
+    dfa = Language(texts, budget=grammar.budget).determinize()
+    found = product.intersect(grammar.rules, grammar.start, dfa, grammar.budget)
+    return set() if found.rules[grammar.start].op is Op.EMPTY else set(found.origins.values())

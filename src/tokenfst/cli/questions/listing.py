@@ -1,0 +1,43 @@
+"""``tokenfst list``: which texts a constraint has, shorter ones first."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from tokenfst.cli.constraints import options
+from tokenfst.cli.input import groups
+from tokenfst.cli.input.budgets import BudgetOptions
+from tokenfst.cli.output.terminal import Exit, json_bytes, plain, say, say_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    groups.register(app, "list", list_command)
+
+
+def list_command(
+    *,
+    constraining: options.ConstraintOptions,
+    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many at most.")] = 10,
+    budgeting: BudgetOptions,
+    json: options.Json = False,
+) -> int:
+    """List the texts that satisfy a constraint, shorter ones first, one a line.
+
+    Those of one length are in byte order. Line breaks, control characters and bytes that are no UTF-8 are shown as
+    escapes; --json has them exactly. Exit
+    code 1: there is none.
+    """
+    budget = budgeting.read()
+    given = constraining.one(budget)
+    found: list[bytes] = []
+    for text in islice(given.value, number):
+        found.append(text)
+        if not json:
+            say(plain(text))
+    if json:
+        say_json({"command": "list", "source": given.source, "texts": [json_bytes(text) for text in found]})
+    return Exit.YES if found else Exit.NO

@@ -1,0 +1,74 @@
+"""``tokenfst repair``: the text of a constraint that is nearest to one that is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokenfst.automata.images.repair import repair
+from tokenfst.cli.constraints import options
+from tokenfst.cli.input import groups
+from tokenfst.cli.input.budgets import BudgetOptions
+from tokenfst.cli.output.terminal import Exit, UsageError, plain, say, say_json
+from tokenfst.cli.questions.checking import texts_given
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    groups.register(app, "repair", repair_command)
+
+
+def repair_command(
+    *,
+    constraining: options.ConstraintOptions,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TEXT",
+            show_default=False,
+            help="Texts to repair. Without any, or with -: the lines of stdin.",
+        ),
+    ] = None,
+    text_file: Annotated[
+        Path | None,
+        typer.Option("--text-file", metavar="FILE", help="Repair the text of this file, as a whole."),
+    ] = None,
+    insert: Annotated[float, typer.Option(metavar="COST", min=0, help="Of a character more.")] = 1.0,
+    delete: Annotated[float, typer.Option(metavar="COST", min=0, help="Of a character less.")] = 1.0,
+    replace: Annotated[float, typer.Option(metavar="COST", min=0, help="Of another character.")] = 1.0,
+    budgeting: BudgetOptions,
+    json: options.Json = False,
+) -> int:
+    """Find the text of a constraint that the least costly edits make of a broken one.
+
+    Texts that satisfy the constraint stay as they are. --json has the cost and the edits. The constraint must
+    be regular: a schema without recursion, or a pattern.
+    """
+    budget = budgeting.read()
+    given, texts = constraining.first(texts or [], budget)
+    if text_file is not None and texts:
+        raise UsageError(f"repair either --text-file or texts, not both ({texts[0]!r})")
+    results = []
+    for text in _texts(texts, text_file):
+        costs = {"insert": insert, "delete": delete, "replace": replace}
+        found = repair(text, given.value, costs, budget=budget)
+        if json:
+            edits = [edit._asdict() for edit in found.edits]
+            results.append({"text": text, "repaired": found.text, "cost": found.cost, "edits": edits})
+        else:
+            say(plain(found.text.encode()))
+    if json:
+        say_json({"command": "repair", "source": given.source, "results": results})
+    return Exit.YES
+
+
+def _texts(arguments: list[str], file: Path | None) -> Iterator[str]:
+    given = texts_given(arguments) if file is None else [file.read_bytes()]
+    for text in given:
+        try:
+            yield text.decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"a text to repair is no UTF-8 at its byte {error.start}") from error

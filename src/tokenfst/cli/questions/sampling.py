@@ -1,0 +1,113 @@
+"""``tokenfst sample``: random strings of a language, byte by byte or token by token."""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated, Any
+
+import typer
+
+from tokenfst.cli.constraints import options
+from tokenfst.cli.input import groups
+from tokenfst.cli.input.budgets import BudgetOptions
+from tokenfst.cli.input.tokens import VocabularyOptions
+from tokenfst.cli.output.terminal import Exit, UsageError, json_bytes, plain, say, say_json, warn
+from tokenfst.cli.questions.checking import allowed_tokens
+from tokenfst.decoding.canonical.automaton import CanonicalAutomaton
+from tokenfst.decoding.matchers.reach_matcher import start_matcher
+from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
+
+_STOP = 0.15
+"""How probable it is to end a token sequence where it may end."""
+_MAX_TOKENS = 64
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    groups.register(app, "sample", sample_command)
+
+
+def sample_command(
+    *,
+    constraining: options.ConstraintOptions,
+    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="How many.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="The same seed gives the same strings.", show_default=False),
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Longest string, in bytes.", show_default=False)
+    ] = None,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, help="Strings of N bytes, all equally probable.", show_default=False
+        ),
+    ] = None,
+    tokenizing: VocabularyOptions,
+    max_new_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, help=f"With --vocabulary: most tokens ({_MAX_TOKENS} if not given)."
+        ),
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,
+    budgeting: BudgetOptions,
+    json: options.Json = False,
+) -> int:
+    """Draw random strings that satisfy a constraint, one a line.
+
+    With --vocabulary, random token sequences, as a model without preferences would write them. Line breaks,
+    control characters and bytes that are no UTF-8 are shown as escapes; --json has them exactly.
+    """
+    if max_tokens is not None:
+        if max_new_tokens is not None:
+            raise UsageError("--max-tokens is the old name of --max-new-tokens: give --max-new-tokens alone")
+        warn("--max-tokens is called --max-new-tokens now")
+        max_new_tokens = max_tokens
+    budget = budgeting.read()
+    rng = random.Random(seed)
+    given = constraining.one(budget)
+    samples: list[dict[str, Any]] = []
+    automaton: TokenAutomaton | CanonicalAutomaton | None = None
+    if tokenizing.vocabulary is None and given.automaton is None:
+        if length is not None and max_length is not None:
+            raise UsageError("--length N says more than --max-length: give one of them")
+        if max_new_tokens is not None:
+            raise UsageError("--max-new-tokens goes with --vocabulary; --max-length bounds strings")
+    else:
+        if max_length is not None or length is not None:
+            raise UsageError(
+                "--max-length and --length are for strings; --max-new-tokens bounds token sequences"
+            )
+        table = given.tokens(tokenizing, "sample")
+        automaton = given.token_automaton(table, budget, tokenizing)
+    for _ in range(number):
+        if automaton is None:
+            word, extra = given.value.sample(rng, max_length, length=length), {}
+        else:
+            ids = sample_tokens(automaton, rng, _MAX_TOKENS if max_new_tokens is None else max_new_tokens)
+            word, extra = automaton.vocabulary.shown(ids), {"tokens": ids}
+        if json:
+            samples.append(json_bytes(word) | extra)
+        else:
+            say(plain(word))
+    if json:
+        say_json({"command": "sample", "source": given.source, "samples": samples})
+    return Exit.YES
+
+
+def sample_tokens(
+    automaton: TokenAutomaton | CanonicalAutomaton, rng: random.Random, max_new_tokens: int
+) -> list[int]:
+    """A random accepted token sequence of at most ``max_new_tokens`` tokens, without the end token.
+
+    Raises ``TokenBudgetError`` where none is that short, ``BudgetExceeded`` where that is not found out for a stack.
+    """
+    matcher = start_matcher(automaton, max_new_tokens)
+    ends = automaton.vocabulary.eos_token_ids
+    while True:
+        ids = [token for token in allowed_tokens(matcher, automaton.vocabulary) if token not in ends]
+        if not ids or (matcher.is_accepting() and rng.random() < _STOP):
+            return list(matcher.tokens)
+        matcher.accept_token(rng.choice(ids))

@@ -1,0 +1,194 @@
+"""``tokenfst serve``: the server, and keys for it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import tokenfst.cli
+from tokenfst.cli.input import completion, groups
+from tokenfst.cli.input.budgets import read_size
+from tokenfst.cli.output.exits import Exit, UsageError
+from tokenfst.errors import TokenfstError
+from tokenfst.server.limits import Limits
+
+_LIMITS = Limits()
+_PANEL = "Limits"
+_LOCAL = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """What bounds the server."""
+
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Processes that compile (0: one for each CPU).", rich_help_panel=_PANEL
+        ),
+    ] = 0
+    seconds: Annotated[
+        float,
+        typer.Option(metavar="S", help="Most time for one request in a process.", rich_help_panel=_PANEL),
+    ] = _LIMITS.seconds
+    memory: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE", help="Most memory for one request, such as 500M or 2G.", rich_help_panel=_PANEL
+        ),
+    ] = "1G"
+    states: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most states of an automaton.", rich_help_panel=_PANEL)
+    ] = _LIMITS.states
+    body: Annotated[
+        str, typer.Option(metavar="SIZE", help="Largest body of a request.", rich_help_panel=_PANEL)
+    ] = "1M"
+    queue: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Requests of one tenant that wait; more are told to come later (429).",
+            rich_help_panel=_PANEL,
+        ),
+    ] = _LIMITS.queue
+    waiting: Annotated[
+        float, typer.Option(metavar="S", help="Most time that a request waits.", rich_help_panel=_PANEL)
+    ] = _LIMITS.waiting
+    kept: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory for answers, and again for artifacts, that are kept.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = "64M"
+    grace: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            help="After SIGTERM: time to finish what is under way.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = _LIMITS.grace
+    connections: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Most open connections.", rich_help_panel=_PANEL)
+    ] = _LIMITS.connections
+
+    def read(self) -> Limits:
+        """The limits. UsageError."""
+        sizes = {name: read_size(f"--{name}", getattr(self, name)) for name in ("memory", "body", "kept")}
+        for name in ("seconds", "waiting", "grace"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise UsageError(f"--{name} takes a positive number, not {getattr(self, name):g}")
+        return Limits(
+            workers=self.workers,
+            seconds=self.seconds,
+            states=self.states,
+            queue=self.queue,
+            waiting=self.waiting,
+            grace=self.grace,
+            connections=self.connections,
+            **sizes,
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    groups.register(app, "serve", serve_command)
+
+
+def serve_command(
+    *,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="The store: a folder, s3://..., gcs://..."),
+    ] = None,
+    vocabulary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vocabulary",
+            "-v",
+            metavar="SPEC",
+            autocompletion=completion.vocabularies,
+            help="mistral:NAME, hf:PATH_OR_NAME, tiktoken:NAME_OR_FILE, spm:FILE or tokens:FILE.json; may be repeated.",
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0: any.")] = 8000,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="API keys, as digests by tenant. Each tenant has a store of its own."
+        ),
+    ] = None,
+    no_keys: Annotated[
+        bool, typer.Option("--no-keys", help="Answer everyone, also on an address that others can reach.")
+    ] = False,
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Print a fresh API key, and what FILE holds of it; and stop.")
+    ] = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="This machine's cache of artifacts, such as /dev/shm/tokenfst."),
+    ] = None,
+    drain: Annotated[
+        float,
+        typer.Option(
+            metavar="S", min=0, help="After SIGTERM: time in which /readyz says no and all is answered still."
+        ),
+    ] = 0.0,
+    log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
+    limiting: LimitOptions,
+) -> int:
+    """Serve constraints over HTTP: compile, check, explain, compare, sample, validate. For example: tokenfst serve
+    --store artifacts --vocabulary mistral:tekken_240911. Artifacts go into the store; what is validated are requests of
+    OpenAI's APIs.
+
+    Each request that looks at a constraint runs in a process that is killed where it takes too much. The log is JSON on
+    stderr. SIGTERM ends the server when what is under way is finished; SIGHUP reads the keys again.
+    """
+    if new_key:
+        from tokenfst.cli.output.terminal import say_pairs
+        from tokenfst.server.tenants import new_key as made
+
+        key, digest = made()
+        say_pairs([("key", key), ("digest", digest)])
+        return Exit.YES
+    if store is None or not vocabulary:
+        raise UsageError(
+            "a server needs --store URL and --vocabulary SPEC, such as --store artifacts --vocabulary "
+            "mistral:tekken_240911"
+        )
+    if keys is not None and no_keys:
+        raise UsageError("--keys FILE says who may ask, and --no-keys that everyone may: give one of them")
+    if keys is None and not no_keys and host not in _LOCAL:
+        raise UsageError(
+            f"{host} can be reached from elsewhere: give --keys FILE, or --no-keys if everyone may ask"
+        )
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise UsageError(f"--log-level is debug, info, warning or error, not {log_level!r}")
+    from tokenfst.server.running import run
+    from tokenfst.server.workers import Work
+
+    options: dict[str, Any] = {} if cache is None else {"cache": os.fspath(cache)}
+    work = Work(tuple((each, each) for each in dict.fromkeys(vocabulary)), limiting.read(), options)
+
+    def serve() -> int:
+        from tokenfst.cli.output.terminal import complain, explain
+
+        try:
+            return run(work, store, keys, host=host, port=port, drain=drain, log_level=log_level)
+        except (TokenfstError, OSError) as error:
+            complain(explain(error))
+            return Exit.BAD_INPUT
+
+    if threading.current_thread() is threading.main_thread():
+        return serve()
+    tokenfst.cli.afterwards(serve)  # the main thread hears signals
+    return Exit.YES

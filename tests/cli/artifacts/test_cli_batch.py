@@ -1,0 +1,84 @@
+"""``tokenfst compile --batch``: a store, a summary, an exit code; wrong options."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from support.programs.command_line import tokenfst, toy, write_toy
+
+from tokenfst import Store
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    return write_toy(tmp_path)
+
+
+def test_a_batch(tmp_path: Path, spec: str) -> None:
+    lines = [{"id": "one", "regex": "(ab)+"}, {"id": "two", "regex": "a|b"}, {"id": "three", "regex": "(a"}]
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, lines[:2])))
+    words = ["compile", "--batch", tmp_path / "b.jsonl", "-v", spec, "--store", tmp_path / "s"]
+    done = tokenfst(*words, "--keys", tmp_path / "keys")
+    assert done.code == 0 and "2 lines into" in done.out and done.err == ""
+    store = Store(tmp_path / "s")
+    keys = {each["id"]: each["key"] for each in map(json.loads, (tmp_path / "keys").read_text().splitlines())}
+    assert not store.get(keys["one"], toy()).is_expanded
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = tokenfst(*words, "--json")
+    assert done.code == 1
+    answer = done.json
+    assert (answer["lines"], answer["put"], answer["known"], answer["failed"]) == (3, 0, 2, 1)
+    (failure,) = answer["failures"]
+    assert (failure["line"], failure["id"], failure["place"]) == (3, "three", "position 0")
+    assert "line 3 (three): missing )" in tokenfst(*words).err
+
+
+def test_a_batch_of_tables_from_stdin(tmp_path: Path, spec: str) -> None:
+    words = ["compile", "--batch", "-", "-v", spec, "--store", tmp_path, "--expand", "--jobs", "2", "--json"]
+    done = tokenfst(*words, stdin=b'{"regex": "(ab)+"}\n\xff\n')
+    assert done.code == 1 and done.json["put"] == 1 and "not JSON" in done.json["failures"][0]["reason"]
+    (entry,) = Store(tmp_path).list()
+    assert Store(tmp_path).get(entry.key, toy()).is_expanded
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--batch", "b"], "--batch needs --store URL"),
+        (["--batch", "b", "--store", "s", "a+"], "stands instead of CONSTRAINT"),
+        (["--batch", "b", "--store", "s", "--output", "x.safetensors"], "stands instead of"),
+        (["--batch", "b", "--store", "s", "--tokenization", "canonical"], "not for --batch"),
+        (["a+", "--store", "s"], "--store is for --batch"),
+        (["a+", "--jobs", "3"], "--jobs is for --batch"),
+        (["--batch", "nothing.jsonl", "--store", "s"], "nothing.jsonl"),
+        (["--batch", "b", "--store", "/dev/null"], "cannot open the store"),
+    ],
+)
+def test_wrong_options(
+    words: list[str], says: str, spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b").write_text("")
+    done = tokenfst("compile", *words, "-v", spec)
+    assert done.code == 2 and says in done.err
+
+
+def test_a_batch_from_a_pipe(tmp_path: Path, spec: str) -> None:
+    """What can be read once only is not counted before."""
+    os.mkfifo(tmp_path / "pipe")
+    feeding = threading.Thread(target=(tmp_path / "pipe").write_text, args=['{"regex": "(ab)+"}\n'])
+    feeding.start()
+    done = tokenfst("compile", "--batch", tmp_path / "pipe", "-v", spec, "--store", tmp_path / "s", "--json")
+    feeding.join()
+    assert done.code == 0 and done.json["put"] == 1
+
+
+def test_keys_do_not_replace_the_batch(tmp_path: Path, spec: str) -> None:
+    source = tmp_path / "b.jsonl"
+    source.write_text('{"regex": "(ab)+"}\n')
+    done = tokenfst("compile", "--batch", source, "-v", spec, "--store", tmp_path / "s", "--keys", source)
+    assert done.code == 2 and "its lines would be lost" in done.err and source.read_text()

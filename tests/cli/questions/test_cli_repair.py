@@ -1,0 +1,33 @@
+"""``tokenfst repair``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.programs.command_line import tokenfst
+
+
+def test_texts_are_repaired() -> None:
+    done = tokenfst("repair", "ab+c", "abbc", "ac", "xabc")
+    assert (done.code, done.out) == (0, "abbc\nabc\nabc\n")
+
+
+def test_a_file_as_a_whole(tmp_path: Path) -> None:
+    schema, broken = tmp_path / "s.json", tmp_path / "broken.json"
+    properties = {"a": {"type": "boolean"}}
+    closed = {"type": "object", "properties": properties, "required": ["a"], "additionalProperties": False}
+    schema.write_text(json.dumps(closed))
+    broken.write_text('{"a": tru')
+    done = tokenfst("repair", "--json-schema", str(schema), "--text-file", str(broken), "--json")
+    answer = json.loads(done.out)
+    assert done.code == 0
+    assert answer["results"][0]["repaired"] == '{"a": true}'
+    assert [edit["new"] for edit in answer["results"][0]["edits"]] == ["e", "}"]
+
+
+def test_costs_and_what_cannot_be() -> None:
+    assert tokenfst("repair", "ab|b", "c", "--replace", "0.5").out == "b\n"
+    assert tokenfst("repair", "b", "c", "--insert", "inf", "--replace", "inf").code != 0
+    nested = tokenfst("repair", "--grammar", "json", "[")
+    assert nested.code != 0 and "Language" in nested.err

@@ -1,0 +1,496 @@
+"""The benchmarks run, judge by their targets, and compile what they say they compile."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tokenfst
+from tokenfst.automata.notations.ebnf import ebnf
+from tokenfst.automata.notations.lark_syntax import lark_grammar
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def modules() -> Any:
+    """The named modules of benchmarks/, loaded by path and forgotten again: their names are common ones."""
+    sys.path.insert(0, str(BENCHMARKS))
+    before = set(sys.modules)
+
+    def load(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield load
+    sys.path.remove(str(BENCHMARKS))
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_object_regex_has_the_size_that_the_issue_asks_for(modules: Any) -> None:
+    pattern = modules("patterns").object_with_20_properties()
+    language = tokenfst.regex(pattern)
+    assert 600 <= language.size().states <= 1000
+    rng = random.Random(0)
+    for _ in range(20):
+        text = language.sample(rng).decode()
+        assert re.fullmatch(pattern, text)
+        assert len(json.loads(text)) == 20
+
+
+def test_both_notations_of_a_grammar_have_the_same_words(modules: Any) -> None:
+    rng = random.Random(0)
+    for grammar in modules("grammars").GRAMMARS:
+        one, other = lark_grammar(grammar.lark), ebnf(grammar.ebnf)
+        verdicts = set()
+        for _ in range(10):
+            text = grammar.document(rng)
+            assert one.accepts(text) and other.accepts(text), (grammar.name, text)
+            for _ in range(20):
+                place = rng.randrange(len(text))
+                changed = (
+                    text[:place] + rng.choice(("", " ", "1", '"', "(", text[place] * 2)) + text[place + 1 :]
+                )
+                verdict = one.accepts(changed)
+                assert verdict == other.accepts(changed), (grammar.name, changed)
+                verdicts.add(verdict)
+        assert verdicts == {True, False}
+
+
+def test_a_pass_walks_all_documents_and_refuses_what_is_none(modules: Any) -> None:
+    grammars, libraries = modules("grammars"), modules("libraries")
+    vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos_token_id=256)
+    ours = libraries.Tokenfst(vocabulary)
+    for grammar in grammars.GRAMMARS:
+        documents = grammar.documents(libraries.World(vocabulary), 300)
+        assert sum(map(len, documents)) == 300
+        passes = grammars.walk_documents(grammars.compiled(ours, grammar), documents, 0.0)
+        assert [len(seconds) for seconds in passes] == [300, 300]
+        with pytest.raises(AssertionError, match="refused"):
+            grammars.walk_documents(grammars.compiled(ours, grammar), [b")"], 0.0)
+
+
+def test_a_missed_target_is_marked(modules: Any) -> None:
+    run, measure = modules("run"), modules("measure")
+    ours = measure.figure("x", "tokenfst", [2e-6, 1e-6, 3e-6], target=1e-6)
+    assert ours.median == 2e-6
+    assert run.judge(ours, ours) == "<= 1 µs MISSED"
+    peer = measure.figure("x", "peer", [3e-5], at_least=20)
+    assert run.judge(peer, ours) == "ratio >= 20 MISSED"
+    peer = measure.figure("x", "peer", [4e-5], at_least=20)
+    assert run.judge(peer, ours) == "ratio >= 20 met"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (3.46e-7, "s", "346 ns"),
+        (2.5e-6, "s", "2.5 µs"),
+        (1e-3, "s", "1 ms"),
+        (7.5, "s", "7.50 s"),
+        (2e6, "bytes", "2.00 MB"),
+        (16_312, "bytes", "16.3 kB"),
+    ],
+)
+def test_figures_for_people(modules: Any, value: float, unit: str, text: str) -> None:
+    assert modules("measure").shown(value, unit) == text
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_one_benchmark_from_the_command_line() -> None:
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--only", "artifact", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert "command" in report["machine"]
+    figures = {figure["what"].rpartition(": ")[2]: figure for figure in report["figures"]}
+    assert set(figures) == {"size", "load", "save"}
+    assert 10_000 < figures["size"]["median"] <= 2_000_000
+    assert 0 < figures["load"]["median"] < 1
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_memory_of_a_sequence(modules: Any) -> None:
+    run = modules("run")
+    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    figures = list(
+        modules("grammars").memory(world, "x", list(world.vocabulary.encode_greedy(b"[")) * 1000, 1e3)
+    )
+    assert run.judge(figures[0], figures[0]) == "<= 1.0 kB MISSED"
+    assert "history of tokens 5," in figures[0].note
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_the_loop_on_a_device(modules: Any) -> None:
+    """Where there is no GPU, the first figures are of the CPU, and every state takes the token it is timed with."""
+    torch = pytest.importorskip("torch")
+    device = modules("device")
+    world = modules("libraries").World(tokenfst.load_vocabulary("mistral:tekken_240911"))
+    first = next(device.on_cpu(world, torch))
+    assert first.what == "advance 64 rows, digits, on the CPU" and 0 < first.least <= first.median < 1e-2
+    automaton = device.resident(world, token_limits=False)
+    for what in ("digits", "strings", "objects"):
+        states, tokens = device.states_in(world, automaton, torch, what, 70)
+        assert len(states) == 70 and not automaton.is_dead(automaton.advance(states, tokens)).any()
+
+
+# --- JSON schemas -------------------------------------------------------------------------------------
+
+ROW: dict[str, Any] = {
+    "id": "made up",
+    "schema": {"properties": {"a": {"type": "integer"}, "b": {"type": "array"}}, "required": ["a"]},
+    "tests": [
+        {"valid": True, "data": {"a": 1, "b": [{"x": "é"}]}},
+        {"valid": False, "data": {"a": "1"}},
+        {"valid": True, "data": {"b": [], "a": 1}},
+        {"valid": False, "data": {"a": 2}},
+        {"valid": True, "data": {"a": "1", "b": {}}},
+    ],
+}
+
+
+def test_a_schema_is_walked_along_its_documents_and_judged(modules: Any) -> None:
+    libraries, runner = modules("libraries"), modules("schema_runner")
+    vocabulary = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], eos_token_id=256)
+    ours = libraries.Tokenfst(vocabulary)
+
+    def encode(text: str) -> list[int]:
+        return list(text.encode())
+
+    record, walk = runner.measured(ours, ROW, encode, 256, 0.0)
+    assert record.first_mask > 0 and not record.refused and not record.trouble and not record.passed
+    assert (record.accepts_invalid, record.rejects_valid) == ([3], [2, 4])
+    whole, other = (len(json.dumps(ROW["tests"][k]["data"], ensure_ascii=False).encode()) + 1 for k in (0, 3))
+    assert len(record.steps) == whole + len('{"a": "') + len('{"b') + other + len('{"a": "')
+    runner.explain(record, walk, ROW, encode, 256)
+    assert (record.other_order, record.rejects_valid) == ([2], [4])
+    assert record.moved == ['#: "a" before "b"']
+    assert (
+        runner.first_moved({"a/b": [{"x": 1, "y": 2}]}, {"a/b": [{"y": 2, "x": 1}]})
+        == '#/a~1b/0: "y" before "x"'
+    )
+    assert runner.first_moved([{"x": 1}], [{"x": 1}]) is None
+    refused, walk = runner.measured(ours, ROW | {"schema": {"type": "nothing"}}, encode, 256, 0.0)
+    assert refused.refused and refused.first_mask is None and walk is None
+
+
+def test_figures_of_records(modules: Any) -> None:
+    schemas, runner, run = modules("schemas"), modules("schema_runner"), modules("run")
+    ours = [
+        runner.Record("1", "tokenfst", 0.001, [1e-6, 3e-6], memory=300_000_000),
+        runner.Record("2", "tokenfst", refused="SchemaError: it is none"),
+        runner.Record("3", "tokenfst", trouble="timeout"),
+        runner.Record("4", "tokenfst", 0.002, [2e-6], accepts_invalid=[0]),
+    ]
+    theirs = [runner.Record(str(k), "llguidance", 0.01, [1e-5]) for k in range(4)]
+    found = list(schemas.figures({"tokenfst": ours, "llguidance": theirs}))
+    values = {(each.what.rpartition(": ")[2], each.who): each for each in found}
+
+    def verdict(what: str, who: str) -> str:
+        mine = values[what, "tokenfst"]
+        return str(run.judge(values[what, who], mine))
+
+    assert values["right about all documents", "tokenfst"].median == 1
+    assert values["right about all documents", "llguidance"].median == 4
+    assert verdict("refused (at most 3%)", "tokenfst") == "<= 0 MISSED"
+    assert verdict("stopped after 20 s", "tokenfst") == "<= 0 MISSED"
+    assert verdict("rejects valid documents, unexplained", "tokenfst") == "<= 0 met"
+    assert verdict("schema to first mask, p50", "llguidance") == "ratio >= 1 met"
+    assert verdict("schema to first mask, p99", "llguidance") == "ratio >= 1 MISSED"
+    assert values["schema to first mask, p99", "tokenfst"].median == 20.0
+    shared = [values["schema to their first mask, p99", who] for who in ("tokenfst", "llguidance")]
+    assert [each.median for each in shared] == [20.0, 0.01]
+    assert all("the 2 that none refuses" in each.what for each in shared)
+    assert verdict("peak memory of one, max", "tokenfst") == "<= 200.00 MB MISSED"
+    assert schemas.summary("p50", [3.0, 1.0, 2.0]) == 2.0 and schemas.summary("p99.9", [1.0, 2.0]) == 2.0
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("mistral_common") is None, reason="Tekken comes with mistral-common"
+)
+def test_a_library_that_dies_is_a_record(modules: Any) -> None:
+    runner = modules("schema_runner").Runner("tokenfst", "mistral:tekken_240911")
+    with runner:
+        first = runner.run(ROW)
+        assert first.other_order == [2] and first.rejects_valid == [4] and first.memory is not None
+        runner.process.kill()
+        assert runner.run(ROW).trouble == "crash"
+
+
+@pytest.mark.soak
+def test_a_library_that_takes_too_long_is_started_again(modules: Any) -> None:
+    with modules("schema_runner").Runner("tokenfst", "mistral:tekken_240911", limit=0.0) as runner:
+        assert runner.run(ROW).trouble == "timeout"
+        runner.limit = 60.0
+        assert runner.run(ROW).other_order == [2]
+
+
+class Asked:
+    """A library's process, in this one; ``denied``: a token that its masks leave out, ``added``: one that they add."""
+
+    def __init__(self, modules: Any, who: str, constraint: Any, denied: int = -1, added: int = -1) -> None:
+        self.who, self._answers = who, modules("mask_by_mask").ANSWERS
+        library = modules("libraries").Tokenfst(BYTES)
+        walk = library.walk(tokenfst.compile(constraint, BYTES))
+        self._walk = walk if denied < 0 and added < 0 else self._changed(modules, walk, denied, added)
+
+    def _changed(self, modules: Any, walk: Any, denied: int, added: int) -> Any:
+        def fill() -> None:
+            walk.fill()
+            words = walk.bitmask.view("uint32")[0]
+            if denied >= 0:
+                words[denied >> 5] &= ~modules("numpy").uint32(1 << (denied & 31))
+            if added >= 0:
+                words[added >> 5] |= modules("numpy").uint32(1 << (added & 31))
+
+        def accept(token: int) -> bool:
+            return token == added or walk.accept(token)
+
+        return modules("libraries").Walk(fill, accept, walk.bitmask, walk.restart)
+
+    def ask(self, question: str, *arguments: Any) -> Any:
+        return self._answers[question](self._walk, *arguments)
+
+
+BYTES = tokenfst.Vocabulary([*(bytes([byte]) for byte in range(256)), b""], 256)
+
+
+def test_masks_that_differ_are_decided_by_texts(modules: Any) -> None:
+    masks = modules("mask_by_mask")
+    world = masks.world_of(BYTES.tokens, 256)
+    judge = masks.schema_judge({"type": "integer"})
+    constraint = tokenfst.json_schema({"type": "integer"})
+    ours, same = Asked(modules, "a", constraint), Asked(modules, "b", constraint)
+    narrow, wide = (
+        Asked(modules, "c", constraint, denied=ord("7")),
+        Asked(modules, "d", constraint, added=ord("x")),
+    )
+    document = [*b"12", 256]
+    assert masks.compared([ours, same], [document], world, judge) == ({"a|b": [3, 0, 0]}, [])
+    pairs, (case,) = masks.compared([ours, narrow], [document], world, judge)
+    assert pairs == {"a|c": [3, 3, 3]}
+    assert (case.kind, case.wrong, case.right, case.token) == ("narrow", ("c",), ("a",), "7") and judge(
+        case.text
+    )
+    _, (case,) = masks.compared([ours, wide], [document], world, judge)
+    assert (case.kind, case.wrong, case.token) == ("wide", ("d",), "x") and judge(case.text) is False
+    spaced = Asked(modules, "e", tokenfst.json_schema({"type": "integer"}, surrounding="flexible"))
+    pairs, cases = masks.compared([ours, spaced], [document], world, judge)
+    assert pairs == {"a|e": [3, 3, 0]} and not cases
+
+
+def test_the_judge_of_texts(modules: Any) -> None:
+    judge = modules("mask_by_mask").schema_judge({"type": "object", "properties": {"a": {"format": "date"}}})
+    assert judge('{"b": [1e5]}') and judge('{"a": "2024-02-29"}')
+    assert judge("[]") is False and judge("{") is False and judge('{"b": NaN}') is False
+    assert judge('{"b": 1, "b": 2}') is None and judge('{"a": "x"}') is None
+
+
+def test_the_leaderboard_runs_what_is_missing_and_writes_its_page(
+    modules: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, page = modules("leaderboard"), modules("leaderboard_page")
+    monkeypatch.setattr(page, "DATA", tmp_path / "data" / "leaderboard.json")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "leaderboard.md")
+    monkeypatch.setattr(page, "IMAGES", tmp_path)
+
+    class InProcess:
+        """A runner in this process."""
+
+        runs = 0
+
+        def __init__(self, who: str, source: str, limit: float) -> None:
+            self.who = who
+            self.asked = Asked(modules, who, tokenfst.regex("a|b"))
+            self.ask = self.asked.ask
+
+        def run(self, row: Any) -> Any:
+            InProcess.runs += 1
+            lost = {"refused": "no"} if self.who == "xgrammar" else {}
+            return modules("schema_runner").Record(
+                row["id"], self.who, 0.1, [1e-6], first_mask_cpu=0.1, memory=5, **lost
+            )
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *error: object) -> None: ...
+
+    monkeypatch.setattr(board, "Runner", InProcess)
+    monkeypatch.setattr(board, "encoder", lambda source: lambda text: list(text.encode()))
+    monkeypatch.setattr(board, "version", lambda name: "1.0")
+    monkeypatch.setattr(tokenfst, "load_vocabulary", lambda source: BYTES)
+    rows = [{"id": f"case {k}", "regex": "a|b", "tests": [{"valid": True, "text": "a"}]} for k in range(3)]
+    monkeypatch.setitem(board.SUITES, "patterns", lambda count: rows[:count])
+    engines = ["tokenfst", "llguidance", "xgrammar"]
+    board.run("patterns", 2, engines, folder=tmp_path)
+    assert InProcess.runs == 6
+    board.run("patterns", 3, engines, folder=tmp_path)
+    assert InProcess.runs == 9
+    board.run("patterns", 1, [*engines, "outlines-core"], folder=tmp_path)
+    found = {"patterns": board.records_of("patterns", tmp_path)}
+    assert len(found["patterns"]) == 3
+    page.write(found, {"date": "today", "machine": "one", "python": "3"}, {"patterns": 3})
+    written = json.loads((tmp_path / "data" / "leaderboard.json").read_text())["suites"]["patterns"]
+    first, second = written["tables"]
+    assert (first["cases"], second["cases"]) == (3, 1) and "outlines-core" in second["engines"]
+    assert first["engines"]["tokenfst"]["passed"] == 3 and first["engines"]["xgrammar"]["refused"] == 3
+    assert written["masks"]["pairs"]["llguidance|tokenfst"] == [6, 0, 0]
+    text = (tmp_path / "leaderboard.md").read_text()
+    assert "3 of 3 cases" in text and "tokenfst 1.0 | **3**" in text
+    assert "<svg" in (tmp_path / "leaderboard-patterns-0.svg").read_text()
+
+
+def test_the_cases_of_the_leaderboard_are_judged_by_others(modules: Any) -> None:
+    board = modules("leaderboard")
+    for row in board.patterns(4):
+        judge = board.judge_of(row)
+        assert all(judge(test["text"]) == test["valid"] for test in row["tests"])
+        assert {test["valid"] for test in row["tests"]} == {True, False}
+    judge = board.judge_of({"lark": 'start: ws "a" ws\nws: /[ \\t\\n\\r]*/\n'})
+    assert judge("a") and judge(" a ") and not judge("b") and not judge("")
+
+
+def test_the_sample_is_the_same_every_time(modules: Any, tmp_path: Path) -> None:
+    schemas = modules("schemas")
+    with gzip.open(tmp_path / "rows.gz", "wt") as file:
+        file.writelines(json.dumps({"id": k}) + "\n" for k in range(50))
+    few, many = schemas.sample_of(tmp_path / "rows.gz", 10), schemas.sample_of(tmp_path / "rows.gz", None)
+    assert many[:10] == few and len(many) == 50 and few != sorted(few, key=lambda row: row["id"])
+
+
+def test_temporal_formulas_are_timed(modules: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    modules("temporal").main(rounds=1)
+    assert "clothes, 13 formulas over 10 symbols" in capsys.readouterr().out
+
+
+def test_whole_decodings_are_timed(
+    modules: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    loop = modules("decoding_loop")
+    monkeypatch.setattr(loop, "RUNS", 1)
+    monkeypatch.setattr(loop, "DRAWN", 2)
+    monkeypatch.setattr(loop, "MOST", 30)
+    monkeypatch.setattr(loop, "WORDS", 30)
+    monkeypatch.setattr(loop.take_turns, "__kwdefaults__", {**loop.take_turns.__kwdefaults__, "runs": 1})
+    tokens = [*(bytes([byte]) for byte in range(256)), b"ka", b"lo", b""]
+    vocabulary = tokenfst.Vocabulary(tokens, eos_token_id=258, split_pattern=r"[^\s]+|\s+")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=259, **sizes)).eval()
+    assert tokenfst.json_schema(loop.SCHEMA).accepts(
+        '{"name":"Plum","kind":"fruit","origin":"Spain","ripe":true,"season":"autumn"}'
+    )
+    automaton = tokenfst.compile(tokenfst.regex('\\{"kind":"(fruit|vegetable)"\\}'), vocabulary)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    ours, free = loop.per_token(model, [[1, 2]] * 2, automaton, "x")
+    assert ours.what == free.what and ours.median and free.median and free.at_least
+    calls = [int(figure.note.partition(" ")[0]) for figure in loop.jumps(model, [1, 2], automaton)]
+    assert len(calls) == 3 and calls[0] < calls[2]
+    assert next(loop.drawn(model, [1, 2], automaton)).median < 30
+    copied, plain = loop.speculation(model, [1, 2], automaton)
+    assert "the same text" in plain.note and "calls" in copied.note
+    trie, rows = loop.labels(model, [1, 2], vocabulary)
+    assert trie.what == rows.what and "labels (" in trie.what
+
+
+class CudaWithoutOne:
+    """Stands in for ``torch.cuda`` on a machine without a GPU: what is called, and that names and arguments fit."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.calls.append(name)
+            return "no GPU" if name == "get_device_name" else CudaWithoutOne()
+
+        return call
+
+    def __enter__(self) -> CudaWithoutOne:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def elapsed_time(self, end: Any) -> float:
+        return 1.0
+
+
+def test_the_figures_of_a_gpu_are_taken_in_one_command(modules: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that runs on a GPU runs here on the CPU by a clock that stands still; what it measures is not looked at."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers").LlamaForCausalLM  # noqa: B018 - loaded before torch.cuda is replaced
+    device, libraries = modules("device"), modules("libraries")
+    tokens = [*(bytes([byte]) for byte in range(256)), b" the", b"12", b""]
+    world = libraries.World(tokenfst.Vocabulary(tokens, eos_token_id=258))
+    cuda = CudaWithoutOne()
+    for name in (
+        "Event",
+        "CUDAGraph",
+        "graph",
+        "Stream",
+        "stream",
+        "synchronize",
+        "set_sync_debug_mode",
+        "get_device_name",
+    ):
+        monkeypatch.setattr(torch.cuda, name, getattr(cuda, name))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
+    monkeypatch.setattr(device, "CALLS", 1)
+    figures = list(device.on_gpu(world, torch, "cpu", (1, 3)))
+    peers = [found for found in figures if "xgrammar" in found.who or "in a row" in found.who]
+    assert len(peers) == (6 if libraries.version("xgrammar") is not None else 0)
+    assert len(figures) == 2 * 3 * 3 + len(peers)
+    assert all(found.median == 1e-3 for found in figures if "wall clock" not in found.who)
+    assert {found.target for found in figures} == {None, 8e-6, 1.5e-3}
+    assert {"CUDAGraph", "graph", "synchronize", "set_sync_debug_mode"} <= set(cuda.calls)
+    assert device.gpu_once(torch, lambda: None) == 1e-3
+    steps = list(device.decoding(world, torch, "cpu", rows=2, steps=2))
+    assert [found.who for found in steps] == ["unconstrained", f"{device.OURS}, constrained"]
+
+
+def test_a_store_is_filled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "all.jsonl.gz"
+    with gzip.open(path, "wt") as file:
+        for number in range(4):
+            file.write(json.dumps({"id": number, "schema": {"enum": [number // 2]}}) + "\n")
+    code = (
+        "import pathlib, sys, tokenfst; sys.path.insert(0, 'benchmarks'); import store_batch\n"
+        "if __name__ == '__main__':\n"
+        "    tokens = [*(bytes([byte]) for byte in range(256)), b'']\n"
+        "    tokenfst.load_vocabulary = lambda name: tokenfst.Vocabulary(tokens, 256)\n"
+        "    store_batch.DATA = pathlib.Path(sys.argv.pop())\n"
+        "    store_batch.main()\n"
+    )
+    (tmp_path / "program.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py", "--jobs", "1", path],
+        capture_output=True,
+        text=True,
+        cwd=BENCHMARKS.parent,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "4 lines: {'known': 2, 'put': 2}" in done.stdout and "4 lines: {'known': 4}" in done.stdout
+    assert "2 entries, " in done.stdout and done.stdout.count("2 entries read") == 2
