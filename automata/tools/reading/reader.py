@@ -10,7 +10,8 @@ follow. Cost: linear; a byte is one step of the automaton, a sign some calls of 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from tokenfst._native import SignedText
 from tokenfst.automata.languages.constraint import encode
@@ -60,25 +61,36 @@ class ToolParser:
     def feed(self, piece: str | bytes) -> None:
         """Read on. ParseError where no text of the constraint goes on so, and where a call has ended whose arguments
         Python does not read; nothing more is read then."""
-        data = piece if isinstance(piece, bytes) else encode(piece)
-        if self._reply is not None:
-            raise ConstraintError("this text is finished: make a new parser for another one")
-        if data is None:
-            raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
-        if self._failure is not None:
-            self._refuse_again()
+        data = piece if piece.__class__ is bytes else encode(piece)
+        if data is None or self._reply is not None or self._failure is not None:
+            self._refuse_to_read(data)
         if self._signed.row.stops:
             self._pieces.append(data)
-        at = self._read(data)
-        if at < len(data):
-            raise self._refused(data, at)
-        self._length += at
+        events, size = self.events, len(data)
+        signs, length = self._walk.read_on(data)
+        if not signs and length == size:
+            self._run.append(data)
+            if events is not None:
+                events.text(data)
+        else:
+            self._take_signs(signs, data, length)
+            if length < size:
+                raise self._refused(data, length)
+        self._length += length
         tails = self._tails
-        tails.append(data[-_AROUND:])
+        tails.append(data if size <= _AROUND else data[-_AROUND:])
         if len(tails) > 2 * _AROUND:
             self._tails = [self._tail]
-        if self.events is not None:
-            self.events.settle()
+        if events is not None:
+            events.settle()
+
+    def _refuse_to_read(self, data: bytes | None) -> NoReturn:
+        """Raise for a piece that cannot be read on."""
+        if self._reply is not None:
+            raise ConstraintError("this text is finished: make a new parser for another one")
+        self._refuse_again()
+        assert data is None, "one of three reasons"
+        raise ConstraintError("the text holds a lone surrogate, which has no UTF-8 encoding")
 
     @property
     def _tail(self) -> bytes:
@@ -124,11 +136,11 @@ class ToolParser:
     def _read(self, data: bytes) -> int:
         """Reads as much as some text goes on with; how much that is."""
         signs, length = self._walk.read_on(data)
-        if not signs and length == len(data):
-            self._run.append(data)
-            if self.events is not None:
-                self.events.text(data)
-            return length
+        self._take_signs(signs, data, length)
+        return length
+
+    def _take_signs(self, signs: Sequence[tuple[int, bytes]], data: bytes, length: int) -> None:
+        """What was read: signs, and the text between them."""
         at = 0
         for place, code in signs:
             self._taken = self._length + place
@@ -139,7 +151,6 @@ class ToolParser:
             self._run.append(rest)
             if self.events is not None:
                 self.events.text(rest)
-        return length
 
     def _take_all(self) -> None:
         self._taken = self._length
