@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from tokenfst.automata.characters.classes import character_set
 from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, negate, normalize
@@ -26,15 +26,14 @@ from tokenfst.automata.expressions.expression import (
     tokens,
     union,
 )
+from tokenfst.automata.grammars.captured import Marked
 from tokenfst.automata.grammars.grammar import Grammar, refuse_empty
 from tokenfst.automata.notations.bnf_macros import Argument, Macros, token_class
+from tokenfst.automata.notations.bnf_options import read_options
 from tokenfst.automata.notations.reading import Token, fault, fold, parse
 from tokenfst.automata.pieces.tokens import TEXT_TOKEN
 from tokenfst.budget import Budget
 from tokenfst.errors import ConstraintError, PatternError, PatternSyntaxError, UnsupportedPatternError
-
-if TYPE_CHECKING:
-    from lark import Tree
 
 _NOTATION = r"""
 start: rule*
@@ -94,7 +93,8 @@ class Dialect:
     """One notation: its ``name``, how names and strings are spelled (patterns), what each escape letter
     stands for, in ``class_escapes`` in character classes alone, whether ``.`` is any character, and whether ``#x41`` is
     refused for being read differently elsewhere. ``macros``: whether there are functions; ``tokens``: how tokens are
-    spelled (a pattern); ``hex_digits``: how many follow ``\\x``; ``any_class``: whether ``[^]`` is any character."""
+    spelled (a pattern); ``hex_digits``: how many follow ``\\x``; ``any_class``: whether ``[^]`` is any character;
+    ``options``: whether rules have options in brackets."""
 
     name: str
     names: str
@@ -107,6 +107,7 @@ class Dialect:
     tokens: str = _NEVER
     hex_digits: str = "2"
     any_class: bool = False
+    options: bool = False
 
     @property
     def notation(self) -> str:
@@ -132,32 +133,41 @@ def read(dialect: Dialect, text: str, start: str, budget: Budget | None) -> Gram
     tree = parse(dialect.notation, text, _TOKENS, unfinished)
     rules: dict[str, Expr] = {}
     positions: dict[str, int] = {}
+    captured: dict[str, str] = {}
+    rule: Any
     for rule in tree.children:
-        if str(rule.data) == "options":
-            message = (
-                "options of rules say how tokens are drawn, and not which texts there are: leave them out, and set the "
-                "temperature where you sample"
-            )
-            options: Any = rule.children[1]
-            reader.fail(message, options.start_pos, UnsupportedPatternError)
-        head, body = _parts(rule)
+        head, *between, body = rule.children
         if head in positions:
             first = text.count("\n", 0, positions[head]) + 1
             reader.fail(f"the rule {str(head)!r} is defined twice, first in line {first}", head.start_pos)
         positions[str(head)] = head.start_pos
         rules[str(head)] = fold(body, reader.build)
+        if between:
+            if not dialect.options:
+                reader.fail(
+                    "rules have no options in this notation", between[0].start_pos, UnsupportedPatternError
+                )
+            options = read_options(str(head), between[0], reader.fail)
+            rules[str(head)] = options.applied(rules[str(head)], str(head), reader.fail)
+            if options.capture is not None:
+                captured[str(head)] = options.capture
     for name, position in reader.references.items():
         if name not in rules:
             reader.fail(f"there is no rule {name!r}", position)
     if start not in rules:
         reader.fail(f"there is no rule {start!r} to start with", 0)
     source = f"{dialect.name}({text[:60]!r}{'...' if len(text) > 60 else ''})"
-    return refuse_empty(Grammar(rules, start, source=source, text=text, positions=positions, budget=budget))
-
-
-def _parts(rule: Any) -> tuple[Token, Tree[Any]]:
-    head, body = rule.children
-    return head, body
+    return refuse_empty(
+        Grammar(
+            rules,
+            start,
+            source=source,
+            text=text,
+            positions=positions,
+            budget=budget,
+            marked=Marked(captured),
+        )
+    )
 
 
 class _Reader:

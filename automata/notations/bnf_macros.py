@@ -1,4 +1,5 @@
-"""What looks like a function in xgrammar's EBNF: ``TagDispatch``, ``Regex``, and those that speak of tokens.
+"""What looks like a function in xgrammar's EBNF: ``TagDispatch``, ``Regex``, ``Substring``, and those that speak of
+tokens.
 
 Token ids are known to a vocabulary alone: ``Token(5, 7)`` is the token class ``[5,7]``, which ``compile`` looks up.
 """
@@ -9,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from tokenfst.automata.expressions.expression import Expr, TokenName, concat, repeat, tokens, union
+from tokenfst.automata.characters.classes import character_set
+from tokenfst.automata.characters.utf8 import MAX_CODE_POINT
+from tokenfst.automata.expressions.expression import Expr, TokenName, concat, intersect, repeat, tokens, union
 from tokenfst.automata.notations.reading import Token
 from tokenfst.automata.pieces.free_text import dispatch
+from tokenfst.automata.pieces.text import chunks
 from tokenfst.automata.regex.ecma import ecma_pattern
 from tokenfst.budget import Budget
 from tokenfst.errors import PatternError
@@ -19,11 +23,16 @@ from tokenfst.errors import PatternError
 _SETTINGS = {
     "TagDispatch": ("loop_after_dispatch", "excludes"),
     "TokenTagDispatch": ("loop_after_dispatch", "excludes"),
+    "Regex": ("json_string",),
 }
 _OLD = {
     "stop_eos": "whether a text may end is said by what follows: leave it out",
     "stop_str": "write what ends the text behind the TagDispatch, and exclude it: excludes=(...)",
 }
+
+
+_UNESCAPED = ((0x20, 0x21), (0x23, 0x5B), (0x5D, MAX_CODE_POINT))
+"""What stands in a string of JSON by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,9 @@ class Macros:
         settings = self.settings(macro, [each for each in arguments if each.name is not None])
         match str(macro):
             case "Regex":
-                return self.regex(macro, given)
+                return self.regex(macro, given, settings)
+            case "Substring":
+                return self.substring(macro, given)
             case "Token":
                 return token_class(self.ids(macro, given))
             case "ExcludeToken":
@@ -81,28 +92,38 @@ class Macros:
             found[name] = each
         return found
 
-    def regex(self, macro: Token, given: list[Argument]) -> Expr:
-        """A pattern as xgrammar reads it, from beginning to end."""
+    def substring(self, macro: Token, given: list[Argument]) -> Expr:
+        """Chunks that follow each other, from any one on."""
+        if not all(isinstance(each.value, Token) and each.value.type == "STRING" for each in given):
+            self.fail("Substring takes strings", macro.start_pos)
+        texts = [self.text(each.value) for each in given if isinstance(each.value, Token)]
+        return chunks([text for text in texts if text])
+
+    def regex(self, macro: Token, given: list[Argument], settings: dict[str, Argument]) -> Expr:
+        """A pattern as xgrammar reads it, from beginning to end; of a string in JSON, what needs no escape there."""
         if len(given) != 1 or not isinstance(given[0].value, Token) or given[0].value.type != "STRING":
             self.fail("Regex takes one pattern, as a string", macro.start_pos)
         try:
-            return ecma_pattern(f"^(?:{self.text(given[0].value)})$", self.budget).expr
+            found = ecma_pattern(f"^(?:{self.text(given[0].value)})$", self.budget).expr
+            plain = self.boolean(macro, settings.get("json_string"), default=False)
+            return intersect(found, repeat(character_set(_UNESCAPED, True))) if plain else found
         except PatternError as error:
             return self.fail(error.message, given[0].value.start_pos, type(error))
 
     def tag_dispatch(self, macro: Token, given: list[Argument], settings: dict[str, Argument]) -> Expr:
         """Free text with tags that rules follow."""
-        tags: list[tuple[bytes, Expr]] = []
+        tags: dict[bytes, Expr] = {}
         excludes = self.strings(macro, settings.get("excludes"))
         for each in given:
             tag, rule = self.pair(macro, each, "STRING", '("tag", rule)')
             text = self.text(tag)
             if not text:
                 self.fail("an empty tag would stand everywhere", tag.start_pos)
-            self.check_tag(text.encode(), [known for known, _ in tags], excludes, tag.start_pos)
-            tags.append((text.encode(), self.call(rule)))
+            data, body = text.encode(), self.call(rule)
+            self.check_tag(data, [known for known in tags if known != data], excludes, tag.start_pos)
+            tags[data] = union(tags[data], body) if data in tags else body
         loop = self.boolean(macro, settings.get("loop_after_dispatch"))
-        return dispatch(tuple(tags), excludes, loop, self.budget or Budget())
+        return dispatch(tuple(tags.items()), excludes, loop, self.budget or Budget())
 
     def check_tag(self, tag: bytes, others: list[bytes], excludes: tuple[bytes, ...], at: int) -> None:
         """Refuse tags that can never come, because another one, or something excluded, stands in them."""
@@ -111,7 +132,7 @@ class Macros:
                 self.fail(f"the tag {tag.decode()!r} can never come: {text.decode()!r} is excluded", at)
         for other in others:
             short, long = sorted((tag, other), key=len)
-            if short == long or short in long[:-1]:
+            if short in long[:-1]:
                 shown = repr(long.decode()), repr(short.decode())
                 self.fail(f"the tag {shown[0]} can never come: {shown[1]} is one too and comes first", at)
 
@@ -170,10 +191,10 @@ class Macros:
             self.fail(f"{macro} takes pairs: {wanted}", values[0].start_pos)
         return values[0], values[1]
 
-    def boolean(self, macro: Token, argument: Argument | None) -> bool:
-        """True where nothing is given."""
+    def boolean(self, macro: Token, argument: Argument | None, *, default: bool = True) -> bool:
+        """True or false; the default where nothing is given."""
         if argument is None:
-            return True
+            return default
         if not isinstance(argument.value, Token) or str(argument.value) not in ("true", "false"):
             self.fail(f"{macro}: {argument.name} is true or false", macro.start_pos)
         return str(argument.value) == "true"

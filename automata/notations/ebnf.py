@@ -32,9 +32,10 @@ _EBNF = Dialect(
     wildcard=False,
     refuse_hex=True,
     class_escapes="$.*+(){}|",
-    macros=r"(TokenTagDispatch|TagDispatch|ExcludeToken|Token|Regex)(?=\s*\()",
+    macros=r"(TokenTagDispatch|TagDispatch|ExcludeToken|Token|Regex|Substring)(?=\s*\()",
     hex_digits="1,",
     any_class=True,
+    options=True,
 )
 
 
@@ -42,10 +43,11 @@ _EBNF = Dialect(
 def ebnf(text: str, start: str = "root", budget: Budget | None = None) -> Grammar:
     """The grammar of a text in xgrammar's notation; its words are those of the rule ``start``.
 
-    ``TagDispatch``, ``Regex``, ``Token``, ``ExcludeToken`` and ``TokenTagDispatch`` are read; token ids are looked up
-    by ``compile``. Raises PatternSyntaxError (with position and caret) for a malformed text, undefined rules and
-    rules defined twice; UnsupportedPatternError for look-ahead ``(=...)``, options of rules and W3C's ``#x41`` in a
-    class; EmptyLanguageError if ``start`` has no word; BudgetExceeded("positions"); MissingDependencyError without
+    ``TagDispatch``, ``Regex``, ``Substring``, ``Token``, ``ExcludeToken`` and ``TokenTagDispatch`` are read; token ids
+    are looked up by ``compile``. ``rule[lazy] ::= ...``, ``[max_chars=20]`` and ``[capture]`` are read, the latter as
+    in ``lark_grammar``. Raises PatternSyntaxError (with position and caret) for a malformed text, undefined rules and
+    rules defined twice; UnsupportedPatternError for look-ahead ``(=...)``, other options of rules and W3C's ``#x41`` in
+    a class; EmptyLanguageError if ``start`` has no word; BudgetExceeded("positions"); MissingDependencyError without
     lark.
     """
     return read(_EBNF, text, start, budget)

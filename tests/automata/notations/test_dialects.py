@@ -43,6 +43,14 @@ THINK, STOP, EOS = 257, 258, 259
         ('root ::= "a" # comment "\n | "b"', ["a", "b"], []),
         ("root ::= ()", [""], ["a"]),
         ('root ::= Regex("[0-9]+") "z"', ["12z"], ["z"]),
+        (r'root ::= Regex("\\S+", json_string=true)', ["abc", "é"], ['a"b', "a\\b", "a b", "a\x1fb"]),
+        (r'root ::= Regex("\\S+", json_string=false)', ["abc", 'a"b'], ["a b"]),
+        ('root ::= Substring("abc", "de", "fg")', ["", "abc", "defg", "abcdefg"], ["ab", "cde", "abcfg"]),
+        ('root ::= "x" Substring("a", "", "b", "a") "y"', ["xy", "xaby", "xbay"], ["xaay", "xabbay"]),
+        ("root ::= Substring()", [""], ["a"]),
+        ('root ::= r "z"\nr[lazy] ::= [a-y]* ">"', ["ab>z", ">z"], ["a>b>z"]),
+        ("root[max_chars=2] ::= [aé]*", ["", "éé", "a"], ["aaa"]),
+        ('root ::= TagDispatch(("t", a), ("t", b))\na ::= "x"\nb ::= "y"', ["tx", "ty", "txqty"], ["tz"]),
         ("root ::= TagDispatch()", ["abc", ""], []),
         (
             'root ::= TagDispatch(("t1", a), ("t2", b))\na ::= "x"\nb ::= "y"',
@@ -66,6 +74,17 @@ def test_ebnf_as_xgrammar_reads_it(text: str, words: list[str], others: list[str
     assert [word for word in others if grammar.accepts(word)] == []
 
 
+def test_rules_with_captures() -> None:
+    grammar = ebnf('root ::= "<" word ">" other\nword[capture] ::= [a-z]+\nother[capture="o"] ::= "!"')
+    found = grammar.captures("<ab>!")
+    assert [(name, each.text) for name, many in found.items() for each in many] == [
+        ("word", "ab"),
+        ("o", "!"),
+    ]
+    with pytest.raises(UnsupportedPatternError, match="no options in this notation"):
+        gbnf('root[capture] ::= "a"')
+
+
 def test_dispatch_by_its_definition() -> None:
     grammar = ebnf('root ::= TagDispatch(("ab", x), excludes=("bb",))\nx ::= "a" | ""')
     for text in map("".join, itertools.chain(*(itertools.product("ab", repeat=n) for n in range(7)))):
@@ -85,11 +104,18 @@ def test_dispatch_by_its_definition() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "match"),
     [
-        ('root ::= a\na[temperature=0.7] ::= "x"', UnsupportedPatternError, "where you sample"),
+        ('root ::= a\na[temperature=0.7] ::= "x"', UnsupportedPatternError, "how tokens are drawn"),
+        ('root ::= a\na[lazy, lazy] ::= "x"', PatternSyntaxError, "stands twice"),
+        ('root ::= a\na[lazy=1] ::= "x"', PatternSyntaxError, "takes no value"),
+        ('root ::= a\na[max_chars=x] ::= "x"', PatternSyntaxError, "a number of characters"),
+        ('root ::= a\na[capture=x] ::= "x"', PatternSyntaxError, "in quotation marks"),
+        ('root ::= a\na[;] ::= "x"', PatternSyntaxError, "name=value"),
+        ('root ::= a\na[lazy] ::= "x" b\nb ::= "y"', UnsupportedPatternError, "call no other"),
+        ("root ::= Substring(5)", PatternSyntaxError, "takes strings"),
+        ('root ::= Regex("a", json_string=5)', PatternSyntaxError, "true or false"),
         ('root ::= TagDispatch(("t", a), stop_eos=true)\na ::= "x"', PatternSyntaxError, "older notation"),
         ('root ::= TagDispatch(("t", a), stop_str=("x"))\na ::= "x"', PatternSyntaxError, "write what ends"),
         ('root ::= TagDispatch(("t", a), other=true)\na ::= "x"', PatternSyntaxError, "loop_after_dispatch, excl"),
-        ('root ::= TagDispatch(("t", a), ("t", a))\na ::= "x"', PatternSyntaxError, "can never come"),
         ('root ::= TagDispatch(("t", a), ("tu", a))\na ::= "x"', PatternSyntaxError, "'t' is one too"),
         ('root ::= TagDispatch(("tx", a), excludes=("t",))\na ::= "x"', PatternSyntaxError, "'t' is excluded"),
         ('root ::= TagDispatch(("", a))\na ::= "x"', PatternSyntaxError, "empty tag"),

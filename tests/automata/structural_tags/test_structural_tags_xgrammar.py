@@ -249,6 +249,7 @@ DIFFERENCES: list[tuple[str, Any, str, bool | None]] = [
         "<parameter=a-b>1</parameter>",
         True,
     ),
+    ("a line break, and a dot in a pattern", {"type": "regex", "pattern": "a.b"}, "a\nb", False),
     ("a schema of parameters that is no object's", schema({"type": "array"}, style="qwen_xml"), "[]", None),
     ("an unknown field", {"type": "any_text", "exclude": ["x"]}, "x", None),
 ]
