@@ -193,7 +193,11 @@ class _Builder(TerminalBodies):
         written: list[Expr] = []
         for tree in main.ignored:
             body = self.pattern_of([(tree, main)])
-            position = main.position(next(tree.scan_values(lambda value: isinstance(value, Token))))
+            token = next(tree.scan_values(lambda value: isinstance(value, Token)), None)
+            if token is None:
+                message = "%ignore names nothing here: write a terminal, a string or a regular expression"
+                self.source.fail(message, self.text.find("%ignore"))
+            position = main.position(token)
             try:
                 pattern = terminals.parse_pattern(terminals.joined(body.patterns), self.parsed, self.budget)
                 if pattern.reserved:

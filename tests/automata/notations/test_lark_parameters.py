@@ -156,3 +156,9 @@ def test_ignored_once_and_empty_strings() -> None:
         lark_grammar('%llguidance {"skip_repetition": 1}\nstart: "a"')
     empty = lark_grammar('start: "<" ("" | A) ">"\nA: "a" | ""\n%ignore " "')
     assert empty.accepts("<>") and empty.accepts("< >") and empty.accepts("<a>") and not empty.accepts("<aa>")
+
+
+@pytest.mark.parametrize("ignored", ["%ignore", "%ignore ()", "%ignore |"])
+def test_ignoring_nothing_is_refused(ignored: str) -> None:
+    with pytest.raises(PatternSyntaxError, match="line 2, column 1: %ignore names nothing"):
+        lark_grammar(f'start: "a"\n{ignored}')
