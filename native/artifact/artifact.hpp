@@ -35,10 +35,10 @@ std::vector<uint32_t> marks_of(ByteAutomaton& bytes, const std::vector<State>& o
   const Room& room = bytes.marks().room;
   for (size_t k = 0; k < order.size(); ++k) {
     const State q = order[k];
-    if (!bytes.is_marked(q)) continue;
+    if (!bytes.marks().lie_ahead(q)) continue;
     if (out.empty()) out = {0, room.fewest, room.near, room.far};
-    const State holds = bytes.passed(q, true), fails = bytes.passed(q, false);
-    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.signs(q) | (room.thin ? kThinSign : 0) | (room.values ? kValuesSign : 0),
+    const State holds = bytes.marks().passed(q, true), fails = bytes.marks().passed(q, false);
+    out.insert(out.end(), {static_cast<uint32_t>(k), bytes.marks().signs(q) | (room.thin ? kThinSign : 0) | (room.values ? kValuesSign : 0),
                            number(holds), number(fails)});
   }
   return out;
@@ -171,14 +171,14 @@ inline Arrays expand_pushdown(TokenAutomaton& automaton) {
   Stacks stacks;
   for (size_t k = 0; k < order.size(); ++k) {
     State q = order[k];
-    const bool rests = q != kDead && expansion.rests(k), stacked = rests && bytes.num_stacks(q) > 0;
+    const bool rests = q != kDead && expansion.rests(k), stacked = rests && bytes.stacks().count(q) > 0;
     out.accepting.push_back(rests && bytes.accepting(q));
     out.mask.push_back(rests ? mask_number(automaton.mask_root(q)) : 0);
     uint32_t distance = kUnreachable;
     if (stacked) {
       const auto tops = automaton.top_distances(q);
       for (size_t m = 0; m < tops.size(); ++m) {
-        if (bytes.shape(q).members[m].hole != kNone) distance = tops[m];
+        if (bytes.stacks().shape(q).members[m].hole != kNone) distance = tops[m];
       }
     } else if (rests) {
       distance = automaton.distance({q}, stacks);
@@ -229,7 +229,7 @@ class LoadedAutomaton : public TokenAutomaton {
 
   void adopt_stacks(const View& view) {
     const StackView& given = view.stacks;
-    PushDown& pushdown = bytes().adopt_pushdown();
+    PushDown& pushdown = bytes().stacks().adopt_pushdown();
     std::vector<uint32_t> frame_distances;
     for (size_t f = 0; f < given.frames.size(); f += 2) {
       pushdown.settler().adopt_frame(given.frames[f] == 1);
@@ -262,7 +262,7 @@ class LoadedAutomaton : public TokenAutomaton {
         shape = pushdown.add_shape(settled, row[2] ? 0 : kNone);
         adopt_stack_distances(q, std::move(tops));
       }
-      bytes().adopt_stacks(q, static_cast<uint8_t>(row[0]), row[1], shape);
+      bytes().stacks().adopt(q, static_cast<uint8_t>(row[0]), row[1], shape);
     }
     for (size_t r = 0; r < given.reveals.size(); r += 3)
       pushdown.keep_revealed(given.reveals[r], given.reveals[r + 1], adopted_reveal(pushdown, given.reveals[r + 2]));
@@ -301,7 +301,7 @@ class LoadedAutomaton : public TokenAutomaton {
     auto bytes = std::make_shared<ByteAutomaton>(classes, view.num_classes, view.table.data(), view.accepting.data(), states, view.start,
                                                  view.inner_start, symbols, bounded ? view.columns.back() : kNone);
     // That there are stacks and marks is said before the vocabulary is composed with it: what lacks bytes is told by that.
-    if (!view.stacks.empty()) bytes->adopt_pushdown();
+    if (!view.stacks.empty()) bytes->stacks().adopt_pushdown();
     adopt_marks(*bytes, view.marks);
     return bytes;
   }
@@ -311,12 +311,12 @@ class LoadedAutomaton : public TokenAutomaton {
       const uint32_t* row = marks.data() + k;
       if (row[0]) {
         room.thin |= row[1] & kThinSign, room.values |= row[1] & kValuesSign;
-        bytes.adopt_marks(row[0], row[1] & ~(kThinSign | kValuesSign), row[2], row[3]);
+        bytes.marks().adopt(row[0], row[1] & ~(kThinSign | kValuesSign), row[2], row[3]);
       } else {
         room = {false, false, row[1], row[2], row[3]};
       }
     }
-    if (!marks.empty()) bytes.adopt_room(room);
+    if (!marks.empty()) bytes.marks().adopt_room(room);
   }
   static std::vector<std::pair<uint32_t, uint32_t>> specials(const View& view) {
     std::vector<std::pair<uint32_t, uint32_t>> found;

@@ -56,7 +56,7 @@ class LearnedUnion {
     };
     for (State state = 1; state < bytes_.num_states(); ++state) {
       pace_.step(256);
-      const uint32_t root = automaton_.known_root(state), count = bytes_.num_stacks(state);
+      const uint32_t root = automaton_.known_root(state), count = bytes_.stacks().count(state);
       const auto [distance, worst] = automaton_.known_distance(state);
       if (root == 0 && distance == kUnknown) continue;
       Known& known = known_[automaton_.digest_of(state)];

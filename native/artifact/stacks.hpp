@@ -54,27 +54,28 @@ class StackExpansion {
     for (size_t k = 0; k < order_.size(); ++k) {
       State q = order_[k];
       const bool looks = std::ranges::find(looks_, q) != looks_.end();
-      const uint32_t stacks = looks ? 1 : bytes_.num_stacks(q);
+      const uint32_t stacks = looks ? 1 : bytes_.stacks().count(q);
       uint32_t closed = kUnreachable, effect = effect_of_[k];
       if (stacks > 0 && rests(k)) {
         const auto tops = automaton_.top_distances(q);
-        const auto& members = bytes_.shape(q).members;
+        const auto& members = bytes_.stacks().shape(q).members;
         for (size_t m = 0; m < members.size(); ++m) {
           if (members[m].hole == kNone) closed = tops[m];
         }
       }
-      out.states.insert(out.states.end(), {stacks, effect, looks || (stacks > 0 && bytes_.to_reveal(q) != kNone), closed});
+      out.states.insert(out.states.end(), {stacks, effect, looks || (stacks > 0 && bytes_.stacks().to_reveal(q) != kNone), closed});
     }
     for (const Chain& each : effects_) {
       out.pushes.insert(out.pushes.end(), each.frames.begin(), each.frames.end());
       out.effects.insert(out.effects.end(), {number_of(each.state), each.keeps, static_cast<uint32_t>(out.pushes.size())});
     }
     append(out.reveals, reveals_);
-    for (uint32_t frame = 0; frame < bytes_.num_frames(); ++frame) {
-      out.frames.insert(out.frames.end(), {bytes_.frame(frame).nullable, automaton_.distance_of_frame(frame)});
+    for (uint32_t frame = 0; frame < bytes_.stacks().num_frames(); ++frame) {
+      out.frames.insert(out.frames.end(), {bytes_.stacks().frame(frame).nullable, automaton_.distance_of_frame(frame)});
     }
     std::vector<std::array<uint32_t, 3>> rows;
-    bytes_.pushdown().for_each_chain([&](uint32_t upper, uint32_t lower, uint32_t frame) { rows.push_back({upper, lower, frame}); });
+    bytes_.stacks().pushdown().for_each_chain(
+        [&](uint32_t upper, uint32_t lower, uint32_t frame) { rows.push_back({upper, lower, frame}); });
     append(out.chains, rows);
     rows.clear();
     automaton_.mask_tree().for_each([&](uint32_t ask, uint32_t answer, uint32_t value) {
@@ -107,8 +108,8 @@ class StackExpansion {
   Pile chained(const Pile& pile) {
     Pile out{pile.base, {}};
     for (uint32_t frame : pile.frames) {
-      const bool known = !out.frames.empty() && (out.base == kNothing || !bytes_.frame(out.frames.back()).nullable);
-      const uint32_t both = known && bytes_.frame(frame).nullable ? bytes_.chain(frame, out.frames.back()) : kNone;
+      const bool known = !out.frames.empty() && (out.base == kNothing || !bytes_.stacks().frame(out.frames.back()).nullable);
+      const uint32_t both = known && bytes_.stacks().frame(frame).nullable ? bytes_.stacks().chain(frame, out.frames.back()) : kNone;
       if (both == kNone) out.frames.push_back(frame);
       else out.frames.back() = both;
     }
@@ -122,9 +123,9 @@ class StackExpansion {
     if (!like) return std::nullopt;
     const auto [less, more] = std::minmax(out.frames.back(), other.frames.back());
     if (less == more) return out;
-    const uint32_t both = out.frames.back() = bytes_.unite(less, more);
+    const uint32_t both = out.frames.back() = bytes_.stacks().unite(less, more);
     const bool on_nothing = out.base == kNothing && out.frames.size() == 1;
-    if (bytes_.frame(both).nullable && !on_nothing) return std::nullopt;  // no walk ever put it there: its chains are not known
+    if (bytes_.stacks().frame(both).nullable && !on_nothing) return std::nullopt;  // no walk ever put it there: its chains are not known
     return out;
   }
 
@@ -205,7 +206,7 @@ class StackExpansion {
     }
     for (size_t k = 0; k < order_.size(); ++k) {
       State q = order_[k];
-      const Effect* effect = q == kDead ? nullptr : bytes_.effect(q);
+      const Effect* effect = q == kDead ? nullptr : bytes_.stacks().effect(q);
       effect_of_.push_back(effect ? effect_of(q, *effect) : 0);
     }
     for (bool grown = true; grown;) {
@@ -215,11 +216,11 @@ class StackExpansion {
         if (auto kept = keep_as_found(state, effect, 1, answer)) rows.push_back({numbers_.at(state), answer, *kept});
         else if (levels_.log().is_needed(effect)) refuse();
       };
-      bytes_.pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
+      bytes_.stacks().pushdown().for_each_revealed([&](State state, uint32_t answer, const Effect& effect) {
         if (numbers_.contains(state) && PushDown::is_single(answer)) reveal(state, answer, effect);
       });
       for (State raw : looks_) {
-        for (uint32_t answer : answers_of(raw)) reveal(raw, answer, *bytes_.effect(raw));
+        for (uint32_t answer : answers_of(raw)) reveal(raw, answer, *bytes_.stacks().effect(raw));
       }
       reveals_ = std::move(rows);
       grown = order_.size() > before;
@@ -232,7 +233,7 @@ class StackExpansion {
     std::vector<std::pair<uint32_t, Config>> pending;
     Stacks& stacks = levels_.stacks();
     for (const auto& place : levels_.places()) {
-      pending.push_back({place.level, {place.state, bytes_.num_stacks(place.state) ? levels_.below(place.level) : kBottom}});
+      pending.push_back({place.level, {place.state, bytes_.stacks().count(place.state) ? levels_.below(place.level) : kBottom}});
     }
     while (!pending.empty()) {
       auto [level, config] = pending.back();

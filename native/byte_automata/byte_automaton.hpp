@@ -27,6 +27,9 @@
 
 namespace tokenfst {
 
+class MarkFace;
+class StackFace;
+
 class ByteAutomaton {
  public:
   // Of a program. With `own_start`, the start state is one that no transition enters again.
@@ -101,50 +104,16 @@ class ByteAutomaton {
     return leaps_.make(from, states_[from].node, number, text, [&](NodeId left) { return live_state(left); });
   }
 
-  // --- push-down automata: what a step does to stacks (see walker.hpp) ---
+  // --- push-down automata: what a step does to stacks (see walker.hpp); more of it says stacks() ---
 
+  StackFace stacks();
   bool is_pushdown() const { return pushdown_ != nullptr; }
-  const PushDown& pushdown() const { return *pushdown_; }
-  // Of finished tables: makes it a push-down automaton, to be told what states do to stacks.
-  PushDown& adopt_pushdown() {
-    if (!pushdown_) pushdown_ = std::make_unique<PushDown>(arena_);
-    return *pushdown_;
-  }
-  void adopt_stacks(State state, uint32_t stacks, uint32_t effect, uint32_t shape) {
-    StateInfo& info = states_[state];
-    info.stacks = stacks;
-    info.effect = effect;
-    info.shape = shape;
-    info.arrival.store(effect ? PushDown::kPasses : stacks);
-  }
   // Whether the step from `from` leads to `raw` as it is, with the stacks as they were.
   bool keeps_stacks(State from, State raw) { return !pushdown_ || arrival(raw, states_[raw]) == states_[from].stacks; }
-  // The same, and there are no marks to pass.
-  bool rests(State from, State raw) {
-    const StateInfo& info = states_[raw];
-    return !info.marked && (!pushdown_ || arrival(raw, info) == states_[from].stacks);
-  }
   uint32_t num_stacks(State state) const { return states_[state].stacks; }
-  // Null: none.
-  const Effect* effect(State raw) const {
-    uint32_t index = states_[raw].effect;
-    return index ? &pushdown_->effect(index) : nullptr;
-  }
   const Shape& shape(State state) const { return pushdown_->shape(states_[state].shape); }
-  uint32_t to_reveal(State state) const { return shape(state).reveal; }
   size_t num_frames() const { return pushdown_ ? pushdown_->settler().num_frames() : 0; }
   const Settler::Frame& frame(uint32_t id) const { return pushdown_->settler().frame(id); }
-  // The frame that a nullable frame makes with the frame it is put on; kNone: they stay apart.
-  uint32_t chain(uint32_t upper, uint32_t lower) {
-    uint32_t frame;
-    return pushdown_->chained(upper, lower, frame) ? frame : make_chain(upper, lower);
-  }
-  // The frame that is either of two.
-  uint32_t unite(uint32_t a, uint32_t b) {
-    if (a == b) return a;
-    const uint32_t known = pushdown_->united(a, b);
-    return known ? known - 1 : make_union(a, b);
-  }
   // The effect of looking into the stack `to_reveal(state)` where its top edges are these.
   const Effect& revealed(State state, std::span<const Edge> edges) {
     if (PushDown::is_single(edges)) {
@@ -171,23 +140,9 @@ class ByteAutomaton {
   // The live state of an expression, or DEAD.
   State intern(NodeId node);
 
-  // --- marks of what is excluded as the text goes on (see marks.hpp, exclusion.hpp) ---
+  // What is excluded as the text goes on (see exclusion.hpp).
+  MarkFace marks();
   const Marks& marks() const { return marks_; }
-  template <class... Known>
-  void adopt_marks(State raw, Known... known) {
-    states_[raw].marked = true, marks_.adopt(raw, known...);
-  }
-  void adopt_room(const Room& room) { marks_.room = room; }
-  // Of the target of a step: whether marks are ahead, which, and where it leads once they are passed.
-  bool is_marked(State raw) const { return states_[raw].marked; }
-  uint32_t signs(State raw) {
-    const uint32_t known = marks_.signs(raw);
-    return known ? known - 1 : make_signs(raw);
-  }
-  State passed(State raw, bool holds) {
-    const uint32_t known = marks_.passed(raw, holds);
-    return known ? known - 1 : make_passed(raw, holds);
-  }
 
   size_t memory();
 
@@ -198,6 +153,9 @@ class ByteAutomaton {
   void set_beside(size_t bytes) { beside_.store(bytes, std::memory_order_relaxed); }
 
  private:
+  friend StackFace;
+  friend MarkFace;
+
   uint32_t make_signs(State raw);
   State make_passed(State raw, bool holds);
   uint32_t make_chain(uint32_t upper, uint32_t lower);
@@ -307,3 +265,5 @@ class ByteAutomaton {
 };
 
 }  // namespace tokenfst
+
+#include "byte_automata/faces.hpp"

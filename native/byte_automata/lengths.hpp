@@ -23,11 +23,11 @@ class Lengths {
   }
   // Of what completes a configuration: its top, and each frame below on its own.
   uint32_t of(Config config, Stacks& stacks) {
-    if (bytes_.num_stacks(config.state) == 0) return of(bytes_.node(config.state));
+    if (bytes_.stacks().count(config.state) == 0) return of(bytes_.node(config.state));
     uint32_t least = kUnreachable;
-    for (const Member& member : bytes_.shape(config.state).members) {
+    for (const Member& member : bytes_.stacks().shape(config.state).members) {
       const StackId node = member.hole == kNone ? kBottom : stacks.member(config.stack, member.hole);
-      const uint32_t below = stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return of(bytes_.frame(frame).body); });
+      const uint32_t below = stacks.least(node, Stacks::Sum::Bytes, [&](uint32_t frame) { return of(bytes_.stacks().frame(frame).body); });
       least = std::min(least, plus(of(member.top), below));
     }
     return least;

@@ -122,7 +122,7 @@ inline void check_leaves(TokenAutomaton& automaton, const StackLeaves& leaves) {
   const bool whole = leaves.masks.size() == leaves.states.size() && leaves.offsets.size() == leaves.states.size() + 1 &&
                      leaves.offsets[0] == 0 && leaves.offsets.back() == leaves.answers.size() && std::ranges::is_sorted(leaves.offsets);
   if (!whole || !below(leaves.states, automaton.bytes().num_states()) || !below(leaves.masks, automaton.masks().size()) ||
-      !below(leaves.answers, 2 * automaton.bytes().num_frames())) {
+      !below(leaves.answers, 2 * automaton.bytes().stacks().num_frames())) {
     throw Error(Fault::Constraint, "these are not the leaves of this automaton");
   }
 }
@@ -133,12 +133,12 @@ struct LengthsAbove {
 };
 inline LengthsAbove lengths_above(TokenAutomaton& automaton, Config config, StackId opaque, Stacks& stacks) {
   ByteAutomaton& bytes = automaton.bytes();
-  if (bytes.num_stacks(config.state) == 0) return {kUnreachable, automaton.distance(config, stacks)};
-  if (bytes.to_reveal(config.state) != kNone) return {0, kUnreachable};  // all above is read: it waits for `opaque`
+  if (bytes.stacks().count(config.state) == 0) return {kUnreachable, automaton.distance(config, stacks)};
+  if (bytes.stacks().to_reveal(config.state) != kNone) return {0, kUnreachable};  // all above is read: it waits for `opaque`
   LengthsAbove found;
   const std::vector<uint32_t> tops = automaton.top_distances(config.state);
   for (size_t k = 0; k < tops.size(); ++k) {
-    const uint32_t hole = bytes.shape(config.state).members[k].hole;
+    const uint32_t hole = bytes.stacks().shape(config.state).members[k].hole;
     StackId node = hole == kNone ? kBottom : stacks.member(config.stack, hole);
     uint32_t sum = tops[k];
     for (; node != kBottom && node != opaque; node = stacks.edges(node)[0].below)
@@ -162,7 +162,7 @@ inline BudgetLayers stack_layers(TokenAutomaton& automaton, const StackLeaves& l
     const State q = leaves.states[leaf];
     const std::span answers(leaves.answers.data() + leaves.offsets[leaf], leaves.answers.data() + leaves.offsets[leaf + 1]);
     // Nothing lies below where the last answer said so, or there is no stack.
-    const bool open = answers.empty() ? automaton.bytes().num_stacks(q) > 0 : answers.back() & 1;
+    const bool open = answers.empty() ? automaton.bytes().stacks().count(q) > 0 : answers.back() & 1;
     StackId node = open ? opaque : kBottom;
     for (size_t k = answers.size(); k-- > 0;) node = stacks.push(answers[k] >> 1, node);
     for (auto& [farthest, tokens] : reached) tokens.clear();

@@ -83,9 +83,9 @@ class Marks {
 // Where a step to a state can lead, with its marks passed.
 template <class Bytes>
 std::vector<uint32_t> after_marks(Bytes& bytes, uint32_t raw) {
-  if (!bytes.is_marked(raw)) return {raw};
-  std::vector<uint32_t> found{bytes.passed(raw, true)};
-  if (uint32_t fails = bytes.passed(raw, false); fails != found[0]) found.push_back(fails);
+  if (!bytes.marks().lie_ahead(raw)) return {raw};
+  std::vector<uint32_t> found{bytes.marks().passed(raw, true)};
+  if (uint32_t fails = bytes.marks().passed(raw, false); fails != found[0]) found.push_back(fails);
   std::erase(found, 0u);
   return found;
 }

@@ -91,10 +91,10 @@ class ExcludedTokens {
         if (ending == Ending::New || (ending == Ending::None && at.reading.match == 0)) return;
         const State raw = bytes_.step(at.config.state, byte);
         if (ending == Ending::Known) {
-          const bool over = raw == kDead || (bytes_.is_marked(raw) && bytes_.passed(raw, false) == kDead);
+          const bool over = raw == kDead || (bytes_.marks().lie_ahead(raw) && bytes_.marks().passed(raw, false) == kDead);
           const uint32_t behind = trie.node(at.node).end;
           if (over) each(at.node, behind, [](uint32_t) { return false; });
-          else if (bytes_.is_marked(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
+          else if (bytes_.marks().lie_ahead(raw)) each(at.node, behind, [&](uint32_t token) { return may_take(start, token); });
           return;
         }
         at.config = raw == kDead ? Config{} : walker.arrive(at.config, raw);

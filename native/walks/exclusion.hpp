@@ -137,7 +137,7 @@ class Exclusion {
       State raw = bytes.step(at.state, byte);
       if (raw == kDead) return {};
       const Ending ending = read(byte, bytes.marks().room.values);
-      if (bytes.is_marked(raw)) raw = pass(bytes, raw, byte, ending);
+      if (bytes.marks().lie_ahead(raw)) raw = pass(bytes, raw, byte, ending);
       if (is_dead(at = walker.arrive(at, raw))) return at;
     }
     return at;
@@ -147,7 +147,7 @@ class Exclusion {
   Config leap(ByteAutomaton& bytes, Walker& walker, Config at, std::string_view text, State raw) {
     Ending ending = Ending::None;
     for (unsigned char byte : text) ending = read(byte, bytes.marks().room.values);
-    if (raw != kDead && bytes.is_marked(raw)) raw = pass(bytes, raw, static_cast<uint8_t>(text.back()), ending);
+    if (raw != kDead && bytes.marks().lie_ahead(raw)) raw = pass(bytes, raw, static_cast<uint8_t>(text.back()), ending);
     return walker.arrive(at, raw);
   }
 
@@ -181,7 +181,7 @@ class Exclusion {
         Ending ending = Ending::None;
         if (at.inside) ending = follow(next, static_cast<uint8_t>(byte));
         else if (byte == '"') begin(next);
-        if (bytes.is_marked(raw)) raw = bytes.passed(raw, ending != Ending::Known);
+        if (bytes.marks().lie_ahead(raw)) raw = bytes.marks().passed(raw, ending != Ending::Known);
         std::pair<Config, Reading> reached{walker.arrive(from, raw), next};
         if (is_dead(reached.first)) continue;
         const bool blank = byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
@@ -452,16 +452,16 @@ class Exclusion {
   // Past the marks of a state that the last byte led to.
   State pass(ByteAutomaton& bytes, State raw, uint8_t byte, Ending ending) {
     const bool follows = now_.scope != 0 && !now_.inside;  // the bracket was met as one
-    if (!follows && (bytes.signs(raw) & bit(Sign::Opened))) {
+    if (!follows && (bytes.marks().signs(raw) & bit(Sign::Opened))) {
       now_ = {};
       open(byte, 0);
     }
-    if (ending == Ending::New && (bytes.signs(raw) & bit(Sign::Fresh))) {
+    if (ending == Ending::New && (bytes.marks().signs(raw) & bit(Sign::Fresh))) {
       if (byte == '"') record();
       else if (now_.scalar == kNumber) now_.due = true;
       else record_item();
     }
-    return bytes.passed(raw, ending != Ending::Known);
+    return bytes.marks().passed(raw, ending != Ending::Known);
   }
 
   void open(uint8_t bracket, uint32_t below) {

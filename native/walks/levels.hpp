@@ -126,11 +126,11 @@ class Levels {
     for (auto [byte_class, byte] : byte_of_) {
       const std::string text = place.text + static_cast<char>(byte);
       for (State raw : after_marks(bytes_, bytes_.row(place.state)[byte_class])) {
-        Config to = walker_.arrive({place.state, bytes_.num_stacks(place.state) ? below(place.level) : kBottom}, raw);
+        Config to = walker_.arrive({place.state, bytes_.stacks().count(place.state) ? below(place.level) : kBottom}, raw);
         if (walker_.blocked()) {
           end(place.level, {text, place.state, raw});
         } else {
-          if (bytes_.effect(raw)) keep_outcome(raw, kNone, place.level, to);
+          if (bytes_.stacks().effect(raw)) keep_outcome(raw, kNone, place.level, to);
           arrive(place.level, text, to);
         }
       }
@@ -143,14 +143,14 @@ class Levels {
     if (is_dead(to)) return;
     std::vector<uint32_t> frames;
     StackId node = to.stack;
-    bool single = bytes_.num_stacks(to.state) <= 1;
+    bool single = bytes_.stacks().count(to.state) <= 1;
     for (; single && node != below(level); node = stacks_.edges(node)[0].below) {
       single = stacks_.edges(node).size() == 1;
       frames.push_back(stacks_.edges(node)[0].frame);
     }
     if (!single) {
       conflicts_.emplace_back(level, text);
-    } else if (bytes_.to_reveal(to.state) != kNone) {
+    } else if (bytes_.stacks().to_reveal(to.state) != kNone) {
       end(level, {text, to.state});
     } else if (frames.empty()) {
       reach(level, text, to.state);
@@ -219,9 +219,9 @@ class Levels {
     arrive(caller.level, found.text, to);
   }
   void keep_outcome(State target, uint32_t shown, uint32_t level, Config to) {
-    if (is_dead(to) || bytes_.num_stacks(to.state) > 1) return;
+    if (is_dead(to) || bytes_.stacks().count(to.state) > 1) return;
     Chain chain{to.state, false, {}};
-    if (bytes_.num_stacks(to.state) == 1) {
+    if (bytes_.stacks().count(to.state) == 1) {
       for (StackId node = to.stack; node != below(level); node = stacks_.edges(node)[0].below) {
         if (stacks_.edges(node).size() != 1) return;
         chain.frames.push_back(stacks_.edges(node)[0].frame);

@@ -138,17 +138,17 @@ class Walker {
   Config arrive(Config from, State raw) {
     blocked_ = false;
     if (raw == kDead) return {};
-    if (bytes_.rests(from.state, raw)) return {raw, from.stack};
-    if (bytes_.is_marked(raw) && (raw = bytes_.passed(raw, true)) == kDead) return {};
-    return bytes_.keeps_stacks(from.state, raw) ? Config{raw, from.stack} : settle(from, raw);
+    if (bytes_.stacks().rests(from.state, raw)) return {raw, from.stack};
+    if (bytes_.marks().lie_ahead(raw) && (raw = bytes_.marks().passed(raw, true)) == kDead) return {};
+    return bytes_.stacks().keeps(from.state, raw) ? Config{raw, from.stack} : settle(from, raw);
   }
 
  private:
   Config settle(Config from, State raw) {
     stacks_before_.clear();
-    const uint32_t count = bytes_.num_stacks(from.state);
+    const uint32_t count = bytes_.stacks().count(from.state);
     for (uint32_t k = 0; k < count; ++k) stacks_before_.push_back(stacks_.member(from.stack, k));
-    return rest(raw, bytes_.effect(raw));
+    return rest(raw, bytes_.stacks().effect(raw));
   }
 
   // Does what `effect` says, and looks into stacks until a shape can rest.
@@ -163,7 +163,7 @@ class Walker {
         if (blocked_) return {};
         state = effect->state;
       }
-      uint32_t hole = bytes_.to_reveal(state);
+      uint32_t hole = bytes_.stacks().to_reveal(state);
       if (hole == kNone) break;
       if (before(hole) == stop_) {
         stuck_ = true;
@@ -178,7 +178,7 @@ class Walker {
       for (const Edge& edge : stacks_.edges(node)) {
         if (edge.below != kBottom) stacks_before_.push_back(edge.below);
       }
-      effect = &bytes_.revealed(state, stacks_.edges(node));
+      effect = &bytes_.stacks().revealed(state, stacks_.edges(node));
     }
     return {state, stacks_.tuple(stacks_before_)};
   }
@@ -236,7 +236,7 @@ class Walker {
     return stacks_.node(after);
   }
   StackId push(uint32_t id, StackId below) {
-    const Settler::Frame& frame = bytes_.frame(id);
+    const Settler::Frame& frame = bytes_.stacks().frame(id);
     if (!frame.nullable || below == kBottom) return stacks_.push(id, below);
     if (below == stop_) {
       blocked_ = true;
@@ -244,7 +244,7 @@ class Walker {
     }
     auto edges = look(below);
     if (edges.size() == 1) {
-      if (uint32_t chain = bytes_.chain(id, edges[0].frame); chain != kNone) return stacks_.push(chain, edges[0].below);
+      if (uint32_t chain = bytes_.stacks().chain(id, edges[0].frame); chain != kNone) return stacks_.push(chain, edges[0].below);
     }
     edges_.assign(edges.begin(), edges.end());
     auto same = std::ranges::find(edges_, id, &Edge::frame);
@@ -266,7 +266,7 @@ class Walker {
   StackId united() {
     if (std::ranges::all_of(edges_, [&](const Edge& edge) { return edge.below == edges_[0].below; })) {
       std::ranges::sort(edges_);
-      for (const Edge& edge : edges_) edges_[0].frame = bytes_.unite(edges_[0].frame, edge.frame);
+      for (const Edge& edge : edges_) edges_[0].frame = bytes_.stacks().unite(edges_[0].frame, edge.frame);
       edges_.resize(1);
     }
     return stacks_.node(edges_);
@@ -331,13 +331,13 @@ inline std::vector<std::vector<uint32_t>> rules_around(ByteAutomaton& bytes, std
     return bytes.with_arena([&](const Arena& arena) { return labels_in(arena, node, limit); });
   };
   std::vector<Member> members{{bytes.node(at.state)}};
-  if (bytes.num_stacks(at.state) > 0) members = bytes.shape(at.state).members;
+  if (bytes.stacks().count(at.state) > 0) members = bytes.stacks().shape(at.state).members;
   for (size_t k = members.size(); k-- > 0 && ways.size() < kMaxWays;) {
     std::vector<uint32_t> below;
     for (StackId node = members[k].hole == kNone ? kBottom : stacks.member(at.stack, members[k].hole); node != kBottom;) {
       // Frames that may be left out make shorter ways beside the whole one, which was made last.
       const Edge whole = *std::ranges::max_element(stacks.edges(node), {}, &Edge::below);
-      for (auto& way : labels(bytes.frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
+      for (auto& way : labels(bytes.stacks().frame(whole.frame).body, 1)) below.insert(below.end(), way.begin(), way.end());
       node = whole.below;
     }
     for (auto& way : labels(members[k].top, kMaxWays - ways.size())) {

@@ -32,7 +32,7 @@ from tokenfst.automata.languages.language import Language
 from tokenfst.automata.notations.gbnf import gbnf
 from tokenfst.errors import TokenBudgetError
 
-PROGRAM = Path(__file__).parents[2] / "reference" / "openfst_pdt.py"
+PROGRAM = Path(__file__).parents[2] / "reference" / "grammars" / "openfst_pdt.py"
 EVERY_BYTE = [bytes([byte]) for byte in range(256)]
 
 
