@@ -38,6 +38,7 @@ from tokenfst.automata.structural_tags.formats import (
 )
 from tokenfst.automata.structural_tags.xml_styles import STYLES
 from tokenfst.errors import StructuralTagError
+from tokenfst.json_objects import RepeatedNameError, unique_names
 
 _T = TypeVar("_T")
 _DEEPEST = 100
@@ -86,16 +87,10 @@ def read_format(value: Any, pointer: str, depth: int) -> Format:
 
 
 def _parsed(text: str) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise StructuralTagError("#", f"the name {twice!r} stands twice in one object")
-        return made
-
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        return json.loads(text, object_pairs_hook=unique_names)
+    except RepeatedNameError as error:
+        raise StructuralTagError("#", f"the name {error.name!r} stands twice in one object") from None
     except json.JSONDecodeError as error:
         raise StructuralTagError("#", f"is no JSON text: {error}") from None
     except RecursionError:

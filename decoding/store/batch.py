@@ -21,6 +21,7 @@ from tokenfst.arguments import checked, whole
 from tokenfst.budget import Budget
 from tokenfst.decoding.store.store import Store
 from tokenfst.errors import ConstraintError, PatternError, StoreError, TokenfstError
+from tokenfst.json_objects import RepeatedNameError, unique_names
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _AT_ONCE = 16
@@ -207,11 +208,13 @@ def compile_line(
 def members_of(line: str | bytes) -> dict[str, Any]:
     """The JSON object in a line. ``ConstraintError``."""
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=unique_names)
     except RecursionError:
         raise ConstraintError("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ConstraintError(f"it is not JSON: {error.msg} at column {error.colno}") from None
+    except RepeatedNameError as error:
+        raise ConstraintError(str(error)) from None
     except ValueError as error:  # bytes that are no UTF-8, or an integer of thousands of digits
         raise ConstraintError(f"it is not JSON: {error}") from None
     if not isinstance(found, dict):

@@ -25,6 +25,7 @@ from tokenfst.decoding.token_automata.tensors import (
     Tensor,
 )
 from tokenfst.errors import ArtifactCorruptError, ArtifactError, ArtifactVersionError
+from tokenfst.json_objects import RepeatedNameError, unique_names
 
 FORMAT = "tokenfst.token_automaton"
 """The value of ``format`` in the metadata of every artifact, whatever its version."""
@@ -120,13 +121,13 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 def parse_header(path: object, data: bytes) -> dict[str, Any]:
     """The JSON object of a header, duplicate keys refused."""
     try:
-        header = json.loads(data.decode("utf-8"), object_pairs_hook=_no_duplicates)
+        header = json.loads(data.decode("utf-8"), object_pairs_hook=unique_names)
     except UnicodeDecodeError as error:
         raise corrupt(path, f"its header is not UTF-8 at byte {8 + error.start}") from None
     except RecursionError:
         raise corrupt(path, "its header is nested too deeply") from None
-    except _DuplicateKeyError as error:
-        raise corrupt(path, f"its header has the key {shown(error.key)} twice in one object") from None
+    except RepeatedNameError as error:
+        raise corrupt(path, f"its header has the key {shown(error.name)} twice in one object") from None
     except ValueError as error:
         raise corrupt(path, f"its header is not JSON ({error})") from None
     if not isinstance(header, dict):
@@ -243,21 +244,6 @@ def _size(sizes: dict[str, int], name: str, found: int) -> int:
     base = name.removesuffix(" + 1")
     extra = int(base != name)
     return sizes.setdefault(base, found - extra) + extra
-
-
-class _DuplicateKeyError(ValueError):
-    def __init__(self, key: str) -> None:
-        self.key = key
-        super().__init__(key)
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in result:
-            raise _DuplicateKeyError(key)
-        result[key] = value
-    return result
 
 
 def _check_keys(path: object, where: str, found: Iterable[str], expected: Iterable[str]) -> None:

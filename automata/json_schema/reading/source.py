@@ -28,6 +28,7 @@ from tokenfst._native import plain_parts
 from tokenfst.automata.json_schema.reading.metaschemas import metaschema
 from tokenfst.automata.json_schema.sets.work import Work, text_parts
 from tokenfst.errors import BudgetExceeded, SchemaError, UnsupportedSchemaError
+from tokenfst.json_objects import unique_names
 
 Resolver = Callable[[str], Mapping[str, Any] | bool | str | None]
 """From a URI without a fragment to the schema document there; ``None`` if there is none."""
@@ -407,7 +408,7 @@ def read(schema: Mapping[str, Any] | bool | str, where: str, work: Work) -> Any:
                 parse_float=Decimal,
                 parse_int=_integer,
                 parse_constant=_no_number,
-                object_pairs_hook=_members,
+                object_pairs_hook=unique_names,
             )
         except RecursionError:
             problem = "the schema is nested too deeply"
@@ -448,15 +449,6 @@ def _integer(digits: str) -> int | Decimal:
 
 def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        seen: set[str] = set()
-        repeated = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"an object has the name {repeated!r} twice")
-    return made
 
 
 def json_type(value: Any) -> str:

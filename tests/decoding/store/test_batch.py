@@ -39,6 +39,7 @@ GOOD: list[dict[str, Any]] = [
 BAD: list[tuple[str, str, str]] = [
     ("nonsense", "", "not JSON: Expecting value at column 1"),
     ('{"regex": "a"', "", "not JSON"),
+    ('{"id": "x", "regex": "a", "regex": "b"}', "", "the name 'regex' twice"),
     ("[1]", "", "not a JSON object but list"),
     ("[" * 100_000, "", "nested too deeply"),
     ("{}", "", "a document has one of 'json_schema'"),

@@ -8,22 +8,17 @@ from typing import Any
 
 from tokenfst.cli.constraints.grammars import read_text
 from tokenfst.cli.output.terminal import UsageError
+from tokenfst.json_objects import RepeatedNameError, unique_names
 
 
 def read_json(path: Path, what: str) -> Any:
     """The value in a file. Raises UsageError for what is not JSON, with its place, and for a name that stands twice in
     one object; ConstraintError for other encodings than UTF-8; OSError."""
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise UsageError(f"{path}: {twice!r} stands twice in one object")
-        return made
-
     try:
-        return json.loads(read_text(path, what), object_pairs_hook=unique)
+        return json.loads(read_text(path, what), object_pairs_hook=unique_names)
+    except RepeatedNameError as error:
+        raise UsageError(f"{path}: {error.name!r} stands twice in one object") from error
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}: {what} are not JSON: {error}") from error
     except RecursionError:

@@ -1,0 +1,25 @@
+"""Objects of JSON in which a name stands twice: refused wherever JSON is read, as only one value could count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RepeatedNameError(ValueError):
+    """An object of JSON has a ``name`` twice, of which only one value could count."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"an object has the name {name!r} twice")
+
+
+def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object, as ``json.loads(..., object_pairs_hook=)`` asks for them. RepeatedNameError."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise RepeatedNameError(name)
+            seen.add(name)
+    return made
