@@ -23,7 +23,17 @@ from tests.support.rooms import (
     native_room_of,
 )
 
-GROUND = {"arguments", "errors", "budget", "locks", "notebook", "recent", "renamed", "_native"}
+GROUND = {
+    "arguments",
+    "errors",
+    "budget",
+    "json_objects",
+    "locks",
+    "notebook",
+    "recent",
+    "renamed",
+    "_native",
+}
 MODULES = [(path.relative_to(ROOT).parts[0], path) for path in FILES]
 
 
