@@ -46,6 +46,31 @@ class Host(Protocol):
         """The same for one prompt, in pieces."""
 
 
+class LocalHost:
+    """What hosts whose model is in this process share: its vocabulary, and automata that are compiled for it."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._spelled = Speller(vocabulary)
+
+    @property
+    def marks(self) -> Vocabulary:
+        """All tokens of the model can be written here."""
+        return self.vocabulary
+
+    def prepare(self, target: Target) -> Compiled:
+        """The target's automaton. VocabularyMismatchError for one that was compiled for another vocabulary."""
+        constraint = target.constraint
+        if not isinstance(constraint, Compiled):
+            return compile(constraint, self.vocabulary)
+        if constraint.vocabulary != self.vocabulary:
+            raise VocabularyMismatchError(
+                f"{constraint!r} was compiled for another vocabulary than the generator's: compile it with "
+                "generator.vocabulary"
+            )
+        return constraint
+
+
 def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host:
     """The host of a model, or of a pipeline of one. ModelError for what is none."""
     library = type(model).__module__.partition(".")[0]
@@ -89,19 +114,6 @@ def pieces(tokens: Iterable[int], spelled: Speller, most: int) -> Iterator[bytes
             written = whole
         if len(taken) == most:
             break
-
-
-def compiled_for(target: Target, vocabulary: Vocabulary) -> Compiled:
-    """A target's automaton over a vocabulary. VocabularyMismatchError for one that was compiled for another."""
-    constraint = target.constraint
-    if not isinstance(constraint, Compiled):
-        return compile(constraint, vocabulary)
-    if constraint.vocabulary != vocabulary:
-        raise VocabularyMismatchError(
-            f"{constraint!r} was compiled for another vocabulary than the generator's: compile it with "
-            "generator.vocabulary"
-        )
-    return constraint
 
 
 class Speller:

@@ -12,29 +12,20 @@ from typing import Any
 import llama_cpp
 
 from tokenfst.decoding.engines.llama_cpp import LlamaConstraint, llama_vocabulary
-from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat, pieces
-from tokenfst.decoding.generation.targets import Compiled, Target
+from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat, pieces
+from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.errors import DecodingError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
 _OURS = ("tokens", "stopping_criteria", "grammar", "logits_processor", "reset")
 
 
-class LlamaHost:
+class LlamaHost(LocalHost):
     """A ``llama_cpp.Llama``."""
 
     def __init__(self, model: Any, vocabulary: Vocabulary | None) -> None:
+        super().__init__(llama_vocabulary(model) if vocabulary is None else vocabulary)
         self._model = model
-        self.vocabulary = llama_vocabulary(model) if vocabulary is None else vocabulary
-        self._spelled = Speller(self.vocabulary)
-
-    @property
-    def marks(self) -> Vocabulary:
-        """All tokens of the model can be written here."""
-        return self.vocabulary
-
-    def prepare(self, target: Target) -> Compiled:
-        return compiled_for(target, self.vocabulary)
 
     def generate(
         self,

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.decoding.engines.mlx import MLXConstraint, mlx_vocabulary
-from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat, pieces
-from tokenfst.decoding.generation.targets import Compiled, Target
+from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat, pieces
+from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.errors import DecodingError, MissingDependencyError, ModelError
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
@@ -25,7 +25,7 @@ except ImportError as error:
 _OPTIONS = ("sampler", "logits_processors", "prefill_step_size", "max_kv_size")
 
 
-class MLXHost:
+class MLXHost(LocalHost):
     """A model and a tokenizer as ``mlx_lm.load`` returns them."""
 
     def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
@@ -33,17 +33,8 @@ class MLXHost:
             raise ModelError("Generator: give the model's tokenizer too: Generator(*mlx_lm.load(name))")
         if not isinstance(tokenizer, TokenizerWrapper):
             tokenizer = TokenizerWrapper(tokenizer)
+        super().__init__(mlx_vocabulary(tokenizer) if vocabulary is None else vocabulary)
         self._model, self._tokenizer = model, tokenizer
-        self.vocabulary = mlx_vocabulary(tokenizer) if vocabulary is None else vocabulary
-        self._spelled = Speller(self.vocabulary)
-
-    @property
-    def marks(self) -> Vocabulary:
-        """All tokens of the model can be written here."""
-        return self.vocabulary
-
-    def prepare(self, target: Target) -> Compiled:
-        return compiled_for(target, self.vocabulary)
 
     def generate(
         self,

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokenfst.arguments import shown
-from tokenfst.decoding.generation.hosts import Prompt, Speller, compiled_for, is_chat
-from tokenfst.decoding.generation.targets import Compiled, Target
+from tokenfst.decoding.generation.hosts import LocalHost, Prompt, is_chat
+from tokenfst.decoding.generation.targets import Compiled
 from tokenfst.decoding.search.logits_processor import ConstraintLogitsProcessor
 from tokenfst.errors import DecodingError, ModelError, VocabularyMismatchError
 from tokenfst.tokenizers.adapters.huggingface import from_huggingface
@@ -45,7 +45,7 @@ _OURS = {
 }
 
 
-class TransformersHost:
+class TransformersHost(LocalHost):
     """A causal model of transformers and its tokenizer."""
 
     def __init__(self, model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> None:
@@ -59,8 +59,7 @@ class TransformersHost:
                 f"Generator: tokenizer must be the model's tokenizer of transformers, not {shown(tokenizer)}"
             )
         ends = getattr(model.generation_config, "eos_token_id", None)
-        self.vocabulary = from_huggingface(tokenizer, eos_token_id=ends) if vocabulary is None else vocabulary
-        self._spelled = Speller(self.vocabulary)
+        super().__init__(from_huggingface(tokenizer, eos_token_id=ends) if vocabulary is None else vocabulary)
         config = model.config.get_text_config()
         if config.vocab_size < len(self.vocabulary):
             raise VocabularyMismatchError(
@@ -69,14 +68,6 @@ class TransformersHost:
             )
         self._model, self._tokenizer = model, tokenizer
         self._room: int | None = getattr(config, "max_position_embeddings", None)
-
-    @property
-    def marks(self) -> Vocabulary:
-        """All tokens of the model can be written here."""
-        return self.vocabulary
-
-    def prepare(self, target: Target) -> Compiled:
-        return compiled_for(target, self.vocabulary)
 
     def generate(
         self,

@@ -8,5 +8,5 @@ this machine, mapped into memory and shared by processes.
 Read in this order: ``keys`` (what an entry is of), ``entries`` (its bytes), ``places`` (what a store needs of a
 storage), ``local_files`` and ``remote`` (folders; all else), ``cache`` (this machine's), ``documents`` (constraints
 as data), ``signatures`` (who put it), ``learned_files`` (what
-was found out while walking), ``store`` (``Store``), ``batch`` (many at once).
+was found out while walking), ``upkeep`` (which entries go), ``store`` (``Store``), ``batch`` (many at once).
 """

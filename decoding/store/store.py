@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +18,9 @@ from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.cache import Cache
 from tokenfst.decoding.store.documents import Document
 from tokenfst.decoding.store.keys import (
-    DOCUMENTS,
     ENTRIES,
     NAME,
     Key,
-    is_document,
     key_at,
     make_key,
     name_of,
@@ -31,8 +28,9 @@ from tokenfst.decoding.store.keys import (
     path_of_document,
 )
 from tokenfst.decoding.store.learned_files import LearnedFiles
-from tokenfst.decoding.store.places import Listed, open_place
+from tokenfst.decoding.store.places import open_place
 from tokenfst.decoding.store.signatures import Signatures
+from tokenfst.decoding.store.upkeep import Damage, Pruned, Stored, prune
 from tokenfst.decoding.token_automata.artifact import Artifact
 from tokenfst.decoding.token_automata.token_automaton import TokenAutomaton
 from tokenfst.errors import (
@@ -47,38 +45,10 @@ from tokenfst.errors import (
 )
 from tokenfst.tokenizers.vocabulary.vocabulary import Vocabulary
 
-_DAY = 86_400.0
 _READS = 3
 """How often what arrives damaged is asked for: a connection may have been cut."""
 
 Automaton = TokenAutomaton | CanonicalAutomaton
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An entry of a store: ``key``, its ``bytes``, and when it was last put or used, in seconds of the epoch."""
-
-    key: str
-    bytes: int
-    used: float
-
-
-@dataclass(frozen=True, slots=True)
-class Damage:
-    """An entry that is not what it should be, and why."""
-
-    key: str
-    error: ArtifactError
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What ``prune`` removed, and what it left."""
-
-    removed: int
-    removed_bytes: int
-    kept: int
-    kept_bytes: int
 
 
 class Store:
@@ -404,24 +374,7 @@ class Store:
             whole("prune", "max_bytes", max_bytes, 0)
         if unused_days is not None and not unused_days >= 0:
             raise ValueError(f"prune: unused_days must not be negative, not {unused_days!r}")
-        now = self._place.now()
-        entries = (each for each in self._place.list(ENTRIES) if key_at(each.name) is not None)
-        files = sorted(entries, key=lambda each: each.used)
-        left = sum(each.size for each in files)
-        gone: list[Listed] = []
-        for each in files:
-            old = unused_days is not None and now - each.used > unused_days * _DAY
-            if old or (max_bytes is not None and left > max_bytes):
-                self._place.remove(each.name)
-                gone.append(each)
-                left -= each.size
-        if unused_days is not None:
-            for each in [*self._place.list(DOCUMENTS)]:
-                if now - each.used > unused_days * _DAY and is_document(each.name):
-                    self._place.remove(each.name)
-        self._learned.prune(self.contains, None if unused_days is None else now - unused_days * _DAY)
-        self._place.clean(now - _DAY)
-        return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
+        return prune(self._place, self._learned, self.contains, max_bytes, unused_days)
 
     # --- details ----------------------------------------------------------------------------------------------------
 

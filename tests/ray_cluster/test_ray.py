@@ -22,9 +22,10 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 pytest.importorskip("ray.data", reason="needs ray[data]: make test-ray")
 
+from support.worlds.stores import SMALL  # noqa: E402
+
 import tokenfst.ray  # noqa: E402
 from tests.decoding.store.test_batch import BAD, GOOD  # noqa: E402
-from tests.decoding.store.test_store import SMALL  # noqa: E402
 from tokenfst import Budget, Store  # noqa: E402
 from tokenfst.decoding.store import batch  # noqa: E402
 from tokenfst.errors import ConstraintError  # noqa: E402

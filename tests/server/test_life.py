@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from support.programs.constraint_server import KEYS, small_vocabulary, write_keys
+from support.worlds.stores import s3 as s3
 
-from tests.decoding.store.test_store import s3 as s3
 from tokenfst import Store
 from tokenfst.server.tenants import digest_of
 

@@ -221,11 +221,7 @@ class Writer:
         """The texts of a formula's values, each different from all items before it in the same array."""
         shape = self.meaning.shape(formula)
         level = self._level if self.layout.inner is None else self._level.below()
-        parts = [
-            fresh_value(literal(text))
-            for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
-            if there
-        ]
+        parts = [fresh_value(text) for text in _constants(shape)]
         if shape.has_numbers():
             parts.append(fresh_value(self._numbers(shape, place_of(formula))))
         if shape.strings:
@@ -267,11 +263,7 @@ class Writer:
 
     def scalars(self, shape: Shape, where: str) -> Expr:
         """The texts of what has no parts; ``where`` is the schema that says so."""
-        parts = [
-            literal(text)
-            for text, there in ((b"null", shape.null), (b"true", shape.true), (b"false", shape.false))
-            if there
-        ]
+        parts = _constants(shape)
         if shape.has_numbers():
             parts.append(self._numbers(shape, where))
         if shape.strings == EVERY_STRING:
@@ -328,6 +320,12 @@ class Writer:
         if isinstance(cell, Array):
             return Items(self, cell, differs=differs).texts()
         return Members(self, cell, differs=differs).texts()
+
+
+def _constants(shape: Shape) -> list[Expr]:
+    """The texts of null, true and false, as far as a shape has them."""
+    found = (b"null", shape.null), (b"true", shape.true), (b"false", shape.false)
+    return [literal(text) for text, there in found if there]
 
 
 @lru_cache(maxsize=4096)

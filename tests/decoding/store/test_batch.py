@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.worlds.stores import SMALL
 
-from tests.decoding.store.test_store import SMALL
 from tokenfst import Budget, Store, json_schema
 from tokenfst.decoding.store import batch
 from tokenfst.decoding.store.batch import Outcome, Pool, compile_batch, compile_line

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.worlds.stores import OTHER, SMALL, TWO_STACKS
 
 from reference.tokens.learned import masks_along
 from tests.decoding.store.test_crashes import killed_at
-from tests.decoding.store.test_store import OTHER, SMALL, TWO_STACKS
 from tokenfst import Store, compile, json_schema, regex
 from tokenfst.errors import ArtifactVocabularyError, StoreWarning
 

@@ -6,8 +6,8 @@ import pickle
 from pathlib import Path
 
 import pytest
+from support.worlds.stores import SMALL, files_of
 
-from tests.decoding.store.test_store import SMALL, files_of
 from tokenfst import Store, compile, regex
 from tokenfst.decoding.store import entries
 from tokenfst.decoding.store.documents import Document

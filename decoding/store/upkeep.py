@@ -1,0 +1,71 @@
+"""What is said of all entries of a store, and which of them go.
+
+Cost of ``prune``: one listing of the storage, and a request for each file that goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tokenfst.decoding.store.keys import DOCUMENTS, ENTRIES, is_document, key_at
+from tokenfst.decoding.store.learned_files import LearnedFiles
+from tokenfst.decoding.store.places import Listed, Place
+from tokenfst.errors import ArtifactError
+
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entry of a store: ``key``, its ``bytes``, and when it was last put or used, in seconds of the epoch."""
+
+    key: str
+    bytes: int
+    used: float
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """An entry that is not what it should be, and why."""
+
+    key: str
+    error: ArtifactError
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What ``prune`` removed, and what it left."""
+
+    removed: int
+    removed_bytes: int
+    kept: int
+    kept_bytes: int
+
+
+def prune(
+    place: Place,
+    learned: LearnedFiles,
+    contains: Callable[[str], bool],
+    max_bytes: int | None,
+    unused_days: float | None,
+) -> Pruned:
+    """As ``Store.prune``, for arguments that are checked. ``contains``: whether there is an entry under a key."""
+    now = place.now()
+    entries = (each for each in place.list(ENTRIES) if key_at(each.name) is not None)
+    files = sorted(entries, key=lambda each: each.used)
+    left = sum(each.size for each in files)
+    gone: list[Listed] = []
+    for each in files:
+        old = unused_days is not None and now - each.used > unused_days * _DAY
+        if old or (max_bytes is not None and left > max_bytes):
+            place.remove(each.name)
+            gone.append(each)
+            left -= each.size
+    if unused_days is not None:
+        for each in [*place.list(DOCUMENTS)]:
+            if now - each.used > unused_days * _DAY and is_document(each.name):
+                place.remove(each.name)
+    learned.prune(contains, None if unused_days is None else now - unused_days * _DAY)
+    place.clean(now - _DAY)
+    return Pruned(len(gone), sum(each.size for each in gone), len(files) - len(gone), left)
