@@ -84,6 +84,10 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
         from tokenfst.decoding.generation.llama_host import LlamaHost
 
         return LlamaHost(model, vocabulary)
+    if library == "onnxruntime_genai":
+        from tokenfst.decoding.generation.genai_host import GenAIHost
+
+        return GenAIHost(model, tokenizer, vocabulary)
     if any(base.__module__.startswith("mlx.nn.") for base in type(model).__mro__):
         from tokenfst.decoding.generation.mlx_host import MLXHost
 
@@ -96,7 +100,7 @@ def find_host(model: Any, tokenizer: Any, vocabulary: Vocabulary | None) -> Host
         return TransformersHost(model, tokenizer, vocabulary)
     raise ModelError(
         "Generator: model must be a causal model of transformers, a pipeline of one, a llama_cpp.Llama, a model "
-        f"of mlx_lm, an openai.OpenAI or an Endpoint, not {shown(model)}"
+        f"of mlx_lm or onnxruntime_genai, an openai.OpenAI or an Endpoint, not {shown(model)}"
     )
 
 

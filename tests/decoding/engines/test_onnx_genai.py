@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from support.engines import tiny_onnx
 from support.engines.serving import tiny_byte_pairs
 
-from tokenfst import Vocabulary, compile, gbnf, regex
+from tokenfst import Generator, Vocabulary, compile, gbnf, regex
 from tokenfst.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -188,3 +188,23 @@ def test_logits_without_a_choice_are_refused(model, vocabulary, bad):
     generator.set_logits(np.full_like(generator.get_logits(), bad))
     with pytest.raises(LogitsError):
         engine.GenAIConstraint(compile(regex("[a-z]{5}"), vocabulary)).mask(generator)
+
+
+def test_a_generator_of_typed_answers(model, folder, vocabulary):
+    tokenizer = genai.Tokenizer(model)
+    generate = Generator(model, tokenizer, vocabulary=vocabulary)
+    assert generate("the model", regex("[0-9]{3}"), max_new_tokens=6, do_sample=True).isdigit()
+    assert generate("the model", Literal["yes", "no"], max_new_tokens=6) in ("yes", "no")
+    texts = generate.batch(["the model", "12"], regex("x{3,9}"), max_new_tokens=12)
+    assert all(re.fullmatch("x{3,9}", text) for text in texts)
+    assert re.fullmatch("[ab]{4}", "".join(generate.stream("a", regex("[ab]{4}"), max_new_tokens=8)))
+    with pytest.raises(TokenBudgetError):
+        generate("the model", regex("x{50}"), max_new_tokens=2)
+    with pytest.raises(DecodingError, match="num_beams"):
+        generate("the model", regex("x"), max_new_tokens=2, num_beams=2)
+    with pytest.raises(ModelError, match="genai_vocabulary"):
+        Generator(model, tokenizer)
+    with pytest.raises(ModelError, match="no tokens"):
+        generate("", regex("x"), max_new_tokens=2)
+    with pytest.raises(ModelError, match="a chat"):
+        generate([{"role": "user", "content": "hi"}], regex("x"), max_new_tokens=2)
