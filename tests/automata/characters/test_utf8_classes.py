@@ -6,6 +6,7 @@ import itertools
 import re
 import warnings
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +20,6 @@ from tokenfst.automata.characters.utf8 import MAX_CODE_POINT, Ranges, negate, no
 from tokenfst.automata.expressions.expression import Dfa, Expr, Op
 
 EVERYTHING = "".join(map(chr, range(MAX_CODE_POINT + 1)))
-TEXTS = EVERYTHING[:0xD800] + EVERYTHING[0xE000:]
-CASED = "".join(c for c in EVERYTHING if is_cased(ord(c), int(re.UNICODE)))
 _parser: Any = import_module("re._parser")
 
 # One string rather than a list of many: easier on the eye.
@@ -33,6 +32,12 @@ k [k] [^k] K [a-z] [A-Z] [^a-z] s ſ i ı İ [i-k] ß ẞ σ [ς] [Σ-Ω] µ ͅ 
 𐐀 [𐐀] [𐐀x] [x𐐨] [𐐀-𐐧] [\uff00-\U0001ffff] [^𐐀-𐐧] [a-\U00010410] [\W𐐀]
 """.split()  # noqa: SIM905
 FLAGS = [0, re.IGNORECASE, re.ASCII, re.IGNORECASE | re.ASCII]
+
+
+@cache
+def cased() -> str:
+    """All letters that have a case; found when a test asks, since every run of any test imports this file."""
+    return "".join(c for c in EVERYTHING if is_cased(ord(c), int(re.UNICODE)))
 
 
 def parsed(pattern: str, flags: int) -> tuple[Any, Any, int]:
@@ -60,16 +65,16 @@ def test_classes_are_those_of_re_on_all_code_points(flags: int) -> None:
 
 @pytest.mark.parametrize("flags", [re.IGNORECASE, re.IGNORECASE | re.ASCII])
 def test_every_cased_letter(flags: int) -> None:
-    assert len(CASED) > 2500
-    for letter in CASED:
+    assert len(cased()) > 2500
+    for letter in cased():
         got = members(*parsed(letter, flags))
         found = [chr(code) for low, high in got for code in range(low, high + 1)]
-        assert found == re.findall(letter, CASED, flags), letter
+        assert found == re.findall(letter, cased(), flags), letter
 
 
 _CODES = st.one_of(
     st.sampled_from([ord(c) for c in "aAkKzZsSiI09_-\nſıİσςΣµ𐐀𐐨"]),
-    st.sampled_from([ord(c) for c in CASED]),
+    st.deferred(lambda: st.sampled_from([ord(c) for c in cased()])),
     st.integers(0, MAX_CODE_POINT),
 )
 
@@ -117,9 +122,6 @@ def run(dfa: Dfa, words: Iterable[bytes]) -> list[bool]:
     return [results[word] for word in words]
 
 
-ENCODED = [c.encode() for c in TEXTS]
-
-
 @pytest.mark.parametrize(
     "pattern",
     [r".", r"\w", r"\d", r'[^"\\\x00-\x1f]', r"[\x00-\U0010FFFF]", r"[é一-鿿😀]", r"[\u0800-\uffff]"],
@@ -127,7 +129,8 @@ ENCODED = [c.encode() for c in TEXTS]
 def test_automaton_on_every_code_point(pattern: str) -> None:
     dfa = utf8_dfa(members(*parsed(pattern, 0)))
     compiled = re.compile(pattern)
-    assert run(dfa, ENCODED) == [compiled.fullmatch(c) is not None for c in TEXTS]
+    texts = EVERYTHING[:0xD800] + EVERYTHING[0xE000:]
+    assert run(dfa, map(str.encode, texts)) == [compiled.fullmatch(c) is not None for c in texts]
 
 
 def test_nothing_but_utf8() -> None:
