@@ -15,19 +15,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from tokenfst.arguments import checked, whole
+from tokenfst.arguments import checked, shown, whole
 from tokenfst.decoding.device.automaton import DeviceAutomaton
 from tokenfst.decoding.device.kernels import plain_sampling as plain
-from tokenfst.decoding.device.masks import DeviceMasks, Left
+from tokenfst.decoding.device.masks import DeviceMasks, Left, first_row
 from tokenfst.decoding.device.tables.pool import Tensor, torch
 from tokenfst.errors import ArgumentValueError, ConstraintError, StateError, TokenIdError
 
-Each: TypeAlias = float | Sequence[float]
 _MOST_ROWS = 1 << 20
 _MOST_K = 1 << 24
 """Integers up to here are floats."""
+_FINITE = 3e38
+"""No float32 is much greater."""
 
 
 class Drawn(NamedTuple):
@@ -44,8 +45,8 @@ class DeviceSampler:
     """How the tokens of ``rows`` rows are drawn from what ``automaton`` allows.
 
     Each number is one for all rows or a list of one for each. ``temperature`` 0 takes the first greatest logit.
-    ``top_k`` (``None`` or 0: all) keeps so many, of equal ones those with the least numbers; then ``top_p`` the fewest that
-    have this part of their mass; then ``min_p`` those at least so likely as this part of the likeliest.
+    ``top_k`` (``None`` or 0: all) keeps so many, of equal ones those with the least numbers; then ``top_p`` the fewest
+    that have this part of their mass; then ``min_p`` those at least so likely as this part of the likeliest.
     ``repetition_penalty`` divides the positive logits of seen tokens and multiplies negative ones;
     ``presence_penalty`` is taken from them. Tokens are seen when they are drawn, or by ``see``. ``seeds``: a number for
     each row, or one, and rows count up from it.
@@ -75,12 +76,10 @@ class DeviceSampler:
         mass = _each("top_p", 1.0 if top_p is None else top_p, rows, 0.0, 1.0, above=True)
         part = _each("min_p", 0.0 if min_p is None else min_p, rows, 0.0, 1.0)
         has_penalties = repetition_penalty is not None or presence_penalty is not None
-        again = _each(
-            "repetition_penalty", 1.0 if repetition_penalty is None else repetition_penalty, rows, 0.0, _FINITE, above=True
-        )  # fmt: skip
-        seen_before = _each(
-            "presence_penalty", 0.0 if presence_penalty is None else presence_penalty, rows, -_FINITE, _FINITE
-        )
+        again = 1.0 if repetition_penalty is None else repetition_penalty
+        again = _each("repetition_penalty", again, rows, 0.0, _FINITE, above=True)
+        present = 0.0 if presence_penalty is None else presence_penalty
+        present = _each("presence_penalty", present, rows, -_FINITE, _FINITE)
         table = [
             [
                 plain.LOG2_E / t if t else plain.LOG2_E,
@@ -92,9 +91,7 @@ class DeviceSampler:
                 presence,
                 0.0,
             ]
-            for t, k, p, least, penalty, presence in zip(
-                heat, kept, mass, part, again, seen_before, strict=True
-            )
+            for t, k, p, least, penalty, presence in zip(heat, kept, mass, part, again, present, strict=True)
         ]
         self._is_filtered = any(row[1] > 0 or row[2] < 1 or row[3] > -math.inf for row in table)
         device = automaton.device
@@ -129,7 +126,8 @@ class DeviceSampler:
         return Drawn(*self._drawn(logits, states, max_new_tokens, walks=True, logs=True))
 
     def see(self, tokens: Tensor) -> None:
-        """Mark tokens as seen, those of a prompt for instance: int64 (B, n), in range. No effect without penalties."""
+        """Mark tokens as seen, those of a prompt for instance: int64 (B, n); numbers that name no token, as of padding,
+        are left out. No effect without penalties."""
         if (
             not isinstance(tokens, torch.Tensor)
             or tokens.dtype is not torch.int64
@@ -138,16 +136,27 @@ class DeviceSampler:
             or tokens.device != self.seeds.device
         ):
             raise TokenIdError(
-                f"DeviceSampler.see: tokens must be int64 ({len(self)}, n) on {self.seeds.device}, not "
-                f"{getattr(tokens, 'dtype', type(tokens).__name__)} {tuple(getattr(tokens, 'shape', ()))}"
+                f"DeviceSampler.see: tokens must be int64 ({len(self)}, n) on {self.seeds.device}, not {shown(tokens)}"
             )
         if self.seen is not None:
             plain.see_(self.seen, tokens)
 
     def select(self, rows: Tensor) -> DeviceSampler:
-        """A sampler of these rows, in this order, int64 (n,): copies, as of beams, or where texts have ended."""
-        if not isinstance(rows, torch.Tensor) or rows.dtype is not torch.int64 or rows.dim() != 1:
-            raise StateError(f"DeviceSampler.select: rows must be int64 (n,), not {rows!r}")
+        """A sampler of these rows, in this order, int64 (n,): copies, as of beams, or where texts have ended. Waits for
+        the device, to see that the rows exist."""
+        if (
+            not isinstance(rows, torch.Tensor)
+            or rows.dtype is not torch.int64
+            or rows.dim() != 1
+            or rows.device != self.seeds.device
+        ):
+            raise StateError(
+                f"DeviceSampler.select: rows must be int64 (n,) on {self.seeds.device}, not {shown(rows)}"
+            )
+        if (wrong := first_row((rows < 0) | (rows >= len(self)))) is not None:
+            raise StateError(
+                f"DeviceSampler.select: rows must be from 0 to {len(self) - 1}, not {int(rows[wrong])} (place {wrong})"
+            )
         other = object.__new__(DeviceSampler)
         other.automaton, other._is_filtered = self.automaton, self._is_filtered
         other._numbers, other.seeds, other.draws, other.forced = (
@@ -169,17 +178,18 @@ class DeviceSampler:
             raise ConstraintError(
                 f"a {type(device).__name__} advances by itself: use choose(), then follow() with the tokens"
             )
-        resting, left = device._resting(states, device._check_limit(max_new_tokens, states))
-        in_kernel = walks and not device._row
-        if (triton := device._triton(states, logits)) is not None:
+        # The private members are of this room.
+        limit = device._check_limit(max_new_tokens, states)  # noqa: SLF001
+        resting, left = device._resting(states, limit)  # noqa: SLF001
+        in_kernel = walks and not device._row  # noqa: SLF001
+        if device._triton(states, logits) is not None:  # noqa: SLF001
             tokens, reached, ours, models = self._by_triton(logits, resting, left, in_kernel, logs)
             if walks and not in_kernel:
                 reached = device.advance(states, tokens)
             return tokens, reached, ours, models
-        del triton
         drawn = plain.sample(
             logits,
-            device._allowed(resting, left),
+            device._allowed(resting, left),  # noqa: SLF001
             self._numbers,
             self.seeds,
             self.draws,
@@ -206,26 +216,35 @@ class DeviceSampler:
             )
         rows = triton_sampling.Rows(self._numbers, self.seeds, self.draws, self.forced, self.seen)
         found: tuple[Tensor, Tensor, Any, Any] = triton_sampling.sample(
-            device.tables, logits, resting, left, device._steps, rows, self._workspaces[logs],
-            filtered=self._is_filtered, walks=walks, logs=logs,
-        )  # fmt: skip
+            device.tables,
+            logits,
+            resting,
+            left,
+            device._steps,  # noqa: SLF001  # of this room
+            rows,
+            self._workspaces[logs],
+            filtered=self._is_filtered,
+            walks=walks,
+            logs=logs,
+        )
         return found
-
-
-_FINITE = 3e38
 
 
 def _each(name: str, given: Any, rows: int, low: float, high: float, above: bool = False) -> list[float]:
     """One number for each row, from ``low`` (``above``: more than that) to ``high``."""
     values = [given] * rows if isinstance(given, int | float) else list(given)
     if len(values) != rows:
-        raise ArgumentValueError(f"DeviceSampler: {name} must be a number or {rows} of them, not {len(values)}")
+        raise ArgumentValueError(
+            f"DeviceSampler: {name} must be a number or {rows} of them, not {len(values)}"
+        )
     for row, value in enumerate([given] if isinstance(given, int | float) else values):
         if not (low < value if above else low <= value) or not value <= high:
             where = "" if isinstance(given, int | float) else f" (row {row})"
             least = "more than" if above else "at least"
             most = "" if high in (_FINITE, _MOST_K) and value <= high else f" and at most {high:g}"
-            raise ArgumentValueError(f"DeviceSampler: {name} must be {least} {low:g}{most}, not {value}{where}")
+            raise ArgumentValueError(
+                f"DeviceSampler: {name} must be {least} {low:g}{most}, not {value}{where}"
+            )
     return [float(value) for value in values]
 
 

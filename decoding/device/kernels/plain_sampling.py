@@ -69,9 +69,9 @@ def sample(
     top, shares = _shares(tops, masses, scale)
     total = shares.sum(1, keepdim=True)
     random = philox(seeds, draws)
-    block = _drawn(shares, total, random[:, :1])
-    inside = weights.gather(1, block[:, :, None].expand(-1, -1, BLOCK))[:, 0]
-    tokens = block * BLOCK + _drawn(inside, masses.gather(1, block), random[:, 1:])
+    block, size = _drawn(shares, total, random[:, :1]), weights.shape[2]
+    inside = weights.gather(1, block[:, :, None].expand(-1, -1, size))[:, 0]
+    tokens = block * size + _drawn(inside, masses.gather(1, block), random[:, 1:])
     logarithm = (total.double() / (ONE * FINER)).log().float()
     if filtered:
         kept = _kept(scores, top, total, numbers)
@@ -95,9 +95,11 @@ def sample(
 
 
 def see_(seen: Tensor, tokens: Tensor) -> None:
-    """Mark tokens, int64 (B, n) in range, as seen: int32 (B, words)."""
+    """Mark tokens, int64 (B, n), as seen: int32 (B, words). Those out of range are left out."""
     bits = seen.shape[1] * 32
-    fresh = torch.zeros((len(seen), bits), dtype=torch.bool, device=seen.device).scatter_(1, tokens, True)
+    places = torch.where((tokens >= 0) & (tokens < bits), tokens, bits)
+    fresh = torch.zeros((len(seen), bits + 1), dtype=torch.bool, device=seen.device).scatter_(1, places, True)
+    fresh = fresh[:, :bits]
     place = torch.arange(32, dtype=torch.int32, device=seen.device)
     words = torch.where(fresh.unflatten(1, (-1, 32)), torch.ones_like(place) << place, 0)
     seen |= words.sum(-1, dtype=torch.int32)
@@ -146,9 +148,10 @@ def _weights(scores: Tensor, top: Tensor, scale: Tensor) -> Tensor:
 
 
 def _blocks(scores: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each block the greatest score and its mass, and the weights in it: (B, blocks), (B, blocks, BLOCK)."""
-    parts = torch.nn.functional.pad(scores, (0, -scores.shape[1] % BLOCK), value=float("-inf"))
-    parts = parts.unflatten(1, (-1, BLOCK))
+    """Of each block the greatest score and its mass, and the weights in it: (B, blocks), (B, blocks, columns)."""
+    size = min(BLOCK, scores.shape[1])
+    parts = torch.nn.functional.pad(scores, (0, -scores.shape[1] % size), value=float("-inf"))
+    parts = parts.unflatten(1, (-1, size))
     tops = parts.amax(2).clamp_min(-LARGEST)
     weights = _weights(parts, tops[:, :, None], scale[:, :, None])
     return tops, weights.sum(2), weights

@@ -51,8 +51,8 @@ def mask_logits_(t: Tables, logits: Tensor, states: Tensor, left: Tensor | int |
     rows, width = logits.shape
     if rows:
         kernels.mask_kernel[rows, cdiv(width, BLOCK)](
-            logits, logits.stride(0), width, states, *left_of(left, states), t.states, t.layers, t.masks, t.rows, t.flips,
-            len(t.states), len(t.tokens), t.rows.shape[1], **budgeted(left, steps), most_flips=MOST_FLIPS, block=BLOCK,
+            logits, logits.stride(0), width, states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
+            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], **budgeted(left, steps), most_flips=MOST_FLIPS, block=BLOCK,
         )  # fmt: skip
     return logits
 
@@ -79,8 +79,8 @@ def greedy(
         integers, infinity, magnitude = _BITS[logits.dtype]
         keys, columns = torch.empty((2, rows, blocks), dtype=torch.int32, device=device)
         kernels.greatest_kernel[rows, blocks](
-            logits.view(integers), logits.stride(0), states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
-            t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns, **budgeted(left, steps),
+            logits.view(integers), logits.stride(0), states, *left_of(left, states), t.states, t.layers, t.masks,
+            t.rows, t.flips, len(t.states), len(t.tokens), t.rows.shape[1], keys, columns, **budgeted(left, steps),
             most_flips=MOST_FLIPS, infinity=infinity, magnitude=magnitude, block=BLOCK,
         )  # fmt: skip
         kernels.choose_kernel[(rows,)](

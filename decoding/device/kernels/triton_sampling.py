@@ -51,8 +51,8 @@ class Workspace(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Of each row: ``numbers`` float32 (B, 8), ``seeds``, ``draws`` and ``forced`` int64 (B,), ``seen`` int32 (B, words)
-    where there are penalties. ``draws``, ``forced`` and ``seen`` are brought up to date."""
+    """Of each row: ``numbers`` float32 (B, 8), ``seeds``, ``draws`` and ``forced`` int64 (B,), ``seen`` int32 (B,
+    words) where there are penalties. ``draws``, ``forced`` and ``seen`` are brought up to date."""
 
     numbers: Tensor
     seeds: Tensor
@@ -84,8 +84,9 @@ def sample(
         groups = blocks * (BLOCK // 32)
         penalized = rows.seen is not None
         shared: tuple[Any, ...] = (
-            logits, logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states, t.layers, t.masks, t.rows,
-            t.flips, len(t.states), len(t.tokens), words, rows.numbers, rows.numbers if rows.seen is None else rows.seen,
+            logits, logits.stride(0), logits.shape[1], states, *left_of(left, states), t.states, t.layers, t.masks,
+            t.rows, t.flips, len(t.states), len(t.tokens), words, rows.numbers,
+            rows.numbers if rows.seen is None else rows.seen,
         )  # fmt: skip
         options = {
             **budgeted(left, steps),

@@ -87,9 +87,9 @@ def mass_kernel(
         place = flips_begin + tl.arange(0, most_flips)
         token = tl.load(flips + place, mask=place < flips_end, other=-1)
         here = (token >= first) & (token < first + block)
-        score = _score(at, seen, token, here, here, numbers, penalized)
-        top = tl.maximum(tl.max(score, 0), -LARGEST)
-        mass = tl.sum(_weight(score, top, scale).to(tl.int64), 0)
+        listed = _score(at, seen, token, here, here, numbers, penalized)
+        top = tl.maximum(tl.max(listed, 0), -LARGEST)
+        mass = tl.sum(_weight(listed, top, scale).to(tl.int64), 0)
     else:
         number = tl.program_id(1) * groups + tl.arange(0, groups)
         word = tl.load(rows + base.to(tl.int64) * words + number, mask=number < words, other=0)[:, None]
@@ -227,8 +227,8 @@ def _list(group_keys, low, listed, groups: tl.constexpr):
 
 @triton.jit
 def _filtered(
-    high, low, total, keys, num_groups, is_list, flips, num_flips, listed, at, seen, row_words, vocab_size, numbers, top,
-    scale, most_flips: tl.constexpr, groups: tl.constexpr, penalized: tl.constexpr, shift: tl.constexpr,
+    high, low, total, keys, num_groups, is_list, flips, num_flips, listed, at, seen, row_words, vocab_size, numbers,
+    top, scale, most_flips: tl.constexpr, groups: tl.constexpr, penalized: tl.constexpr, shift: tl.constexpr,
 ):  # fmt: skip
     """A token among those that the filters keep, and the mass of these."""
     top_k = tl.load(numbers + 1).to(tl.int64)
@@ -291,8 +291,8 @@ def _filtered(
         cut = new
     mass, _ = _kept(EVERYTHING, cut, tied, floor, count, is_list, listed, at, seen, row_words, vocab_size, numbers, top,
                     scale, penalized, shift)  # fmt: skip
-    _, token = _kept(_random(high, low, mass), cut, tied, floor, count, is_list, listed, at, seen, row_words, vocab_size,
-                     numbers, top, scale, penalized, shift)  # fmt: skip
+    _, token = _kept(_random(high, low, mass), cut, tied, floor, count, is_list, listed, at, seen, row_words,
+                     vocab_size, numbers, top, scale, penalized, shift)  # fmt: skip
     return token, mass
 
 
@@ -309,8 +309,8 @@ def _from_block(
         place = tl.arange(0, most_flips)
         token = tl.load(flips + place, mask=place < num_flips, other=-1)
         here = (token >= first) & (token < first + block)
-        score = _score(at, seen, token, here, here, numbers, penalized)
-        found, _ = _fallen(_weight(score, base_top, scale).to(tl.int64), target, most_flips)
+        listed = _score(at, seen, token, here, here, numbers, penalized)
+        found, _ = _fallen(_weight(listed, base_top, scale).to(tl.int64), target, most_flips)
         chosen = tl.load(flips + found)
     else:
         group = number * groups + tl.arange(0, groups)
@@ -360,7 +360,9 @@ def draw_kernel(
     """Draw the token of a row by the masses of its blocks; the state behind it."""
     row = tl.program_id(0)
     state = tl.load(batch + row)
-    base, begin, end = mask_at(state, row, each, left, states, layers, masks, num_states, has_left, has_each, steps)
+    base, begin, end = mask_at(
+        state, row, each, left, states, layers, masks, num_states, has_left, has_each, steps
+    )
     at = logits + row.to(tl.int64) * stride
     seen += row.to(tl.int64) * words
     numbers += row * 8
@@ -383,7 +385,11 @@ def draw_kernel(
     else:
         cuts = False
         if filtered:
-            cuts = (tl.load(numbers + 1) > 0) | (tl.load(numbers + 2) < 1) | (tl.load(numbers + 3) > float("-inf"))
+            cuts = (
+                (tl.load(numbers + 1) > 0)
+                | (tl.load(numbers + 2) < 1)
+                | (tl.load(numbers + 3) > float("-inf"))
+            )
             if cuts:
                 num_groups = blocks * (block // 32)
                 token, mass = _filtered(
@@ -404,7 +410,9 @@ def draw_kernel(
         score = _score(at, seen, token, True, True, numbers, penalized)
         ours = (score - top) * scale * LN_2 - tl.log((mass.to(tl.float64) / unit).to(tl.float32))
         tl.store(log_probabilities + row, tl.where(total == 0, 0.0, ours))
-        model_top, model = _shares(model_tops + row * blocks, model_masses + row * blocks, LOG2_E, blocks, padded)
+        model_top, model = _shares(
+            model_tops + row * blocks, model_masses + row * blocks, LOG2_E, blocks, padded
+        )
         of_all = tl.log((tl.sum(model, 0).to(tl.float64) / (ONE * FINER)).to(tl.float32))
         logit = tl.where(logit > LARGEST, LARGEST, logit)
         tl.store(model_log_probabilities + row, logit - model_top - of_all)
@@ -418,5 +426,7 @@ def draw_kernel(
     if walks:
         places = row + tl.arange(0, 1)
         taken = token + tl.zeros_like(places)
-        behind = walked(tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size)
+        behind = walked(
+            tl.load(batch + places), taken, states, table, classes, text, tokens, num_states, vocab_size
+        )
         tl.store(reached + places, behind)
