@@ -1,9 +1,10 @@
 """Two threads over one automaton: how much faster than one, and how long they waited for each other.
 
-``python benchmarks/threads.py [--runs N]``. Each line is one piece of work, done by one thread and shared by two, over an
-automaton that is made anew for each run of what is cold: the least seconds of each, their ratio, the CPU time that two threads took
-for what takes one thread a second, and, where the core counts them, how often a thread waited for a lock of the core, how long
-in all, and how long at most. Seconds depend on what else the machine does; CPU time and waits hardly do.
+``python benchmarks/threads.py [--runs N]``. Each line is one piece of work, done by one thread and shared by two, over
+an automaton that is made anew for each run of what is cold: the least seconds of each, their ratio, the CPU time that
+two threads took for what takes one thread a second, how often a thread waited for a lock of the core, how long in all,
+and how long at most. Seconds depend on what else the machine does; CPU time hardly does, and waits on whether both
+threads run at once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import tokenfst
 from tokenfst import Vocabulary, _native, allocate_token_bitmask, fill_bitmasks
 
 TEKKEN = "mistral:tekken_240911"
-BRANCHES = 192
+BRANCHES, LISTS = 192, 24
 ROWS = 128
 """Of a batch whose masks are known: more than 64, so that Python's lock is given up."""
 
@@ -115,6 +116,17 @@ def branches(encode: Callable[[str], list[int]]) -> tuple[dict[str, Any], Texts]
     return {"anyOf": options}, texts
 
 
+def nested(encode: Callable[[str], list[int]]) -> tuple[Any, Texts]:
+    """The same of a grammar with a stack: lists of lists, each branch with names of its own."""
+    rules, texts = [f"root ::= {' | '.join(f'list-{k}' for k in range(LISTS))}"], []
+    for k in range(LISTS):
+        rules.append(f'list-{k} ::= "[k{k:02}" ("," (list-{k} | name-{k}))* "]"')
+        rules.append(f'name-{k} ::= "n{k}=" [a-z]{{1,{9 + k}}} ("/" [0-9a-f]{{1,{4 + k % 9}}})?')
+        inner = f"[k{k:02},n{k}=some,[k{k:02},n{k}=words/{k:x},n{k}=more],n{k}=and/0f]"
+        texts.append(encode(f"[k{k:02},{inner},n{k}=others,{inner}]"))
+    return tokenfst.gbnf("\n".join(rules)), texts
+
+
 def warm_masks(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
     """Batches of known masks: 2000 fills of 128 rows in all."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
@@ -137,18 +149,11 @@ def warm_masks(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) 
     return jobs
 
 
-def known_steps(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
-    """Advances over known states, many tokens a call."""
+def known_states(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
+    """Masks and advances along texts over known states."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
     walk(automaton, texts)
-
-    def step() -> None:
-        matcher = automaton.matcher()
-        for _ in range(480 // threads):
-            for tokens in texts:
-                assert matcher.validate_tokens(tokens) == len(tokens)
-
-    return [step] * threads
+    return [partial(walk, automaton, texts[number::threads] * 8) for number in range(threads)]
 
 
 def cold_states(vocabulary: Vocabulary, constraint: Any, texts: Texts, threads: int) -> list[Job]:
@@ -159,16 +164,18 @@ def cold_states(vocabulary: Vocabulary, constraint: Any, texts: Texts, threads: 
 
 
 def cold_batch(vocabulary: Vocabulary, schema: Any, texts: Texts, threads: int) -> list[Job]:
-    """Batches of 48 rows whose masks nobody made before, along the texts, by ``fill_bitmasks``' own threads."""
+    """Batches of a row for each branch, whose masks nobody made before, by ``fill_bitmasks``' own threads."""
     automaton = tokenfst.compile(tokenfst.json_schema(schema), vocabulary)
     bitmask = allocate_token_bitmask(len(texts), len(vocabulary))
-    matchers = [automaton.matcher() for _ in texts]
+    batches = []
+    for length in range(4, min(map(len, texts)), 3):
+        batches.append([automaton.matcher() for _ in texts])
+        for matcher, tokens in zip(batches[-1], texts, strict=True):
+            assert matcher.accept_tokens(tokens[:length])
 
     def fill() -> None:
-        for k in range(min(map(len, texts))):
+        for matchers in batches:
             fill_bitmasks(matchers, bitmask, threads=threads)
-            for matcher, tokens in zip(matchers, texts, strict=True):
-                assert matcher.accept_token(tokens[k])
 
     return [fill]
 
@@ -190,13 +197,13 @@ def main() -> None:
     options = parser.parse_args()
     vocabulary = tokenfst.load_vocabulary(TEKKEN)
     schema, texts = branches(lambda text: vocabulary.encode_greedy(text.encode()))
-    grammar = tokenfst.bundled_grammar("json")
+    grammar, lists = nested(lambda text: vocabulary.encode_greedy(text.encode()))
     works: dict[str, Callable[[int], list[Job]]] = {
         "warm masks, batches of 128": partial(warm_masks, vocabulary, schema, texts),
-        "known states, advances": partial(known_steps, vocabulary, schema, texts),
+        "known states": partial(known_states, vocabulary, schema, texts),
         "cold states, a schema": partial(cold_states, vocabulary, tokenfst.json_schema(schema), texts),
-        "cold states, a grammar with a stack": partial(cold_states, vocabulary, grammar, texts),
-        "cold batches of 48": partial(cold_batch, vocabulary, schema, texts),
+        "cold states, a grammar with a stack": partial(cold_states, vocabulary, grammar, lists),
+        f"cold batches of {BRANCHES}": partial(cold_batch, vocabulary, schema, texts),
     }
     print(
         f"{'':38}{'1 thread':>10}{'2 threads':>10}{'speed-up':>10}{'CPU':>7}{'waits':>8}{'waited':>10}{'longest':>10}"

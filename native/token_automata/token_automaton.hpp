@@ -9,8 +9,8 @@
 //
 // Threads. What was made is read without a lock, and nothing is written then. A mask is composed without a lock, in the thread's own
 // room, and kept under `masks_mutex_` if no other thread was first; who wants the first mask of a state that is being made waits for
-// it, others do not. Distances, and whether tokens lead on, are searched for under `mutex_`. Whoever takes several locks takes them in
-// this order: that, `masks_mutex_`, those of fragments, the byte automaton's.
+// it, others do not. Distances, and whether tokens lead on, are searched for under `mutex_`. Whoever takes several takes them in this
+// order: the making of a mask, `mutex_`, the making of a fragment, `masks_mutex_`, those of fragments, the byte automaton's.
 #pragma once
 
 #include "byte_automata/searches.hpp"
