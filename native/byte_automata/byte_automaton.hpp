@@ -116,8 +116,8 @@ class ByteAutomaton {
   const Settler::Frame& frame(uint32_t id) const { return pushdown_->settler().frame(id); }
   // The effect of looking into the stack `to_reveal(state)` where its top edges are these.
   const Effect& revealed(State state, std::span<const Edge> edges) {
-    if (PushDown::is_single(edges)) {
-      if (uint32_t known = pushdown_->revealed(state, PushDown::single_signature(edges[0]))) return pushdown_->effect(known);
+    if (const auto signature = pushdown_->known_signature(edges)) {
+      if (uint32_t known = pushdown_->revealed(state, *signature)) return pushdown_->effect(known);
     }
     return make_revealed(state, edges);
   }

@@ -34,7 +34,7 @@ class Rows {
   // A row of so many columns, all DEAD.
   State* add(uint32_t columns) {
     if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < columns) {
-      blocks_.emplace_back().reserve(std::max<size_t>(columns, kBlock));
+      blocks_.emplace_back().reserve(std::max<size_t>(columns, std::clamp(memory_ / sizeof(State), kLeastBlock, kBlock)));
       memory_ += blocks_.back().capacity() * sizeof(State);
     }
     auto& block = blocks_.back();
@@ -44,7 +44,7 @@ class Rows {
   size_t memory() const { return memory_; }
 
  private:
-  static constexpr size_t kBlock = 16384;  // entries
+  static constexpr size_t kLeastBlock = 256, kBlock = 16384;  // entries; as many as there are, so that few rows take little
 
   std::deque<ReusedVector<State>> blocks_;  // which do not grow
   size_t memory_ = 0;

@@ -75,10 +75,10 @@ class Deadline {
 template <class Mutex>
 std::unique_lock<Mutex> locked(Mutex& mutex) {
   std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock) {
-    Call::work();
-    lock.lock();
-  }
+  if (lock) return lock;
+  if (mutex.try_lock_soon()) return {mutex, std::adopt_lock};
+  Call::work();
+  lock.lock();
   return lock;
 }
 

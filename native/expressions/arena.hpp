@@ -29,7 +29,7 @@ namespace tokenfst {
 class Arena : public NodeTable {
  public:
   Arena() {
-    nodes_.reserve(256);
+    nodes_.reserve(64);
     intern({Kind::Empty, false, true, 0, 0, 0, 0, 0, 0});
     intern({Kind::Epsilon, true, true, 0, 0, 0, 0, 0, 0});
     uint32_t any = sets_.add(ByteSet::all());
@@ -453,7 +453,7 @@ class Arena : public NodeTable {
   };
 
   std::vector<uint32_t> spine_;
-  ReusedVector<Nested> nested_ = ReusedVector<Nested>(256);  // a power of two
+  ReusedVector<Nested> nested_ = ReusedVector<Nested>(64);  // a power of two
   uint32_t nesting_ = 0;
   std::map<std::vector<NodeId>, NodeId> unions_;  // made within the outermost call: tails are shared, so they would repeat
   ByteSet everything_ = ByteSet::all();

@@ -53,7 +53,7 @@ class ByteDerivatives {
 
  private:
   static constexpr uint32_t kWide = 16;  // members of a union
-  static constexpr size_t kKept = 1024, kMostKept = 1 << 20;  // powers of two
+  static constexpr size_t kLeastKept = 128, kKept = 1024, kMostKept = 1 << 20;  // powers of two
 
   Left left_of(NodeId id, Letter letter) {
     const Node node = arena_[id];
@@ -61,7 +61,7 @@ class ByteDerivatives {
       return letter.in(arena_.set(id)) ? Left{kEpsilon, arena_.set(id)} : Left{kEmpty, arena_.everything() - arena_.set(id)};
     if (id == kEpsilon) return {kEmpty, arena_.everything()};
     if (by_moves(id, node)) return after_move(id, letter);
-    if (known_.empty()) known_.resize(kKept);
+    if (known_.empty()) known_.resize(kLeastKept);
     const Known& known = place_of(id, letter.code());
     if (known.is(id, letter.code())) return known.left;
     room_->check();
@@ -208,7 +208,7 @@ class ByteDerivatives {
   std::vector<NodeId> calls_;  // outermost first
   uint64_t cut_ = 0;           // how often a call was met within itself: then what is left was found in another way
   // What was found last: the parts of one expression are those of many. Room grows with what one call finds: else parts with
-  // many ways to them would be found again and again.
+  // many ways to them would be found again and again. An automaton of few states takes little of it.
   struct Known {
     NodeId id = kNone;
     uint32_t letter;
@@ -222,7 +222,7 @@ class ByteDerivatives {
     return pair[0].is(id, letter) || (pair[0].call != call_ && !pair[1].is(id, letter)) ? pair[0] : pair[1];
   }
   void keep(const Known& found) {
-    if (++found_ > known_.size() / 4 && known_.size() < kMostKept) {
+    if (++found_ > known_.size() / 4 ? known_.size() < kMostKept : known_.size() < kKept && ++kept_ > known_.size() / 4) {
       ReusedVector<Known> before(known_.size() * 2);
       std::swap(before, known_);
       for (const Known& each : before) {
@@ -233,6 +233,7 @@ class ByteDerivatives {
   }
   ReusedVector<Known> known_;
   uint64_t call_ = 0, found_ = 0;  // the calls so far, and what the last one found
+  uint64_t kept_ = 0;              // by all, while there is less room than any automaton of some size takes
   std::unordered_map<NodeId, ByteSet> read_;  // the letters of an expression of several parts
 };
 

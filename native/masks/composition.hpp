@@ -8,7 +8,8 @@
 //   5. the fragment is built, once for this vocabulary; where there is none, that up to the next single byte;
 //   6. the whole walk, which goes by 1 to 5 again behind nodes with very many tokens below them.
 // Where one token of a class may come, the class is a row, found once for this vocabulary (a fragment without residuals).
-// Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
+// Any number of threads gather at once: what they share is the byte automaton, which has its own lock, and the fragments, which have
+// theirs. Sets of words are walked as they are, side by side with the vocabulary. All give the same tokens. Walks run through a `Walk`: rows alone, or a Walker where there are stacks.
 #pragma once
 
 #include "masks/chains.hpp"
@@ -144,7 +145,7 @@ class Composition {
       if (trie.node(index).first == trie.node(index + 1).first || is_dead(end = walk.boundary(end))) return;
       trie.each_string(index, [&](uint32_t token) { found.emplace_back(token, end); });
     };
-    trie.walk(walk, config, path_, take, [](uint32_t) {});
+    trie.walk(walk, config, scratch().path, take, [](uint32_t) {});
     // A loop at the start alone leads nowhere.
     if (first && !(vocabulary_.start_absorbs() && found.empty() && !bytes_.accepting(config.state))) {
       for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
@@ -175,6 +176,18 @@ class Composition {
   static constexpr uint32_t kUnsplit = 3;  // times as long may a walk be where there is no fragment to be had
   static constexpr uint32_t kMany = 8'192;  // nodes below one, for fragments that begin there
   static constexpr uint32_t kMostApart = 16'384;  // nodes of the vocabulary where a part of a fragment differs from the whole
+
+  // What a thread has in hand while it gathers: of one automaton at a time.
+  struct Scratch {
+    Chains chains;
+    std::vector<Chains::Exit> exits;
+    std::vector<Config> path, residual_path;
+    std::vector<std::pair<uint32_t, uint32_t>> pairs;  // nodes of the vocabulary, and states of a lexicon there
+  };
+  static Scratch& scratch() {
+    static thread_local Scratch made;
+    return made;
+  }
 
   // Whether some token is in each class that the expression asks for.
   bool has_every_class() {
@@ -236,10 +249,11 @@ class Composition {
   // automaton is made, and only arcs that both have are looked at. O(those, times log of the vocabulary's).
   void gather_words(const Lexicon& words, uint32_t start, Gathered& out) {
     const Trie& trie = vocabulary_.trie();
-    pairs_.assign(1, {0, start});
-    while (!pairs_.empty()) {
-      const auto [node, state] = pairs_.back();
-      pairs_.pop_back();
+    auto& pairs = scratch().pairs;
+    pairs.assign(1, {0, start});
+    while (!pairs.empty()) {
+      const auto [node, state] = pairs.back();
+      pairs.pop_back();
       const std::span<const TrieChild> children = trie.children(node);
       const std::span<const uint8_t> bytes = trie.child_bytes(node);
       auto at = bytes.begin();
@@ -248,7 +262,7 @@ class Composition {
         if (at == bytes.end() || *at != arc.byte) return;
         const TrieChild& child = children[at - bytes.begin()];
         trie.each_string(child, [&](uint32_t token) { out.tokens.push_back(token); });
-        if (child.children > 0) pairs_.emplace_back(child.node, arc.target);
+        if (child.children > 0) pairs.emplace_back(child.node, arc.target);
       });
     }
   }
@@ -260,14 +274,16 @@ class Composition {
     const Trie& trie = vocabulary_.trie();
     const auto [config, top] = place;
     const size_t before = out.tokens.size(), pending_before = pending.size();
-    exits_.clear();
+    Chains& chains = scratch().chains;
+    std::vector<Chains::Exit>& exits = scratch().exits;
+    exits.clear();
     bool whole = bytes_.with_arena([&](Arena& arena) {
-      return Chains::begins(arena, node) && chains_.read(arena, trie, node, top, unsplit_, exits_, [&](const TrieChild& at) {
+      return Chains::begins(arena, node) && chains.read(arena, trie, node, top, unsplit_, exits, [&](const TrieChild& at) {
         trie.each_string(at, [&](uint32_t token) { out.tokens.push_back(token); });
       });
     });
-    for (size_t i = 0; i < exits_.size() && whole; ++i) {
-      const auto [index, rest] = exits_[i];
+    for (size_t i = 0; i < exits.size() && whole; ++i) {
+      const auto [index, rest] = exits[i];
       const Config behind = walk.arrive(config, bytes_.intern(rest));
       if (index == top) pending.emplace_back(behind, top);
       else if (!is_dead(behind)) whole = gather_walk(walk, {behind, index}, unsplit_, out);
@@ -292,10 +308,10 @@ class Composition {
         const uint32_t first = trie.node(index + 1).first, last = trie.node(trie.node(index).end).first;
         out.neighbours.emplace_back(trie.strings() + first, last - first);
       };
-      trie.walk(leading, place.first, path_, take, [](uint32_t) {}, place.second, stays, below);
+      trie.walk(leading, place.first, scratch().path, take, [](uint32_t) {}, place.second, stays, below);
       return true;
     }
-    const bool whole = trie.walk_few(leading, place.first, path_, take, limit, place.second);
+    const bool whole = trie.walk_few(leading, place.first, scratch().path, take, limit, place.second);
     if (!whole) out.tokens.resize(before);
     return whole;
   }
@@ -320,7 +336,7 @@ class Composition {
       if (at.strings == 0 || is_dead(end = walk.boundary(end))) return;
       if (out.next.empty() || out.next.back() != end) out.next.push_back(end);
     };
-    const bool whole = trie.walk_few(walk, config, path_, take, limit);
+    const bool whole = trie.walk_few(walk, config, scratch().path, take, limit);
     if (whole) unique(out.next);
     else out.next.clear();
     return whole;
@@ -367,7 +383,7 @@ class Composition {
         else closing.push_back(fragment.closing[word - fragment.tokens.size()]);
       });
     };
-    words.walk_few(walk, Config{bytes_.intern(at.excluded)}, residual_path_, take);
+    words.walk_few(walk, Config{bytes_.intern(at.excluded)}, scratch().residual_path, take);
     std::ranges::sort(closing);
     std::ranges::sort(entries);
   }
@@ -408,7 +424,7 @@ class Composition {
       });
     };
     entries(0u, rest);
-    trie.walk_few(walk, rest, residual_path_, entries);
+    trie.walk_few(walk, rest, scratch().residual_path, entries);
   }
 
   // Whether so many tokens leave a fragment that a longer one is better.
@@ -443,12 +459,8 @@ class Composition {
   const uint32_t narrow_, unsplit_;  // nodes that a walk may enter where there is, and is no fragment instead
   bool complete_ = false;
   KnownFragments fragments_;
-  Chains chains_;
-  std::vector<Chains::Exit> exits_;
   KnownSplits splits_;
   std::vector<std::pair<uint32_t, uint32_t>> specials_;
-  std::vector<Config> path_, residual_path_;
-  std::vector<std::pair<uint32_t, uint32_t>> pairs_;  // nodes of the vocabulary, and states of a lexicon there
 };
 
 }  // namespace tokenfst

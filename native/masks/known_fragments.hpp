@@ -1,5 +1,9 @@
 // The fragments that one automaton has met: by expression, and where expressions are closed, shared with all automata over
 // its vocabulary (FragmentCache).
+//
+// Threads that make masks share them. The lock is held to look something up, and not while a fragment is built: who wants the same
+// one meanwhile waits for it (making.hpp), others go on. What was found is kept and never moves, so that a reference to it is good for
+// as long as this lives.
 #pragma once
 
 #include <map>
@@ -7,6 +11,7 @@
 
 #include "expressions/canonical_keys.hpp"
 #include "masks/fragment_builder.hpp"
+#include "threads/making.hpp"
 #include "walks/plain_walk.hpp"
 
 namespace tokenfst {
@@ -15,30 +20,40 @@ class KnownFragments {
  public:
   KnownFragments(ByteAutomaton& bytes, const Vocabulary& vocabulary) : bytes_(bytes), vocabulary_(vocabulary), loops_(bytes) {}
 
-  size_t memory() const { return bytes_held_ + loops_.memory() + keys_.memory(); }
-  size_t size() const { return known_.size(); }
+  size_t memory() const { return bytes_held_.load(std::memory_order_relaxed) + loops_.memory(); }
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return known_.size();
+  }
   SelfLoops& loops() { return loops_; }
 
   // The fragment that begins behind the node `top` of the vocabulary's trie; null where it is not known.
-  std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) { return entry(at, top).fragment; }
+  std::shared_ptr<const Fragment> find(const Split& at, uint32_t top) { return entry(at, top).second; }
   // The same, built where it is not known.
   std::shared_ptr<const Fragment> make(const Split& at, uint32_t top) {
-    auto& [fragment, key] = entry(at, top);
-    if (!fragment || (fragment->crowded && !fragment->usable && !at.open)) {
-      if (key.empty()) key = key_of(at, top);
-      fragment = build(at, top);
-      bytes_held_ += fragment->memory();
-      if (!key.empty()) vocabulary_.fragments().insert(key, fragment);
-      key = {};
-    }
-    return fragment;
+    const auto [known, found_before] = entry(at, top);
+    const auto serves = [&](const std::shared_ptr<const Fragment>& found) {
+      return found && (!found->crowded || found->usable || at.open);
+    };
+    if (serves(found_before)) return found_before;
+    const Making::Scope making(known->making);
+    if (auto fragment = entry(at, top).second; serves(fragment)) return fragment;
+    const std::string key = key_of(at, top);
+    const std::shared_ptr<const Fragment> built = build(at, top);
+    bytes_held_ += built->memory();
+    if (!key.empty()) vocabulary_.fragments().insert(key, built);
+    const std::lock_guard lock(mutex_);
+    return known->fragment = built;
   }
   // The tokens whose bytes are a word of `text`; usable where there are any.
   std::shared_ptr<const Fragment> class_of(NodeId text) {
-    auto& slot = classes_[text];
-    if (slot) return slot;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = classes_.find(text); known != classes_.end()) return known->second;
+    }
+    std::shared_ptr<const Fragment> slot;
     const auto [begun, key] =
-        bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), keys_.of(arena, text)); });
+        bytes_.with_arena([&](Arena& arena) { return std::pair(arena.token(text, Kind::Begun), key_of(arena, text)); });
     if (!key.empty()) slot = vocabulary_.fragments().find(key + "token");
     if (!slot) {
       auto made = std::make_shared<Fragment>();
@@ -56,25 +71,35 @@ class KnownFragments {
       slot = std::move(made);
       if (!key.empty()) vocabulary_.fragments().insert(key + "token", slot);
     }
-    bytes_held_ += slot->memory();
-    return slot;
+    const std::lock_guard lock(mutex_);
+    const auto [known, fresh] = classes_.emplace(text, std::move(slot));
+    if (fresh) bytes_held_ += known->second->memory();
+    return known->second;
   }
 
  private:
   struct Known {
     std::shared_ptr<const Fragment> fragment;  // null: not known
-    std::string key = {};                      // under which it will be shared; empty where it is known, or never will
+    Making making;
   };
+  using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
 
-  Known& entry(const Split& at, uint32_t top) {
+  // What is kept of it, and the fragment as it is now.
+  std::pair<Known*, std::shared_ptr<const Fragment>> entry(const Split& at, uint32_t top) {
     const Slot slot = slot_of(at, top);
-    if (auto it = known_.find(slot); it != known_.end()) return it->second;
-    Known found{nullptr, key_of(at, top)};
-    if (!found.key.empty()) found.fragment = vocabulary_.fragments().find(found.key);
-    if (found.fragment) found.key = {};
-    Known& known = known_.emplace(slot, std::move(found)).first->second;
-    if (known.fragment) bytes_held_ += known.fragment->memory();
-    return known;
+    {
+      const std::lock_guard lock(mutex_);
+      if (auto it = known_.find(slot); it != known_.end()) return {&it->second, it->second.fragment};
+    }
+    const std::string key = key_of(at, top);
+    std::shared_ptr<const Fragment> found = key.empty() ? nullptr : vocabulary_.fragments().find(key);
+    const std::lock_guard lock(mutex_);
+    const auto [it, fresh] = known_.try_emplace(slot);
+    if (fresh && found) {
+      bytes_held_ += found->memory();
+      it->second.fragment = std::move(found);
+    }
+    return {&it->second, it->second.fragment};
   }
   std::shared_ptr<const Fragment> build(Split at, uint32_t top) {
     auto built = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
@@ -83,16 +108,19 @@ class KnownFragments {
     auto least = FragmentBuilder(bytes_, loops_, vocabulary_, at, top).build();
     return least->usable && gives_the_same(*built, *least) ? least : std::make_shared<const Fragment>();
   }
-  using Slot = std::tuple<uint64_t, NodeId, uint32_t>;
   static Slot slot_of(const Split& at, uint32_t top) {
     return {uint64_t{at.fragment} << 2 | (at.widened != kUnbounded) << 1 | at.counted, at.least, top};
   }
+  static std::string key_of(const Arena& arena, NodeId node) {
+    static thread_local CanonicalKeys keys;  // a key depends on no other one, of whatever arena
+    return keys.of(arena, node);
+  }
   std::string key_of(const Split& at, uint32_t top) {
     return bytes_.with_arena([&](const Arena& arena) {
-      std::string key = keys_.of(arena, at.fragment);
+      std::string key = key_of(arena, at.fragment);
       if (key.empty()) return key;
       const uint32_t length = static_cast<uint32_t>(key.size());
-      if (at.least != kEmpty) key += keys_.of(arena, at.least);
+      if (at.least != kEmpty) key += key_of(arena, at.least);
       key.append(reinterpret_cast<const char*>(&length), sizeof length);
       return key.append(1, at.counted ? 'c' : at.widened != kUnbounded ? 'w' : 'u').append(reinterpret_cast<const char*>(&top), sizeof top);
     });
@@ -101,10 +129,10 @@ class KnownFragments {
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
   SelfLoops loops_;
+  mutable Mutex mutex_;  // of these two
   std::map<NodeId, std::shared_ptr<const Fragment>> classes_;
   std::map<Slot, Known> known_;
-  CanonicalKeys keys_;
-  size_t bytes_held_ = 0;
+  std::atomic<size_t> bytes_held_{0};
 };
 
 }  // namespace tokenfst

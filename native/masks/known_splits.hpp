@@ -1,6 +1,6 @@
 // How expressions split into a fragment and what follows, and into members that split: what one mask asks for, again and again.
 //
-// Nothing here walks the vocabulary. What was found is kept until `clear`, that is for one mask.
+// Nothing here walks the vocabulary. What was found is kept until `clear`, that is for one mask, by the thread that makes it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class KnownSplits {
  public:
   KnownSplits(ByteAutomaton& bytes, const Vocabulary& vocabulary) : bytes_(bytes), vocabulary_(vocabulary) {}
 
-  void clear() { splits_.clear(); }
+  void clear() { splits().clear(); }
 
   Split of(NodeId node) {
     const Split found = bytes_.with_arena([&](Arena& arena) { return known(arena, node); });
@@ -88,15 +88,19 @@ class KnownSplits {
   }
 
  private:
+  static std::unordered_map<NodeId, Split>& splits() {
+    static thread_local std::unordered_map<NodeId, Split> found;
+    return found;
+  }
   // Kept for one mask, which asks for it as a part of a union, and as a place.
   const Split& known(Arena& arena, NodeId node) {
-    if (auto known = splits_.find(node); known != splits_.end()) return known->second;
-    return splits_.emplace(node, split(arena, node)).first->second;
+    auto& found = splits();
+    if (auto known = found.find(node); known != found.end()) return known->second;
+    return found.emplace(node, split(arena, node)).first->second;
   }
 
   ByteAutomaton& bytes_;
   const Vocabulary& vocabulary_;
-  std::unordered_map<NodeId, Split> splits_;
 };
 
 }  // namespace tokenfst

@@ -1,4 +1,7 @@
 // Interns what was gathered of a mask: a fragment's row with a short list of exceptions where that will do, else a dense row.
+//
+// Most of the work is done before the pool is looked at (`finish`), without a lock, in the thread's own room; what is left (`keep`) is
+// looking the mask up, under the owner's mutex.
 #pragma once
 
 #include <bit>
@@ -12,7 +15,15 @@ class MaskMaker {
  public:
   explicit MaskMaker(MaskPool& pool) : pool_(pool) {}
 
-  MaskId make(Gathered& gathered) {
+  // A mask as it will be kept. It lies in the thread's room until that finishes another one.
+  struct Finished {
+    const TokenRow* row = nullptr;     // of a fragment; null: of none
+    std::span<const uint32_t> flips;   // the tokens that are other than in the row
+    const uint32_t* dense = nullptr;   // instead, where those are too many
+  };
+
+  Finished finish(Gathered& gathered) const {
+    Room& room = MaskMaker::room();
     auto& tokens = gathered.tokens;
     size_t more = 0;
     for (auto& neighbours : gathered.neighbours) more += neighbours.size();
@@ -20,60 +31,83 @@ class MaskMaker {
       for (auto& neighbours : gathered.neighbours) tokens.insert(tokens.end(), neighbours.begin(), neighbours.end());
       gathered.neighbours.clear();
     }
-    if (tokens.size() <= 2 * MaskPool::kMaxFlips) sort_unique(tokens);
+    if (tokens.size() <= 2 * MaskPool::kMaxFlips) sort_unique(tokens, room);
+    Finished finished;
     if (gathered.rows.size() <= 1 && gathered.neighbours.empty() && tokens.size() <= MaskPool::kMaxFlips) {
-      if (gathered.rows.empty()) return pool_.add(0, tokens);
+      if (gathered.rows.empty()) return {nullptr, tokens};
       const auto& [row, removed] = gathered.rows[0];
-      auto base = bases_.find(row);
-      if (base == bases_.end()) base = bases_.emplace(row, pool_.add_row(*row)).first;
-      std::vector<uint32_t> flips;
+      finished.row = row;
+      room.flips.clear();
       auto in_row = [&](uint32_t token) { return (row->words[token >> 5] >> (token & 31) & 1) != 0; };
       for (uint32_t token : tokens) {
-        if (!in_row(token)) flips.push_back(token);
+        if (!in_row(token)) room.flips.push_back(token);
       }
       for (uint32_t token : removed) {
-        if (in_row(token) && !std::ranges::binary_search(tokens, token)) flips.push_back(token);
+        if (in_row(token) && !std::ranges::binary_search(tokens, token)) room.flips.push_back(token);
       }
-      std::ranges::sort(flips);
-      if (flips.size() <= MaskPool::kMaxFlips) return pool_.add(base->second, flips);
+      std::ranges::sort(room.flips);
+      finished.flips = room.flips;
+      if (room.flips.size() <= MaskPool::kMaxFlips) return finished;
     }
-    scratch_.assign(pool_.words(), 0);
+    room.dense.assign(pool_.words(), 0);
     for (const auto& row : gathered.rows) {
-      row_scratch_.assign(row.tokens->words.begin(), row.tokens->words.end());
-      for (uint32_t token : row.removed) row_scratch_[token >> 5] &= ~(1u << (token & 31));
-      for (size_t i = 0; i < scratch_.size(); ++i) scratch_[i] |= row_scratch_[i];
+      room.row.assign(row.tokens->words.begin(), row.tokens->words.end());
+      for (uint32_t token : row.removed) room.row[token >> 5] &= ~(1u << (token & 31));
+      for (size_t i = 0; i < room.dense.size(); ++i) room.dense[i] |= room.row[i];
     }
-    for (uint32_t token : tokens) scratch_[token >> 5] |= 1u << (token & 31);
+    for (uint32_t token : tokens) room.dense[token >> 5] |= 1u << (token & 31);
     for (auto& neighbours : gathered.neighbours) {
-      for (uint32_t token : neighbours) scratch_[token >> 5] |= 1u << (token & 31);
+      for (uint32_t token : neighbours) room.dense[token >> 5] |= 1u << (token & 31);
     }
-    return pool_.add_dense(scratch_.data());
+    finished.dense = room.dense.data();
+    return finished;
+  }
+
+  MaskId keep(const Finished& finished) {
+    uint32_t base = 0;
+    if (finished.row) {
+      auto known = bases_.find(finished.row);
+      if (known == bases_.end()) known = bases_.emplace(finished.row, pool_.add_row(*finished.row)).first;
+      base = known->second;
+    }
+    return finished.dense ? pool_.add_dense(finished.dense) : pool_.add(base, finished.flips);
   }
 
  private:
   static constexpr size_t kFew = 24;  // tokens that are sorted by comparing them
 
+  // A thread's own, for masks of all automata.
+  struct Room {
+    std::vector<uint32_t> flips, dense, row;
+    std::vector<uint64_t> present, touched;  // of tokens that are being sorted, else 0
+  };
+  static Room& room() {
+    static thread_local Room made;
+    return made;
+  }
+
   // In ascending order, each once. Many go through a bitmap of the vocabulary, and one of its words: a look at each of those that
   // have a token, where comparing them would be a step for each token and bit of their number.
-  void sort_unique(std::vector<uint32_t>& tokens) {
+  void sort_unique(std::vector<uint32_t>& tokens, Room& room) const {
     if (tokens.size() <= kFew) {
       std::ranges::sort(tokens);
       tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
       return;
     }
-    if (present_.empty()) {
-      present_.resize((pool_.vocab_size() + 63) / 64);
-      touched_.resize((present_.size() + 63) / 64);
+    auto &present = room.present, &touched = room.touched;
+    if (const size_t words = (pool_.vocab_size() + 63) / 64; present.size() < words) {
+      present.resize(words);
+      touched.resize((words + 63) / 64);
     }
     for (uint32_t token : tokens) {
-      present_[token / 64] |= 1ull << (token % 64);
-      touched_[token / 4096] |= 1ull << (token / 64 % 64);
+      present[token / 64] |= 1ull << (token % 64);
+      touched[token / 4096] |= 1ull << (token / 64 % 64);
     }
     tokens.clear();
-    for (size_t k = 0; k < touched_.size(); ++k) {
-      for (uint64_t& words = touched_[k]; words; words &= words - 1) {
+    for (size_t k = 0; k < touched.size(); ++k) {
+      for (uint64_t& words = touched[k]; words; words &= words - 1) {
         const size_t word = k * 64 + std::countr_zero(words);
-        for (uint64_t& bits = present_[word]; bits; bits &= bits - 1)
+        for (uint64_t& bits = present[word]; bits; bits &= bits - 1)
           tokens.push_back(static_cast<uint32_t>(word * 64 + std::countr_zero(bits)));
       }
     }
@@ -81,8 +115,6 @@ class MaskMaker {
 
   MaskPool& pool_;
   std::unordered_map<const TokenRow*, uint32_t> bases_;  // pool rows of fragments' rows
-  ReusedVector<uint32_t> scratch_, row_scratch_;
-  ReusedVector<uint64_t> present_, touched_;  // of tokens that are being sorted, else 0
 };
 
 }  // namespace tokenfst

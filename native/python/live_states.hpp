@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calls/budget.hpp"
+#include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
 
 namespace tokenfst {
@@ -77,7 +78,12 @@ inline void bind_live_states(nanobind::module_& m) {
       "live_states",
       [](Table table, Accepting accepting, uint32_t start, double seconds) {
         const size_t states = table.shape(0);
-        return to_numpy(live_states(table.data(), accepting.data(), states, table.shape(1), start, seconds), {states});
+        std::vector<uint8_t> live;
+        {
+          const LongCall call;
+          live = live_states(table.data(), accepting.data(), states, table.shape(1), start, seconds);
+        }
+        return to_numpy(std::move(live), {states});
       },
       nb::arg("table"), nb::arg("accepting"), nb::arg("start"), nb::arg("seconds"));
 }

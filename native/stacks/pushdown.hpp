@@ -6,6 +6,7 @@
 #pragma once
 
 #include "stacks/settle.hpp"
+#include "support/stable_lists.hpp"
 #include "support/stable_map.hpp"
 #include "support/stable_vector.hpp"
 #include "stacks/stacks.hpp"
@@ -108,20 +109,28 @@ class PushDown {
   static bool is_single(std::span<const Edge> edges) { return edges.size() == 1; }
   static bool is_single(uint32_t signature) { return signature < kMany; }
   static uint32_t single_signature(const Edge& edge) { return edge.frame << 1 | (edge.below != kBottom); }
-  uint32_t signature(std::span<const Edge> edges) {
-    std::vector<uint32_t> key;
-    for (const Edge& edge : edges) key.push_back(single_signature(edge));
-    return signatures_.try_emplace(std::move(key), kMany + static_cast<uint32_t>(signatures_.size())).first->second;
+  uint32_t signature(std::span<const Edge> edges) { return kMany + signatures_.add(signs(edges)); }
+  // Empty: no such frames were shown yet.
+  std::optional<uint32_t> known_signature(std::span<const Edge> edges) const {
+    if (is_single(edges)) return single_signature(edges[0]);
+    const auto known = signatures_.find(signs(edges));
+    return known ? std::optional(kMany + *known) : std::nullopt;
   }
 
  private:
   static constexpr uint32_t kMany = 1u << 31, kNoChain = UINT32_MAX;
 
+  static std::vector<uint32_t> signs(std::span<const Edge> edges) {
+    std::vector<uint32_t> found;
+    for (const Edge& edge : edges) found.push_back(single_signature(edge));
+    return found;
+  }
+
   Settler settler_;
   StableVector<Effect> effects_;  // 0: none
   StableVector<Shape> shapes_;    // 0: no stacks
   StableMap revealed_, chains_, unions_;
-  std::map<std::vector<uint32_t>, uint32_t> signatures_;
+  StableLists signatures_;
   size_t made_bytes_ = 0;
 };
 

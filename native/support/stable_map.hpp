@@ -35,11 +35,7 @@ class StableMap {
   }
 
   size_t size() const { return size_; }
-  size_t memory() const {
-    size_t slots = 0;
-    for (auto& table : tables_) slots += table->mask + 1;
-    return slots * sizeof(Slot);
-  }
+  size_t memory() const { return slots_.load(std::memory_order_relaxed) * sizeof(Slot); }
   // Calls f(key, value) for each entry, in no order.
   template <class F>
   void for_each(F&& f) const {
@@ -63,6 +59,7 @@ class StableMap {
     size_t slots = old ? (old->mask + 1) * 4 : 16;
     tables_.push_back(std::make_unique<Table>(Table{slots - 1, std::make_unique<Slot[]>(slots)}));
     Table* table = tables_.back().get();
+    slots_.fetch_add(slots, std::memory_order_relaxed);
     if (old) for_each([&](uint64_t key, uint32_t value) { place(*table, key, value); });
     current_.store(table, std::memory_order_release);
     return table;
@@ -77,6 +74,7 @@ class StableMap {
   std::atomic<Table*> current_{nullptr};
   std::vector<std::unique_ptr<Table>> tables_;
   size_t size_ = 0;
+  std::atomic<size_t> slots_{0};  // of all tables
 };
 
 }  // namespace tokenfst

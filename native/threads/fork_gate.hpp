@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "calls/budget.hpp"
+#include "threads/lock_waits.hpp"
 
 #ifndef _WIN32
 #include <pthread.h>
@@ -120,17 +121,30 @@ class ForkGate {
   uint32_t last_number_ = 0;
 };
 
-// A mutex behind that gate.
+// A mutex behind that gate. Most are held for less time than a thread takes to fall asleep and wake up: whoever finds one held looks
+// again for a while before that.
 class Mutex {
  public:
   void lock() {
     ForkGate::Thread& thread = enter();
-    mutex_.lock();
+    if (!mutex_.try_lock()) {
+      const LockWaits::Wait wait;
+      if (!comes_free()) mutex_.lock();
+    }
     keep(thread);
   }
   bool try_lock() {
     ForkGate::Thread& thread = enter();
     if (!mutex_.try_lock()) return ForkGate::leave(thread), false;
+    return keep(thread), true;
+  }
+  // The same, with that while.
+  bool try_lock_soon() {
+    ForkGate::Thread& thread = enter();
+    if (!mutex_.try_lock()) {
+      const LockWaits::Wait wait;
+      if (!comes_free()) return ForkGate::leave(thread), false;
+    }
     return keep(thread), true;
   }
   void unlock() {
@@ -150,10 +164,29 @@ class Mutex {
                 "another thread was changing this when the process was forked, and took too long for the fork to wait: make it again in "
                 "this process");
   }
+  // Takes it as soon as it is free; false: not within some microseconds.
+  bool comes_free() {
+    for (int look = 0; look < kLooks; ++look) {
+      if (held_in_.load(std::memory_order_relaxed) == 0 && mutex_.try_lock()) return true;
+      pause();
+    }
+    return false;
+  }
+  static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) && !defined(_MSC_VER)
+    asm volatile("isb" ::: "memory");
+#else
+    std::this_thread::yield();
+#endif
+  }
   void keep(ForkGate::Thread& thread) {
     held_in_.store(ForkGate::generation(), std::memory_order_relaxed);
     holder_ = &thread;
   }
+
+  static constexpr int kLooks = 100;
 
   std::mutex mutex_;
   std::atomic<uint32_t> held_in_{0};  // the generation of the process; 0: free

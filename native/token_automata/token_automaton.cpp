@@ -19,6 +19,7 @@ TokenAutomaton::TokenAutomaton(std::shared_ptr<ByteAutomaton> bytes, std::shared
 bool TokenAutomaton::spellable(Config config, Stacks& stacks) {
   if (is_dead(config) || accepting(config)) return !is_dead(config);
   if (!complete_) {
+    if (const Life known = known_life(config.state); known != Life::Unknown) return known == Life::Alive;
     const auto lock = locked(mutex_);
     return with_walk(stacks, nullptr, [&](auto& walk) { return alive(walk, config); });
   }
@@ -63,7 +64,6 @@ uint32_t TokenAutomaton::worst(Config config, Stacks& stacks) {
 }
 
 bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stacks) {
-  const auto lock = locked(mutex_);
   if (known_mask(config, stacks)) return true;
   Gathered gathered;
   Asked asked(config, bytes_->num_stacks(config.state), stacks);
@@ -71,7 +71,7 @@ bool TokenAutomaton::make_mask_above(Config config, StackId opaque, Stacks& stac
   walk.stop_at(opaque, true);
   StacksTrial trial(stacks);
   gather(walk, config, gathered, stacks);
-  if (!walk.stuck()) keep_mask(config, stacks, gathered, asked);
+  if (!walk.stuck()) keep_gathered(config, stacks, gathered, asked);
   return !walk.stuck();
 }
 
@@ -118,12 +118,12 @@ bool TokenAutomaton::fill(Config config, uint32_t left, uint32_t* out, Stacks& s
 }
 
 size_t TokenAutomaton::memory() {
-  const auto lock = locked(mutex_);
+  const auto lock = locked(masks_mutex_);
   return bytes_held();
 }
 
 TokenAutomaton::Stats TokenAutomaton::stats() {
-  const auto lock = locked(mutex_);
+  const auto lock = locked(masks_mutex_);
   size_t frames = bytes_->is_pushdown() ? bytes_->num_frames() : 0;
   return {bytes_->num_states(), masks_made_,          masks_.size() - 1, masks_.num_rows(), composition_.num_fragments(), frames,
           mask_leaves_,         mask_tree_.deepest(), masks_composed_,   masks_recalled_};
@@ -159,22 +159,28 @@ size_t TokenAutomaton::held_beside() const {
 }
 
 MaskId TokenAutomaton::make_mask(Config config, Stacks& stacks) {
+  std::optional<Making::Scope> making;
+  if (Info& entry = info(config.state); entry.mask.load(std::memory_order_relaxed) == 0) making.emplace(entry.making);
   if (MaskId known = known_mask(config, stacks)) return known;
-  if (!learned_.empty()) {
+  if (has_learned()) {
+    const auto lock = locked(masks_mutex_);
+    if (MaskId known = known_mask(config, stacks)) return known;
     if (MaskId known = recall(config, stacks)) return known;
   }
-  gathered_.clear();
+  static thread_local Gathered gathered;  // its room is kept
+  gathered.clear();
   Asked asked(config, bytes_->num_stacks(config.state), stacks);
   StacksTrial trial(stacks);
-  with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered_, stacks); });
-  return keep_mask(config, stacks, gathered_, asked);
+  with_walk(stacks, &asked, [&](auto& walk) { gather(walk, config, gathered, stacks); });
+  return keep_gathered(config, stacks, gathered, asked);
 }
 
 void TokenAutomaton::learn(std::shared_ptr<Learned> learned, bool instead) {
   std::vector<std::shared_ptr<Learned>> gone;  // let go of behind the lock: Python may own what they borrow
-  const auto lock = locked(mutex_);
+  const auto lock = locked(mutex_), masks_lock = locked(masks_mutex_);
   if (instead) gone.swap(learned_);
   learned_.push_back(std::move(learned));
+  has_learned_.store(true, std::memory_order_release);
 }
 
 Digest TokenAutomaton::digest_of(State state) {
@@ -224,7 +230,8 @@ bool TokenAutomaton::fits(Config config, MaskId id) const {
 }
 
 bool TokenAutomaton::recall_distance(State state) {
-  if (learned_.empty() || state == kDead) return false;
+  if (!has_learned() || state == kDead) return false;
+  const auto lock = locked(masks_mutex_);  // one file may be distrusted by both
   Info& entry = info(state);
   if (entry.distance.load() != kUnknown) return true;
   const Digest digest = digest_of(state);
@@ -249,14 +256,19 @@ bool TokenAutomaton::recall_distance(State state) {
 
 template <class Walk>
 void TokenAutomaton::gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks) {
-  if (composition_.structural(config)) composition_.gather(walk, config, gathered);
-  else gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
+  if (composition_.structural(config)) return composition_.gather(walk, config, gathered);
+  std::unique_lock<Mutex> lock;
+  if (!complete_) lock = locked(mutex_);
+  gathered.tokens = exact_tokens(walk, config, kAtAll, stacks);
 }
 
-MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
+MaskId TokenAutomaton::keep_gathered(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked) {
   if (accepting(config)) gathered.tokens.insert(gathered.tokens.end(), vocabulary_->eos().begin(), vocabulary_->eos().end());
+  const MaskMaker::Finished finished = mask_maker_.finish(gathered);
+  const auto lock = locked(masks_mutex_);
+  if (MaskId known = known_mask(config, stacks)) return known;
   ++masks_composed_;
-  return keep_mask(config, stacks, mask_maker_.make(gathered), asked);
+  return keep_mask(config, stacks, mask_maker_.keep(finished), asked);
 }
 
 MaskId TokenAutomaton::keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked) {
@@ -284,17 +296,19 @@ std::vector<uint32_t> TokenAutomaton::exact_tokens(Walk& walk, Config config, ui
   return tokens;
 }
 
+Life TokenAutomaton::known_life(State q) {
+  if (q == kDead) return Life::Dead;
+  if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
+  return bytes_->accepting(q) ? Life::Alive : info(q).life.load(std::memory_order_acquire);
+}
+
 template <class Walk>
 bool TokenAutomaton::alive(Walk& walk, Config start) {
-  auto life = [&](State q) {
-    if (q == kDead) return Life::Dead;
-    if (uint32_t known = info(q).distance.load(); known != kUnknown) return known != kUnreachable ? Life::Alive : Life::Dead;
-    return bytes_->accepting(q) ? Life::Alive : info(q).life;
-  };
+  const auto life = [&](State q) { return known_life(q); };
   if (Life known = life(start.state); known != Life::Unknown) return known == Life::Alive;
   Deadline deadline(bytes_->budget().seconds);
   return leads_to_acceptance(
-             start.state, life, [&](State q, Life found) { info(q).life = found; },
+             start.state, life, [&](State q, Life found) { info(q).life.store(found, std::memory_order_release); },
              [&](State q, auto&& visit) {
                if (deadline.expired())
                  throw BudgetExceeded("seconds", bytes_->budget().seconds, "the search for strings that tokens spell");

@@ -6,6 +6,11 @@
 // what was looked at of the stacks (ask_tree.hpp). Where not every byte is a token, spelling matters: a token is allowed
 // only if tokens lead on from its end to acceptance, which is searched for and remembered. With stacks, whoever makes the
 // automaton must see to it that each byte of its words is a token.
+//
+// Threads. What was made is read without a lock, and nothing is written then. A mask is composed without a lock, in the thread's own
+// room, and kept under `masks_mutex_` if no other thread was first; who wants the first mask of a state that is being made waits for
+// it, others do not. Distances, and whether tokens lead on, are searched for under `mutex_`. Whoever takes several takes them in this
+// order: the making of a mask, `mutex_`, the making of a fragment, `masks_mutex_`, those of fragments, the byte automaton's.
 #pragma once
 
 #include "byte_automata/searches.hpp"
@@ -61,7 +66,6 @@ class TokenAutomaton : protected TokenDistances {
 
   MaskId mask(Config config, Stacks& stacks) {
     if (MaskId known = known_mask(config, stacks)) return known;
-    const auto lock = locked(mutex_);
     return make_mask(config, stacks);
   }
   // 0: not made yet.
@@ -119,14 +123,11 @@ class TokenAutomaton : protected TokenDistances {
   // From now on masks and distances are looked up there first; in what was taken up before, too, or instead of that. `learned`
   // must be of the same program and vocabulary, and checked.
   void learn(std::shared_ptr<Learned> learned, bool instead);
-  bool has_learned() {
-    const auto lock = locked(mutex_);
-    return !learned_.empty();
-  }
+  bool has_learned() const { return has_learned_.load(std::memory_order_acquire); }
   // Calls f with everything that was taken up, one after the other, while nothing changes.
   template <class F>
   void with_learned(F&& f) {
-    const auto lock = locked(mutex_);
+    const auto lock = locked(mutex_), masks_lock = locked(masks_mutex_);
     f(std::as_const(learned_));
   }
   // Within with_learned(): what a state is called there, and how many tokens it is from acceptance, where that is known.
@@ -174,7 +175,9 @@ class TokenAutomaton : protected TokenDistances {
   bool fits(Config config, MaskId id) const;
   template <class Walk>
   void gather(Walk& walk, Config config, Gathered& gathered, Stacks& stacks);
-  MaskId keep_mask(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked);
+  // What was gathered, kept as the mask of a configuration, unless it has one by now.
+  MaskId keep_gathered(Config config, Stacks& stacks, Gathered& gathered, const Asked& asked);
+  // Under `masks_mutex_`.
   MaskId keep_mask(Config config, Stacks& stacks, MaskId id, const Asked& asked);
 
   // Tokens after which acceptance is at most `farthest` tokens away (kAtAll: reachable), and the end tokens where
@@ -185,14 +188,17 @@ class TokenAutomaton : protected TokenDistances {
   // Whether tokens lead from here to acceptance. Where not every byte is a token, and so never with stacks.
   template <class Walk>
   bool alive(Walk& walk, Config start);
+  // The same, as far as it is known.
+  Life known_life(State q);
 
   MaskPool masks_;
   MaskMaker mask_maker_{masks_};
-  Gathered gathered_;  // of the mask that is made: its room is kept
   AskTree mask_tree_;
   size_t masks_made_ = 0, mask_leaves_ = 0, masks_composed_ = 0, masks_recalled_ = 0;
-  std::vector<std::shared_ptr<Learned>> learned_;
-  Mutex mutex_;
+  std::vector<std::shared_ptr<Learned>> learned_;  // changed under both locks
+  std::atomic<bool> has_learned_{false};
+  Mutex mutex_;        // of distances, and of what searches for acceptance
+  Mutex masks_mutex_;  // of the masks and all that is counted of them
 };
 
 }  // namespace tokenfst

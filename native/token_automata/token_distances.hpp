@@ -11,6 +11,7 @@
 #include "walks/ask_tree.hpp"
 #include "masks/composition.hpp"
 #include "byte_automata/lengths.hpp"
+#include "threads/making.hpp"
 
 namespace tokenfst {
 
@@ -30,7 +31,8 @@ class TokenDistances {
     std::atomic<MaskId> mask{0};
     std::atomic<uint32_t> distance{kUnknown};
     uint32_t worst = 0;  // without stacks: the bound; with stacks: the root of its tree
-    Life life = Life::Unknown;
+    std::atomic<Life> life{Life::Unknown};
+    Making making;  // its first mask
   };
 
   Config start() const { return {bytes_->start()}; }

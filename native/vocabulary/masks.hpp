@@ -147,7 +147,7 @@ class MaskPool {
 
  private:
   static constexpr size_t kBasesTried = 8;
-  static constexpr size_t kBlock = 16384;  // words
+  static constexpr size_t kLeastBlock = 512, kBlock = 16384;  // words; as many as there are, so that few masks take little
 
   uint32_t adopt_row(const uint32_t* row, uint64_t hash, uint32_t count) {
     rows_.push_back(row);
@@ -176,7 +176,7 @@ class MaskPool {
   // A copy that stays where it is.
   const uint32_t* keep(std::span<const uint32_t> words) {
     if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < words.size()) {
-      blocks_.emplace_back().reserve(std::max<size_t>(words.size(), kBlock));
+      blocks_.emplace_back().reserve(std::max(words.size(), std::clamp<size_t>(owned_bytes_ / 4, kLeastBlock, kBlock)));
       owned_bytes_ += blocks_.back().capacity() * 4;
     }
     auto& block = blocks_.back();

@@ -95,29 +95,34 @@ inline std::vector<ByteGroups> find_groups(const Trie& trie) {
 class SelfLoops {
  public:
   explicit SelfLoops(ByteAutomaton& bytes) : bytes_(bytes) {}
-  size_t memory() const { return known_.capacity() * sizeof(ByteGroups); }
+  size_t memory() const { return known_.memory(); }
 
   // The groups that lead from a state back to it, its stacks as they are, with no other acceptance on the way.
   ByteGroups of(State state) {
-    if (state >= known_.size()) known_.resize(std::max<size_t>(state + 1, bytes_.num_states()), kUnknown);
-    if (known_[state] == kUnknown) known_[state] = find(state) & ~kUnknown;
-    return known_[state];
+    if (state >= known_.size()) {
+      const std::lock_guard lock(mutex_);
+      while (state >= known_.size()) known_.grow();
+    }
+    ByteGroups found = known_[state].load(std::memory_order_relaxed);
+    if (found == 0) known_[state].store(found = find(state) | kKnown, std::memory_order_relaxed);  // whoever finds it finds the same
+    return found & ~kKnown;
   }
 
   // Of those the ones that come back to it with a character's last byte only.
   ByteGroups once(State state) {
     ByteGroups found = of(state);
-    checked_.clear();
+    Checked checked;
     for (int lead = 0xc2; lead <= 0xf4; ++lead) {
       const uint8_t byte = static_cast<uint8_t>(lead);
-      if ((found & group_of_lead(byte)) && comes_back(bytes_.step(state, byte), state, continuation(byte).count))
+      if ((found & group_of_lead(byte)) && comes_back(bytes_.step(state, byte), state, continuation(byte).count, checked))
         found &= ~group_of_lead(byte);
     }
     return found;
   }
 
  private:
-  static constexpr ByteGroups kUnknown = 1u << 31;
+  static constexpr ByteGroups kKnown = 1u << 31;
+  using Checked = std::vector<std::array<uint32_t, 3>>;  // of one state, places in characters from where all lead back
 
   ByteGroups find(State state) {
     ByteGroups leaving = kOtherBytes;
@@ -125,46 +130,47 @@ class SelfLoops {
       if (!steps(state, static_cast<uint8_t>(byte), state)) leaving |= group_of(static_cast<uint8_t>(byte));
     }
     if ((leaving & kAscii) == kAscii) return 0;
-    checked_.clear();
+    Checked checked;
     for (int lead = 0xc2; lead <= 0xf4; ++lead) {
       const uint8_t byte = static_cast<uint8_t>(lead);
-      if (!goes_through(state, bytes_.step(state, byte), state, continuation(byte))) leaving |= group_of_lead(byte);
+      if (!goes_through(state, bytes_.step(state, byte), state, continuation(byte), checked)) leaving |= group_of_lead(byte);
     }
     return ~leaving;
   }
   bool steps(State from, uint8_t byte, State to) { return bytes_.step(from, byte) == to && bytes_.keeps_stacks(from, to); }
 
   // Whether all characters that are in `middle`, which is reached from `before`, lead back to `state`.
-  bool goes_through(State before, State middle, State state, Continuation rest) {
+  bool goes_through(State before, State middle, State state, Continuation rest, Checked& checked) {
     if (middle == kDead || bytes_.accepting(middle) > bytes_.accepting(state) || !bytes_.keeps_stacks(before, middle)) return false;
     const std::array<uint32_t, 3> key{middle, rest.count, uint32_t{rest.low} << 8 | rest.high};
-    if (std::ranges::find(checked_, key) != checked_.end()) return true;
+    if (std::ranges::find(checked, key) != checked.end()) return true;
     for (int byte = rest.low; byte <= rest.high; ++byte) {
       const bool last = rest.count == 1;
       if (last ? !steps(middle, static_cast<uint8_t>(byte), state)
-               : !goes_through(middle, bytes_.step(middle, static_cast<uint8_t>(byte)), state, {static_cast<uint8_t>(rest.count - 1)})) {
+               : !goes_through(middle, bytes_.step(middle, static_cast<uint8_t>(byte)), state, {static_cast<uint8_t>(rest.count - 1)},
+                               checked)) {
         return false;
       }
     }
-    checked_.push_back(key);
+    checked.push_back(key);
     return true;
   }
 
   // Whether a state is met in the middle of a character, with so many bytes missing.
-  bool comes_back(State middle, State state, int missing) {
+  bool comes_back(State middle, State state, int missing, Checked& checked) {
     if (middle == state && missing > 0) return true;
     const std::array<uint32_t, 3> key{middle, static_cast<uint32_t>(missing), 0};
-    if (middle == kDead || missing <= 1 || std::ranges::find(checked_, key) != checked_.end()) return false;
-    checked_.push_back(key);
+    if (middle == kDead || missing <= 1 || std::ranges::find(checked, key) != checked.end()) return false;
+    checked.push_back(key);
     for (int byte = 0x80; byte <= 0xbf; ++byte) {
-      if (comes_back(bytes_.step(middle, static_cast<uint8_t>(byte)), state, missing - 1)) return true;
+      if (comes_back(bytes_.step(middle, static_cast<uint8_t>(byte)), state, missing - 1, checked)) return true;
     }
     return false;
   }
 
   ByteAutomaton& bytes_;
-  std::vector<ByteGroups> known_;
-  std::vector<std::array<uint32_t, 3>> checked_;  // of one state, places in characters from where all lead back
+  StableVector<std::atomic<ByteGroups>> known_;  // with kKnown; else 0
+  Mutex mutex_;
 };
 
 }  // namespace tokenfst

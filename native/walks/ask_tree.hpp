@@ -7,6 +7,7 @@
 // are pairs of a state and a top of the stacks that some token looks at. A look-up costs one probe for each node asked.
 #pragma once
 
+#include "support/stable_lists.hpp"
 #include "walks/walker.hpp"
 
 namespace tokenfst {
@@ -16,7 +17,7 @@ class AskTree {
   AskTree() { asks_.grow(); }
 
   uint32_t deepest() const { return deepest_; }
-  size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.size() * 96; }
+  size_t memory() const { return children_.memory() + asks_.size() * 4 + answers_.memory(); }
 
   static constexpr uint32_t kAsk = 1u << 31;  // in a value: the number of an inner node follows, no leaf
 
@@ -41,8 +42,7 @@ class AskTree {
     Reader made;
     for_each([&](uint32_t ask, uint32_t answer, uint32_t value) { made.children[ask].emplace_back(answer, value); });
     std::lock_guard lock(answers_mutex_);
-    made.answers.resize(answers_.size());
-    for (const auto& [shown, number] : answers_) made.answers[number & ~kMany] = &shown;
+    for (uint32_t number = 0; number < answers_.size(); ++number) made.answers.push_back(&answers_[number]);
     return made;
   }
   template <class F>
@@ -80,7 +80,7 @@ class AskTree {
   void adopt_child(uint32_t ask, uint32_t answer, uint32_t value) { children_.insert(uint64_t{ask} << 32 | answer, value); }
 
   // The leaf for a configuration whose state keeps the value `root`, or 0. `stacks.known` then names the nodes that were
-  // looked at, by address. Takes no lock where stacks are single.
+  // looked at, by address. Takes no lock, but for answers that were never given before.
   uint32_t find(uint32_t root, Config config, uint32_t count, Stacks& stacks) {
     if (!(root & kAsk) && count == 0) return root;
     begin(config, count, stacks);
@@ -164,13 +164,14 @@ class AskTree {
         describe(edge.below);
       }
     }
+    if (const auto known = answers_.find(key)) return kMany | *known;
     std::lock_guard lock(answers_mutex_);
-    return answers_.try_emplace(std::move(key), kMany | static_cast<uint32_t>(answers_.size())).first->second;
+    return kMany | answers_.add(key);
   }
 
   StableVector<uint32_t> asks_;  // the address each inner node asks for; 0 is none
   StableMap children_;           // inner node and answer -> value
-  std::map<std::vector<uint32_t>, uint32_t> answers_;
+  StableLists answers_;
   Mutex answers_mutex_;
   uint32_t deepest_ = 0;
 };

@@ -42,11 +42,14 @@ void traverse_draft_tree(Matcher& matcher, Vector<int64_t> next_token, Vector<in
 
 // Rows whose masks are known are copied here and now: waking a thread costs more. Threads share the others.
 void fill_bitmasks(std::vector<Matcher*> matchers, nb::object bitmask, uint32_t threads) {
-  constexpr size_t kManyRows = 64;  // whose copies take longer than giving up Python's lock
+  constexpr size_t kManyRows = 16;  // whose copies take longer than giving up Python's lock: some 20 microseconds
   std::vector<std::pair<Matcher*, uint32_t*>> rows, work;
+  std::optional<BitmaskBuffer> buffer;
+  size_t words = 0;  // that it was looked at for
   for (size_t i = 0; i < matchers.size(); ++i) {
     if (!matchers[i]) throw nb::type_error("fill_bitmasks() takes matchers, not None");
-    rows.emplace_back(matchers[i], BitmaskBuffer(bitmask, matchers[i]->automaton()->masks().words()).row(static_cast<int64_t>(i)));
+    if (const size_t own = matchers[i]->automaton()->masks().words(); !buffer || own != words) buffer.emplace(bitmask, words = own);
+    rows.emplace_back(matchers[i], buffer->row(static_cast<int64_t>(i)));
   }
   std::optional<LongCall> call;
   if (rows.size() > kManyRows) call.emplace();
@@ -187,6 +190,10 @@ the text can be completed by n - 1 more. Setting it raises TokenBudgetError wher
           },
           "Where the matcher stands, as a number: equal numbers of a matcher and its forks have equal futures.");
   m.def("watch_interrupts", &Interrupts::watch);
+  m.def("lock_waits", [] {
+    const LockWaits::Counts counts = LockWaits::take();
+    return std::tuple(counts.number, counts.seconds, counts.longest);
+  });
   m.def("fill_bitmasks", &fill_bitmasks, "matchers"_a, "bitmask"_a, "threads"_a);
 #ifdef TOKENFST_STRESS
   bind_stress(m);
