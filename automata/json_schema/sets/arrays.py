@@ -2,7 +2,9 @@
 
 The idea: a cell says what holds of the first items one by one, of every later item, how many items there are, and how
 many of the items from some place on have a property (``contains``). All of that turns into itself under negation: an
-array that is not ``items: A`` contains one item of ``not A``. Only ``uniqueItems`` does not, and is refused there.
+array that is not ``items: A`` contains one item of ``not A``, and one whose items do not all differ has an item twice.
+The latter has no finite memory in general: it meets away where the other side's items differ, and what is left of it is
+refused where it is written, unless its items are listed (``writing.items``).
 
 Invariants of a cell made by ``cell``: nothing is said of items beyond ``high``; what holds of the last of ``prefix``
 differs from ``rest``; ``low <= high``.
@@ -14,7 +16,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tokenfst.automata.json_schema.sets.formula import ANY, NONE, Formula, Formulas
-from tokenfst.errors import UnsupportedSchemaError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class Contains:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Array:
-    """One cell. ``unique`` is the place of the uniqueItems that asks for it; empty if none does."""
+    """One cell. ``unique`` is the place of the uniqueItems that asks for it; empty if none does. ``twice``: that of the
+    one that must not hold, so that some item comes twice."""
 
     # Final and not frozen: mypy sees to it, and a frozen dataclass takes three times as long to make.
     prefix: Final[tuple[Formula, ...]] = ()
@@ -40,6 +42,7 @@ class Array:
     high: Final[int | None] = None
     contains: Final[tuple[Contains, ...]] = ()
     unique: Final[str] = ""
+    twice: Final[str] = ""
 
     def at(self, place: int) -> Formula:
         """What must hold of the item at ``place``."""
@@ -74,12 +77,12 @@ def cell(array: Array) -> ArraySet:
                 return ()
             continue
         contains.append(each)
-    low = max([array.low, *(each.start + each.low for each in contains)])
-    if high is not None and low > high:
+    low = max([array.low, *(each.start + each.low for each in contains), *([2] if array.twice else [])])
+    if (high is not None and low > high) or (array.unique and array.twice):
         return ()
     if high is not None and high <= 1:
         return (Array(tuple(prefix), rest, low, high, tuple(contains)),)
-    return (Array(tuple(prefix), rest, low, high, tuple(contains), array.unique),)
+    return (Array(tuple(prefix), rest, low, high, tuple(contains), array.unique, array.twice),)
 
 
 def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
@@ -95,18 +98,16 @@ def meet_cells(left: Array, right: Array, formulas: Formulas) -> ArraySet:
             min(highs, default=None),
             tuple(dict.fromkeys((*left.contains, *right.contains))),
             left.unique or right.unique,
+            left.twice or right.twice,
         )
     )
 
 
 def invert_cell(array: Array, formulas: Formulas) -> ArraySet:
-    """Arrays that are not in the cell. UnsupportedSchemaError for uniqueItems."""
-    if array.unique:
-        raise UnsupportedSchemaError(
-            array.unique,
-            "the complement of uniqueItems needs memory for all items; take it out of `not` or `oneOf`",
-        )
+    """Arrays that are not in the cell."""
     found: list[Array] = []
+    if array.unique or array.twice:  # among those that have its items: others are found below
+        found.append(Array(array.prefix, array.rest, unique=array.twice, twice=array.unique))
     if array.low:
         found.append(Array(high=array.low - 1))
     if array.high is not None:

@@ -8,11 +8,12 @@ of any kind, where they are not listed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tokenfst.automata.expressions.expression import EMPTY, EPSILON, Expr, concat, repeat, union, unordered
-from tokenfst.automata.json_schema.sets.arrays import Array
+from tokenfst.automata.json_schema.sets.arrays import Array, Contains
 from tokenfst.automata.json_schema.sets.constants import Whole, listed_values
 from tokenfst.automata.json_schema.sets.formula import NONE, Formula
 from tokenfst.automata.json_schema.sets.shape import Shape
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tokenfst.automata.json_schema.writing.writer import Writer
 
 _MOST_STATES = 2_000
+_MOST_TWICE = 64
+"""So many values may be looked for twice: each is an automaton that runs beside the others."""
 
 
 class Items:
@@ -41,6 +44,8 @@ class Items:
         distinct = False
         if self.cell.unique and (self.cell.high is None or self.cell.high > 1):
             distinct, inner = self._all_different()
+        elif self.cell.twice:
+            inner = self._some_twice()
         elif self.cell.contains:
             inner = Counting(self.writer, self.cell).texts()
         else:
@@ -91,6 +96,31 @@ class Items:
         ):
             return False, self._distinct()
         return True, self._different_values()
+
+    def _some_twice(self) -> Expr:
+        """Items of which two are equal: for each listed value, the sequences that have it twice."""
+        cell, writer = self.cell, self.writer
+        formulas = [*cell.prefix, *([cell.rest] if cell.rest is not NONE else [])]
+        listed = [listed_values(writer.meaning.shape(formula)) for formula in formulas]
+        each_value = [value for found in listed for value in found or ()]
+        values = dict.fromkeys(
+            writer.meaning.constant(Fraction(value) if value.__class__ is int else value)
+            for value in each_value
+        )
+        if (
+            None in listed
+            or len(values) > _MOST_TWICE
+            or any(isinstance(value, Whole) for value in each_value)  # equal to another one, maybe
+        ):
+            raise UnsupportedSchemaError(
+                cell.twice,
+                "the complement of uniqueItems needs memory for all items; take it out of `not` or `oneOf`",
+            )
+        cells = (
+            replace(cell, contains=(*cell.contains, Contains(value, 2, None, 0, cell.twice)), twice="")
+            for value in values
+        )
+        return union(*(Counting(writer, each).texts() for each in cells))
 
     def _different_values(self) -> Expr:
         """Items that differ, whatever they are, told apart as the text goes on."""

@@ -216,7 +216,7 @@ class Members:
         low, high = self.cell.low, self.cell.high
         if high == 0 and not required:
             return self.writer.bracketed(b"{", EMPTY, b"}", empty=not some, differs=self.differs)
-        witnesses = [union(*(self._witnesses(each, classes))) for each in some]
+        witnesses = [union(*(self._witnesses(each, classes, alone=len(some) == 1))) for each in some]
         others = union(*(self._member(self._free(strings), held) for strings, held in classes))
         if high is not None and others is EMPTY and high >= len(names):
             high = None
@@ -254,8 +254,9 @@ class Members:
     def _member(self, name: Expr, formula: Formula) -> Expr:
         return concat(name, self.layout.colon, self.writer.value(formula))
 
-    def _witnesses(self, group: tuple[Named, ...], classes: list[_Class]) -> list[Expr]:
-        """The members without a listed name that meet all of a group."""
+    def _witnesses(self, group: tuple[Named, ...], classes: list[_Class], *, alone: bool) -> list[Expr]:
+        """The members without a listed name that meet all of a group; ``alone``: there is no other group. Then names
+        that are finitely many are not used up where every member with such a name is the one that is asked for."""
         found = []
         distinct = self.writer.distinct
         for strings, held in classes:
@@ -264,7 +265,12 @@ class Members:
             for each in group:
                 names = schema_strings.meet(names, (each.names,), self.formulas.work)
             if formula is not NONE:
-                if distinct and any(self._room((one,)).count not in (0, MANY) for one in names):
+                surely = alone and formula is held
+                if (
+                    distinct
+                    and not surely
+                    and any(self._room((one,)).count not in (0, MANY) for one in names)
+                ):
                     raise UnsupportedSchemaError(
                         self.cell.where,
                         f"a member must be there out of more than {MOST_LISTED} names, but finitely many, that other "

@@ -228,7 +228,18 @@ CASES: dict[str, list[Case]] = {
             "[1, 2, 3, 4]",
             "[1]",
         ),
-        Case("under `not`", {"type": "array", "not": {"uniqueItems": True}}, "[1, 1]", "[1, 2]"),
+        Case(
+            "under `not`, over listed values",
+            {"type": "array", "items": {"enum": [1, 2]}, "not": {"uniqueItems": True}},
+            "[1, 1]",
+            "[1, 2]",
+        ),
+        Case(
+            "under `not`, over other values",
+            {"type": "array", "not": {"uniqueItems": True}},
+            "[1, 1]",
+            "[1, 2]",
+        ),
     ],
     "unevaluatedItems": [
         Case(
@@ -349,10 +360,21 @@ CASES: dict[str, list[Case]] = {
     "oneOf": [
         Case("exactly one", {"oneOf": [{"type": "integer"}, {"type": "number", "minimum": 2}]}, "2.5", "2"),
         Case(
-            "branches with `uniqueItems` that overlap others",
+            "branches with `uniqueItems` over listed values",
             {
                 "oneOf": [
                     {"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True},
+                    {"type": "array", "minItems": 2},
+                ]
+            },
+            "[1, 1]",
+            "[1, 2]",
+        ),
+        Case(
+            "branches with `uniqueItems` over other values that overlap others",
+            {
+                "oneOf": [
+                    {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
                     {"type": "array", "minItems": 2},
                 ]
             },

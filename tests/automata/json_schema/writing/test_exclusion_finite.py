@@ -213,6 +213,26 @@ def test_what_may_run_out_where_it_is_needed_is_refused(schema: Any) -> None:
     assert "#" in str(error.value)
 
 
+@pytest.mark.parametrize("held", [{"type": "boolean"}, {}])
+def test_a_member_out_of_many_names_is_there_as_soon_as_one_of_them_is(held: Any) -> None:
+    """Where every member of such a name is the one that is asked for, others cannot use the names up before."""
+    schema = {
+        "type": "object",
+        "patternProperties": {"^[ab]$": held, "^x": {"type": "null"}},
+        "additionalProperties": False,
+        "not": {"type": "object", "patternProperties": {"^x": {}}, "additionalProperties": False},
+    }
+    with nothing_listed():
+        found = compact(schema)
+        members = {"a": "true", "b": "false", "x": "null", "xy": "null"}
+        for count in range(5):
+            for names in permutations(members, count):
+                text = "{" + ",".join(f'"{name}":{members[name]}' for name in names) + "}"
+                assert found.accepts(text) is bool({"a", "b"} & set(names)), text
+                assert found.next_bytes(text[:-1].encode())[0], text
+        assert not found.accepts('{"a":true,"a":true}')
+
+
 def test_artifacts_know_when_names_run_out(tmp_path: Path) -> None:
     with nothing_listed():
         found = compact(
