@@ -1,8 +1,8 @@
 """Lazy machines: states are made when they are asked for, kept while there is room, and made again after that.
 
 ``compose``, ``determinize`` ... here take machines and lazy machines, and return a ``LazyFst`` at once; OpenFst's
-classes are ``ComposeFst``, ``DeterminizeFst`` ... Numbers of states stand for what was named first, so they depend on the
-order in which a machine is walked. ``expand()`` walks breadth first to the end: the machine that the eager operation makes.
+classes are ``ComposeFst``, ``DeterminizeFst`` ... States are numbered as they are first named, so numbers depend on
+the order in which a machine is walked. ``expand()`` walks breadth first to the end: what the eager operation makes.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ ROOMS = [
     "automata/openfst",
     "automata/transducers",
     "automata/transducer_grammars",
+    "automata/semirings",
     "automata/captures",
     "automata/events",
     "automata/languages",
