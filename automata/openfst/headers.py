@@ -61,6 +61,17 @@ class Cursor:
         """Numbers."""
         return struct.unpack(form, self._take(struct.calcsize(form)))
 
+    def text(self) -> str:
+        """A string with its length before it."""
+        try:
+            return self._text().decode()
+        except UnicodeDecodeError as error:
+            raise FstIOError("a key is no UTF-8: the file is damaged") from error
+
+    def skip(self, length: int) -> None:
+        """So many bytes."""
+        self._take(length)
+
     def _string(self) -> str:
         try:
             return self._text().decode()

@@ -7,6 +7,7 @@ take a budget.
 
 Read in this order: ``weights`` (semirings, arc types), ``symbols`` (tables), ``checks`` (arguments),
 ``vector`` (machines and arcs), ``text`` and ``files`` (AT&T text, OpenFst's files, pynini's objects),
-``operations`` (what makes a new machine), ``mapping`` (arc by arc: arcmap, encode, relabel), ``replacing``
-(machines in the place of labels), ``building`` (machines from strings), ``acceptors`` (from automata over bytes).
+``far`` (archives of files), ``operations`` (what makes a new machine), ``mapping`` (arc by arc: arcmap, encode,
+relabel), ``replacing`` (machines in the place of labels), ``building`` (machines from strings), ``lazy`` (machines
+whose states are made when they are asked for), ``acceptors`` (from automata over bytes).
 """

@@ -7,7 +7,7 @@ as in pynini; square brackets have no meaning of their own here. Byte 0 would be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokenfst.arguments import checked
@@ -24,7 +24,8 @@ _ACCEPTOR, _UNWEIGHTED, _NO_EPSILONS, _I_DETERMINISTIC, _ACYCLIC, _EPSILONS = (
 )  # fmt: skip
 
 
-def _labels(text: str | bytes, token_type: str | SymbolTable) -> list[int]:
+def labels_of(text: str | bytes, token_type: str | SymbolTable) -> list[int]:
+    """The labels of a string: bytes, code points or the words of a table."""
     if isinstance(token_type, SymbolTable):
         if isinstance(text, bytes):
             raise FstArgError("a string of a symbol table's words is text, not bytes")
@@ -45,7 +46,8 @@ def _labels(text: str | bytes, token_type: str | SymbolTable) -> list[int]:
     return labels
 
 
-def _chain(inputs: list[int], outputs: list[int], weight: Any, arc_type: str) -> VectorFst:
+def chain(inputs: list[int], outputs: list[int], weight: Any, arc_type: str) -> VectorFst:
+    """The machine of one path, label beside label."""
     made = VectorFst(arc_type)
     made.set_start(made.add_state())
     one = made.kind.core.one()
@@ -62,8 +64,8 @@ def accep(
     token_type: str | SymbolTable = "byte",
 ) -> VectorFst:  # fmt: skip
     """The acceptor of one string, with a weight."""
-    labels = _labels(astring, token_type)
-    return _chain(labels, labels, weight, arc_type)
+    labels = labels_of(astring, token_type)
+    return chain(labels, labels, weight, arc_type)
 
 
 @checked
@@ -74,7 +76,7 @@ def cross(
     """Every word of the first acceptor mapped to every word of the second; weights multiply. Strings stand for
     their acceptors. ``FstOpError`` for transducers."""
     if not isinstance(fst1, VectorFst) and not isinstance(fst2, VectorFst):
-        return _chain(_labels(fst1, token_type), _labels(fst2, token_type), None, "standard")
+        return chain(labels_of(fst1, token_type), labels_of(fst2, token_type), None, "standard")
     kind = fst1.arc_type() if isinstance(fst1, VectorFst) else fst2.arc_type()  # type: ignore[union-attr]
     sides = [
         each if isinstance(each, VectorFst) else accep(each, arc_type=kind, token_type=token_type)
@@ -101,6 +103,13 @@ def string_map(
 
     A tree by inputs, each with its output on the way; linear in the strings.
     """
+    return tree_of(lines, arc_type, lambda text: labels_of(text, token_type), budget)
+
+
+def tree_of(
+    lines: Iterable[Any], arc_type: str, spell: Callable[[str | bytes], list[int]], budget: Budget | None
+) -> VectorFst:
+    """What ``string_map`` makes, with ``spell`` for the labels of a string."""
     made = VectorFst(arc_type)
     made.set_start(made.add_state())
     one, zero = made.kind.core.one(), made.kind.core.zero()
@@ -114,8 +123,8 @@ def string_map(
             raise FstArgError(
                 f"string_map: line {at} is no string, pair, or pair with a weight: {line!r:.60}"
             )
-        inputs = _labels(parts[0], token_type)
-        outputs = _labels(parts[1], token_type) if len(parts) > 1 else inputs
+        inputs = spell(parts[0])
+        outputs = spell(parts[1]) if len(parts) > 1 else inputs
         weight = number(parts[2], made.kind, f"string_map: line {at}") if len(parts) > 2 else one
         state = 0
         for k in range(max(len(inputs), len(outputs))):

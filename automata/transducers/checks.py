@@ -1,10 +1,10 @@
-"""Arguments that several operations take: budgets, tolerances, choices, and what is not there yet."""
+"""Arguments that several operations take: budgets, tolerances, choices, thresholds of pruning, special labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from tokenfst.automata.transducers.weights import Weight
+from tokenfst.automata.transducers.weights import ArcType, Weight, number
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError
 
@@ -37,13 +37,40 @@ def positive(name: str, value: float) -> float:
     return value
 
 
-def refuse_unbuilt(call: str, **given: object) -> None:
-    """``FstArgError`` for an argument of OpenFst's that is not there yet, unless it is left out."""
-    for name, value in given.items():
-        if value not in (None, NO_STATE_ID, "auto"):
-            raise FstArgError(f"{call}: {name}={value!r} is not there yet in tokenfst.fst; leave it out")
+def kept(call: str, kind: ArcType, weight: WeightLike | None, nstate: int) -> tuple[float, int]:
+    """What pruning leaves, as the core takes it: a threshold (Zero: all paths) and a number of states (-1: all)."""
+    if nstate < NO_STATE_ID:
+        raise FstArgError(f"{call}: nstate is a number of states, or -1 for no limit: {nstate}")
+    return (kind.core.zero() if weight is None else number(weight, kind, f"{call}: weight")), nstate
 
 
 QUEUE_TYPES = ("auto", "fifo", "lifo", "shortest", "state", "top")
 """OpenFst's names. The order of work is chosen by the machine here, whatever is asked for; the result is the
 same."""
+
+
+def special(
+    phi_label: int, rho_label: int, sigma_label: int, match_type: str, rewrite_mode: str, phi_loop: bool,
+    acceptor: Callable[[], bool],
+) -> tuple[int, int, bool, bool, bool]:  # fmt: skip
+    """The special label of a composition as the core takes it: which, its label, whether both sides of its arcs are
+    written, whether a phi arc to its own state reads, and whether it is an output of the first machine.
+
+    ``acceptor``: whether the machine that has it is one, asked for with ``rewrite_mode="auto"``.
+    """
+    by_output = chosen("compose: match_type", match_type, ("input", "output")) == "output"
+    chosen("compose: rewrite_mode", rewrite_mode, ("auto", "always", "never"))
+    given = {"sigma_label": sigma_label, "rho_label": rho_label, "phi_label": phi_label}
+    kinds = [kind for kind, label in enumerate(given.values(), 1) if label != NO_LABEL]
+    if not kinds:
+        return 0, NO_LABEL, False, phi_loop, by_output
+    names = list(given)
+    if len(kinds) > 1:
+        raise FstArgError(
+            f"compose: one special label is allowed, not both {names[kinds[0] - 1]} and {names[kinds[1] - 1]}"
+        )
+    name, label = names[kinds[0] - 1], given[names[kinds[0] - 1]]
+    if not (1 if kinds[0] < 3 else 0) <= label < 2**31:
+        raise FstArgError(f"compose: {name} is a label that is not epsilon, or -1 for none: {label}")
+    both = acceptor() if rewrite_mode == "auto" else rewrite_mode == "always"
+    return kinds[0], label, both, phi_loop, by_output

@@ -10,21 +10,23 @@ import numpy.typing as npt
 from tokenfst.arguments import checked
 from tokenfst.automata.transducers.checks import (
     DELTA,
+    NO_LABEL,
     NO_STATE_ID,
     QUEUE_TYPES,
     SHORTEST_DELTA,
     chosen,
+    kept,
     limits,
     positive,
-    refuse_unbuilt,
+    special,
 )
 from tokenfst.automata.transducers.vector import VectorFst, require_same, require_same_tables, require_table
 from tokenfst.automata.transducers.weights import Weight
 from tokenfst.budget import Budget
 from tokenfst.errors import FstArgError, FstOpError
 
-_FILTERS = {"null": 0, "trivial": 1, "sequence": 2, "auto": 2, "alt_sequence": 3, "match": 4, "no_match": 5}
-_DET_TYPES = {"functional": 1, "nonfunctional": 2, "disambiguate": 3}
+FILTERS = {"null": 0, "trivial": 1, "sequence": 2, "auto": 2, "alt_sequence": 3, "match": 4, "no_match": 5}
+DET_TYPES = {"functional": 1, "nonfunctional": 2, "disambiguate": 3}
 _ACCEPTOR, _UNWEIGHTED, _NO_EPSILONS, _I_DETERMINISTIC = 0x10000, 0x200000000, 0x800000, 0x40000
 _LONGEST = 2**31 - 1
 
@@ -32,18 +34,37 @@ _LONGEST = 2**31 - 1
 @checked
 def compose(
     ifst1: VectorFst, ifst2: VectorFst, compose_filter: str = "auto", connect: bool = True, *,
-    budget: Budget | None = None,
+    phi_label: int = NO_LABEL, rho_label: int = NO_LABEL, sigma_label: int = NO_LABEL, match_type: str = "input",
+    rewrite_mode: str = "auto", phi_loop: bool = True, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
     """What the first maps x to, and the second that to z: x to z. Neither needs to be sorted; it is quicker if
     one is.
+
+    One label may be special, as OpenFst's matchers have it, on the inputs of the second machine, or with
+    ``match_type="output"`` on the outputs of the first: ``sigma_label`` matches every label, ``rho_label`` every label
+    for which the state has no arc, ``phi_label`` leads where such a label is looked for next, without reading it.
+    ``rewrite_mode``: whether what was matched is written on both sides of the arc ("always"), on the side that was
+    matched ("never"), or on both if that machine is an acceptor ("auto"). ``phi_loop``: a phi arc to its own state
+    reads.
 
     ``FstOpError`` for two semirings. Pairs of states at worst, each with the product of matching arcs.
     """
     require_same("compose", ifst1, ifst2)
     require_table("compose", "middle", ifst1.output_symbols(), ifst2.input_symbols())
-    chosen("compose: compose_filter", compose_filter, _FILTERS)
-    made = ifst1.core.compose(ifst2.core, _FILTERS[compose_filter], connect, limits(budget))
-    return VectorFst.of_core(ifst1.kind, made, (ifst1.input_symbols(), ifst2.output_symbols()))
+    chosen("compose: compose_filter", compose_filter, FILTERS)
+    looked_up = ifst1 if match_type == "output" else ifst2
+    given = special(
+        phi_label, rho_label, sigma_label, match_type, rewrite_mode, phi_loop,
+        lambda: is_acceptor(looked_up),
+    )  # fmt: skip
+    tables = ifst1.input_symbols(), ifst2.output_symbols()
+    if not given[0]:
+        made = ifst1.core.compose(ifst2.core, FILTERS[compose_filter], connect, limits(budget))
+        return VectorFst.of_core(ifst1.kind, made, tables)
+    lazy = ifst1.kind.lazy
+    pairs = lazy.compose(lazy.of(ifst1.core), lazy.of(ifst2.core), FILTERS[compose_filter], *given, 0)
+    found = VectorFst.of_core(ifst1.kind, pairs.expanded(limits(budget)), tables)
+    return found.connect(budget=budget) if connect else found
 
 
 @checked
@@ -69,20 +90,9 @@ def difference(
     """
     require_same("difference", ifst1, ifst2)
     require_same_tables("difference", ifst1, ifst2)
-    chosen("difference: compose_filter", compose_filter, _FILTERS)
-    for which, each in (("first", ifst1), ("second", ifst2)):
-        _require_acceptor("difference", which, each)
-    if not ifst2.properties(_UNWEIGHTED):
-        raise FstOpError(
-            'difference: the second machine has weights: drop them with arcmap(map_type="rmweight")'
-        )
-    wanted = _NO_EPSILONS | _I_DETERMINISTIC
-    second = ifst2
-    if ifst2.properties(wanted) != wanted:
-        plain = _over_booleans(ifst2, budget)
-        plain = determinize(plain.rmepsilon(budget=budget), budget=budget)
-        second = _with_weight_one(plain, ifst2, budget)
-    second = second.copy().arcsort(budget=budget)
+    chosen("difference: compose_filter", compose_filter, FILTERS)
+    _require_acceptor("difference", "first", ifst1)
+    second = to_subtract(ifst2, budget)
     if second.start() < 0:
         return ifst1.copy().connect(budget=budget) if connect else ifst1.copy()
     return ifst1.like(ifst1.core.difference(second.core, connect, limits(budget)))
@@ -99,15 +109,37 @@ def determinize(
     ``det_type`` says what becomes of an input with several outputs: "functional" refuses it (``FstOpError``),
     "nonfunctional" keeps all, "disambiguate" the best. Weights that differ by less than ``delta`` count as equal, so
     that the weight of a path may move by ``delta`` for each of its arcs. Exponential at worst, and endless for some
-    weighted machines: ``BudgetExceeded``.
+    weighted machines: ``BudgetExceeded``. ``weight`` and ``nstate`` prune as ``prune`` does; of an acceptor no state is
+    made that is not kept. With ``increment_subsequential_label`` each further output behind an input has the next
+    label.
     """
-    refuse_unbuilt("determinize", nstate=nstate, weight=weight)
-    if increment_subsequential_label:
-        raise FstArgError("determinize: increment_subsequential_label is not there yet in tokenfst.fst")
-    kind = _DET_TYPES[chosen("determinize: det_type", det_type, _DET_TYPES)]
-    outputs = 0 if ifst.properties(_ACCEPTOR) else kind
+    threshold = kept("determinize", ifst.kind, weight, nstate)
+    kind = DET_TYPES[chosen("determinize: det_type", det_type, DET_TYPES)]
+    outputs = 0 if is_acceptor(ifst) else kind
     delta = positive("determinize: delta", delta)
-    return ifst.like(ifst.core.determinize(outputs, subsequential_label, delta, limits(budget)))
+    made = ifst.core.determinize(
+        outputs, subsequential_label, increment_subsequential_label, *threshold, delta, limits(budget)
+    )
+    return ifst.like(made)
+
+
+@checked
+def disambiguate(
+    ifst: VectorFst, delta: float = DELTA, nstate: int = NO_STATE_ID, subsequential_label: int = 0,
+    weight: Weight | str | float | None = None, *, budget: Budget | None = None,
+) -> VectorFst:  # fmt: skip
+    """An equivalent machine in which no two paths read the same input; each carries the sum of all that did. Epsilon
+    counts as a label. Then pruned (``weight``, ``nstate``).
+
+    Unlike ``determinize`` it leaves apart what has no continuation in common, so it ends for more machines.
+    ``FstOpError`` for an input with two outputs. Exponential at worst.
+    """
+    threshold = kept("disambiguate", ifst.kind, weight, nstate)
+    delta = positive("disambiguate: delta", delta)
+    made = ifst.like(ifst.core.disambiguate(subsequential_label, delta, limits(budget)))
+    if weight is not None or nstate != NO_STATE_ID:
+        made.core = made.core.prune(*threshold, limits(budget))
+    return made
 
 
 @checked
@@ -131,7 +163,8 @@ def prune(
     ifst: VectorFst, delta: float = DELTA, nstate: int = NO_STATE_ID,
     weight: Weight | str | float | None = None, *, budget: Budget | None = None,
 ) -> VectorFst:  # fmt: skip
-    """Without what lies on no path as good as the best one times ``weight``. Needs a semiring that chooses."""
+    """Without what lies on no path as good as the best one times ``weight``, and (``nstate``) with that many states at
+    most: those on the best paths. Needs a semiring that chooses."""
     return ifst.copy().prune(delta, nstate, weight, budget=budget)
 
 
@@ -148,10 +181,11 @@ def shortestdistance(
 ) -> npt.NDArray[Any]:  # fmt: skip
     """The sum of the weights of all paths from the start to each state, or (``reverse``) from it to acceptance.
 
-    An array with a number for each state, where pywrapfst has a list of weights. ``FstOpError`` where a sum
-    diverges.
+    An array with a number for each state, where pywrapfst has a list of weights. ``nstate`` is the state to begin at,
+    as it is in pywrapfst, if it is not the start. ``FstOpError`` where a sum diverges.
     """
-    refuse_unbuilt("shortestdistance", nstate=nstate)
+    if nstate != NO_STATE_ID and not reverse:
+        ifst = ifst.copy().set_start(nstate)
     chosen("shortestdistance: queue_type", queue_type, QUEUE_TYPES)
     found: npt.NDArray[Any] = ifst.core.shortestdistance(
         reverse, positive("shortestdistance: delta", delta), limits(budget)
@@ -168,16 +202,17 @@ def shortestpath(
     """The ``nshortest`` best paths as a tree; with ``unique``, of an acceptor, the best path of each of the
     best words.
 
-    Needs a semiring that chooses (``FstOpError``).
+    ``weight``: none that is worse than the best one times it; ``nstate``: the search makes about that many states and
+    then ends. Needs a semiring that chooses (``FstOpError``).
     """
-    refuse_unbuilt("shortestpath", nstate=nstate, weight=weight)
+    threshold = kept("shortestpath", ifst.kind, weight, nstate)
     chosen("shortestpath: queue_type", queue_type, QUEUE_TYPES)
     if nshortest < 1:
         raise FstArgError(f"shortestpath: nshortest must be at least 1, not {nshortest}")
     if unique:
         _require_acceptor("shortestpath(unique=True)", "given", ifst)
     delta = positive("shortestpath: delta", delta)
-    return ifst.like(ifst.core.shortestpath(nshortest, unique, delta, limits(budget)))
+    return ifst.like(ifst.core.shortestpath(nshortest, unique, *threshold, delta, limits(budget)))
 
 
 @checked
@@ -269,11 +304,37 @@ def randequivalent(
     return True
 
 
+def is_acceptor(fst: VectorFst) -> bool:
+    """Whether input and output are the same on every arc."""
+    return bool(fst.properties(_ACCEPTOR))
+
+
+def to_subtract(ifst2: VectorFst, budget: Budget | None) -> VectorFst:
+    """What ``difference`` takes away: an unweighted acceptor, deterministic and sorted. ``FstOpError``."""
+    _require_acceptor("difference", "second", ifst2)
+    if not ifst2.properties(_UNWEIGHTED):
+        raise FstOpError(
+            'difference: the second machine has weights: drop them with arcmap(map_type="rmweight")'
+        )
+    wanted = _NO_EPSILONS | _I_DETERMINISTIC
+    second = ifst2
+    if ifst2.properties(wanted) != wanted:
+        second = words_of(ifst2, budget)
+    return second.copy().arcsort(budget=budget)
+
+
+def words_of(fst: VectorFst, budget: Budget | None) -> VectorFst:
+    """The deterministic acceptor, without epsilons, of an acceptor's words, each with weight One."""
+    plain = _over_booleans(fst, budget)
+    plain = determinize(plain.rmepsilon(budget=budget), budget=budget)
+    return _with_weight_one(plain, fst, budget)
+
+
 # --- details ------------------------------------------------------------------------------------------
 
 
 def _require_acceptor(call: str, which: str, fst: VectorFst) -> None:
-    if not fst.properties(_ACCEPTOR):
+    if not is_acceptor(fst):
         raise FstOpError(
             f"{call}: the {which} machine is a transducer, and an acceptor is due: project it first"
         )

@@ -12,7 +12,7 @@ from tokenfst.automata.transducers.vector import VectorFst, require_same
 from tokenfst.budget import Budget
 from tokenfst.errors import BudgetExceeded, FstArgError, FstOpError
 
-_SIDES = ("neither", "input", "output", "both")
+SIDES = ("neither", "input", "output", "both")
 _ARC_BYTES = 32
 
 
@@ -28,9 +28,9 @@ def replace(
     ``epsilon_on_replace`` leaves none on either. ``FstOpError`` where a machine calls itself, also through others.
     One state for each state in each chain of calls: exponential in the depth of calls at worst.
     """
-    chosen("replace: call_arc_labeling", call_arc_labeling, _SIDES)
-    chosen("replace: return_arc_labeling", return_arc_labeling, _SIDES)
-    machines, labels = _pairs(pairs)
+    chosen("replace: call_arc_labeling", call_arc_labeling, SIDES)
+    chosen("replace: return_arc_labeling", return_arc_labeling, SIDES)
+    machines, labels = named_machines(pairs, (VectorFst,))
     require_same("replace", *machines)
     _refuse_recursion(machines, labels)
     call = "neither" if epsilon_on_replace else call_arc_labeling
@@ -40,11 +40,11 @@ def replace(
     return made.connect(budget=budget)
 
 
-def _pairs(pairs: Iterable[Any]) -> tuple[list[VectorFst], dict[int, int]]:
-    """The machines, and which of them a label calls."""
-    machines, labels = list[VectorFst](), dict[int, int]()
+def named_machines(pairs: Iterable[Any], types: tuple[type, ...]) -> tuple[list[Any], dict[int, int]]:
+    """The machines of ``replace``, each of one of ``types``, and which of them a label calls."""
+    machines, labels = list[Any](), dict[int, int]()
     for at, pair in enumerate(pairs):
-        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], VectorFst):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], types):
             raise FstArgError(f"replace: pairs[{at}] is no pair of a label and a machine")
         label, machine = pair
         if not isinstance(label, int) or label <= 0 or label in labels:

@@ -16,9 +16,9 @@ from tokenfst.automata.transducers.checks import (
     SHORTEST_DELTA,
     WeightLike,
     chosen,
+    kept,
     limits,
     positive,
-    refuse_unbuilt,
 )
 from tokenfst.automata.transducers.symbols import SymbolTable
 from tokenfst.automata.transducers.weights import ARC_TYPES, ArcType, Weight, arc_type_named, number
@@ -340,11 +340,11 @@ class VectorFst:
         self, delta: float = DELTA, nstate: int = NO_STATE_ID, weight: Weight | str | float | None = None,
         *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Without what lies on no path as good as the best one times ``weight``."""
-        refuse_unbuilt("prune", nstate=nstate)
-        if weight is None:
-            return self
-        self.core = self.core.prune(number(weight, self._kind, "prune: weight"), limits(budget))
+        """Without what lies on no path as good as the best one times ``weight``, and (``nstate``) with that many states
+        at most: those on the best paths."""
+        threshold = kept("prune", self._kind, weight, nstate)
+        if weight is not None or nstate != NO_STATE_ID:
+            self.core = self.core.prune(*threshold, limits(budget))
         return self
 
     @checked
@@ -373,10 +373,13 @@ class VectorFst:
         self, queue_type: str = "auto", connect: bool = True, weight: Weight | str | float | None = None,
         nstate: int = NO_STATE_ID, delta: float = SHORTEST_DELTA, *, budget: Budget | None = None,
     ) -> VectorFst:  # fmt: skip
-        """Without arcs that read and write nothing. ``FstOpError`` where a cycle of them has no sum."""
-        refuse_unbuilt("rmepsilon", weight=weight, nstate=nstate)
+        """Without arcs that read and write nothing, then pruned (``weight``, ``nstate``). ``FstOpError`` where a cycle
+        of them has no sum."""
+        threshold = kept("rmepsilon", self._kind, weight, nstate)
         chosen("rmepsilon: queue_type", queue_type, QUEUE_TYPES)
-        self.core = self.core.rmepsilon(connect, positive("rmepsilon: delta", delta), limits(budget))
+        self.core = self.core.rmepsilon(
+            connect, *threshold, positive("rmepsilon: delta", delta), limits(budget)
+        )
         return self
 
     @checked
@@ -470,7 +473,7 @@ class VectorFst:
         return VectorFst.read_from_string, (self.write_to_string(),)
 
 
-def require_same(call: str, *fsts: VectorFst) -> ArcType:
+def require_same(call: str, *fsts: Any) -> ArcType:
     """The semiring that all of them have; ``FstOpError`` where they differ."""
     kinds = {each.kind.name for each in fsts}
     if len(kinds) > 1:
@@ -481,7 +484,7 @@ def require_same(call: str, *fsts: VectorFst) -> ArcType:
     return ARC_TYPES[kinds.pop()]
 
 
-def require_same_tables(call: str, one: VectorFst, other: VectorFst) -> None:
+def require_same_tables(call: str, one: Any, other: Any) -> None:
     """``FstOpError`` where both machines have tables for one side that differ."""
     require_table(call, "input", one.input_symbols(), other.input_symbols())
     require_table(call, "output", one.output_symbols(), other.output_symbols())

@@ -25,6 +25,11 @@ class ArcType(NamedTuple):
     dtype: npt.DTypeLike
     """Of weights in arrays."""
 
+    @property
+    def lazy(self) -> Any:
+        """The core's class of lazy machines."""
+        return getattr(_native, f"Lazy_{self.name}")
+
 
 _NAMES = {
     "standard": ("tropical", np.float32),

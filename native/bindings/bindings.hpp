@@ -25,5 +25,7 @@ void bind_fst_tropical(nanobind::module_& m);
 void bind_fst_log(nanobind::module_& m);
 void bind_fst_real(nanobind::module_& m);
 void bind_fst_minmax(nanobind::module_& m);
+void bind_fst_lazy_choices(nanobind::module_& m);
+void bind_fst_lazy_sums(nanobind::module_& m);
 
 }  // namespace tokenfst

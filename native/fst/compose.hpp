@@ -82,55 +82,50 @@ class FilterState {
   const bool all1_, none1_, all2_, none2_;
 };
 
-template <class S>
-class Composition {
+// What leaves one pair of states. `Sink` numbers pairs, takes the arcs, and counts the work.
+template <class S, class Sink>
+class PairStep {
  public:
   using ArcType = Arc<typename S::Weight>;
-  Composition(const Machine<S>& one, const Machine<S>& other, Filter filter, bool sorted1, bool sorted2, Meter& meter)
-      : a_(one), b_(other), filter_(filter), sorted1_(sorted1), sorted2_(sorted2), meter_(meter) {}
+  using Arcs = std::span<const ArcType>;
+  PairStep(Sink& sink, Id s1, Id s2, Arcs arcs1, Arcs arcs2, bool sorted1, bool sorted2)
+      : sink_(sink), s1_(s1), s2_(s2), arcs1_(arcs1), arcs2_(arcs2), sorted1_(sorted1), sorted2_(sorted2),
+        eps1_(epsilons(arcs1, &ArcType::olabel, sorted1)), eps2_(epsilons(arcs2, &ArcType::ilabel, sorted2)) {}
 
-  Machine<S> run() {
-    if (a_.start() == kNone || b_.start() == kNone) return {};
-    number(a_.start(), b_.start(), 0);
-    out_.set_start(0);
-    for (size_t at = 0; at < pairs_.size(); ++at) expand(at);
-    return std::move(out_);
+  FilterState filter(Filter filter, uint8_t part, bool final1, bool final2) const {
+    return {filter, part, eps1_ == arcs1_.size() && !final1, eps1_ == 0, eps2_ == arcs2_.size() && !final2, eps2_ == 0};
+  }
+  // The moves of one machine alone, over its epsilons.
+  void alone(const FilterState& filter, bool first = true, bool second = true) {
+    if (const uint8_t part = filter.second_alone(); second && eps2_ && part != FilterState::kNo) {
+      each_epsilon(arcs2_, &ArcType::ilabel, sorted2_, eps2_,
+                   [&](const ArcType& arc) { sink_.add({0, arc.olabel, arc.weight, sink_.number(s1_, arc.nextstate, part)}); });
+    }
+    if (const uint8_t part = filter.first_alone(); first && eps1_ && part != FilterState::kNo) {
+      each_epsilon(arcs1_, &ArcType::olabel, sorted1_, eps1_,
+                   [&](const ArcType& arc) { sink_.add({arc.ilabel, 0, arc.weight, sink_.number(arc.nextstate, s2_, part)}); });
+    }
+  }
+  bool both(const FilterState& filter) const { return eps1_ && eps2_ && filter.both(true) != FilterState::kNo; }
+  // The moves of both; `epsilon`: also those over epsilon.
+  void together(bool epsilon) {
+    if (sorted1_ && sorted2_) {
+      const auto rest1 = arcs1_.subspan(epsilon ? 0 : eps1_), rest2 = arcs2_.subspan(epsilon ? 0 : eps2_);
+      if (rest1.size() * 8 < rest2.size()) search(rest1, rest2, true, epsilon);
+      else if (rest2.size() * 8 < rest1.size()) search(rest2, rest1, false, epsilon);
+      else merge(rest1, rest2);
+    } else if (sorted2_) {
+      search(arcs1_, arcs2_, true, epsilon);
+    } else {
+      search(arcs2_, arcs1_, false, epsilon);
+    }
+  }
+  void meet(const ArcType& one, const ArcType& other) {
+    sink_.add({one.ilabel, other.olabel, S::times(one.weight, other.weight), sink_.number(one.nextstate, other.nextstate, 0)});
   }
 
  private:
-  void expand(size_t at) {
-    const uint64_t key = pairs_.key(at);
-    s1_ = static_cast<Id>(key >> 32), s2_ = static_cast<Id>(key & 0xFFFFFFFF);
-    here_ = static_cast<Id>(at);
-    out_.add_state(a_.is_final(s1_) && b_.is_final(s2_) ? S::times(a_.final(s1_), b_.final(s2_)) : S::zero());
-    const auto arcs1 = a_.arcs(s1_), arcs2 = b_.arcs(s2_);
-    const size_t eps1 = epsilons(arcs1, &ArcType::olabel, sorted1_), eps2 = epsilons(arcs2, &ArcType::ilabel, sorted2_);
-    const FilterState filter(filter_, pairs_.part(at), eps1 == arcs1.size() && !a_.is_final(s1_), eps1 == 0,
-                             eps2 == arcs2.size() && !b_.is_final(s2_), eps2 == 0);
-    meter_.step(1 + std::min(arcs1.size(), arcs2.size()));
-    if (const uint8_t part = filter.second_alone(); eps2 && part != FilterState::kNo) {
-      each_epsilon(arcs2, &ArcType::ilabel, sorted2_, eps2,
-                   [&](const ArcType& arc) { add({0, arc.olabel, arc.weight, number(s1_, arc.nextstate, part)}); });
-    }
-    if (const uint8_t part = filter.first_alone(); eps1 && part != FilterState::kNo) {
-      each_epsilon(arcs1, &ArcType::olabel, sorted1_, eps1,
-                   [&](const ArcType& arc) { add({arc.ilabel, 0, arc.weight, number(arc.nextstate, s2_, part)}); });
-    }
-    const bool both = eps1 && eps2 && filter.both(true) != FilterState::kNo;
-    if (sorted1_ && sorted2_) {
-      const auto rest1 = arcs1.subspan(both ? 0 : eps1), rest2 = arcs2.subspan(both ? 0 : eps2);
-      if (rest1.size() * 8 < rest2.size()) search(rest1, rest2, true, both);
-      else if (rest2.size() * 8 < rest1.size()) search(rest2, rest1, false, both);
-      else merge(rest1, rest2);
-    } else if (sorted2_) {
-      search(arcs1, arcs2, true, both);
-    } else {
-      search(arcs2, arcs1, false, both);
-    }
-    meter_.made(out_, pairs_.memory());
-  }
-
-  static size_t epsilons(std::span<const ArcType> arcs, Id ArcType::* label, bool sorted) {
+  static size_t epsilons(Arcs arcs, Id ArcType::* label, bool sorted) {
     size_t count = 0;
     for (const ArcType& arc : arcs) {
       if (arc.*label == 0) ++count;
@@ -139,14 +134,14 @@ class Composition {
     return count;
   }
   template <class F>
-  static void each_epsilon(std::span<const ArcType> arcs, Id ArcType::* label, bool sorted, size_t count, F&& f) {
+  static void each_epsilon(Arcs arcs, Id ArcType::* label, bool sorted, size_t count, F&& f) {
     for (const ArcType& arc : sorted ? arcs.first(count) : arcs) {
       if (arc.*label == 0) f(arc);
     }
   }
 
   // Goes through `few` and looks up its labels in `many`; `first`: `few` are those of the first machine.
-  void search(std::span<const ArcType> few, std::span<const ArcType> many, bool first, bool both) {
+  void search(Arcs few, Arcs many, bool first, bool both) {
     const auto mine = first ? &ArcType::olabel : &ArcType::ilabel;
     const auto other = first ? &ArcType::ilabel : &ArcType::olabel;
     for (const ArcType& arc : few) {
@@ -158,9 +153,9 @@ class Composition {
         else meet(*found, arc);
       }
     }
-    meter_.step(few.size());
+    sink_.step(few.size());
   }
-  void merge(std::span<const ArcType> arcs1, std::span<const ArcType> arcs2) {
+  void merge(Arcs arcs1, Arcs arcs2) {
     auto at1 = arcs1.begin(), at2 = arcs2.begin();
     while (at1 != arcs1.end() && at2 != arcs2.end()) {
       if (at1->olabel < at2->ilabel) {
@@ -178,9 +173,30 @@ class Composition {
       }
     }
   }
-  void meet(const ArcType& one, const ArcType& other) {
-    add({one.ilabel, other.olabel, S::times(one.weight, other.weight), number(one.nextstate, other.nextstate, 0)});
+
+  Sink& sink_;
+  const Id s1_, s2_;
+  const Arcs arcs1_, arcs2_;
+  const bool sorted1_, sorted2_;
+  const size_t eps1_, eps2_;
+};
+
+template <class S>
+class Composition {
+ public:
+  using ArcType = Arc<typename S::Weight>;
+  Composition(const Machine<S>& one, const Machine<S>& other, Filter filter, bool sorted1, bool sorted2, Meter& meter)
+      : a_(one), b_(other), filter_(filter), sorted1_(sorted1), sorted2_(sorted2), meter_(meter) {}
+
+  Machine<S> run() {
+    if (a_.start() == kNone || b_.start() == kNone) return {};
+    number(a_.start(), b_.start(), 0);
+    out_.set_start(0);
+    for (size_t at = 0; at < pairs_.size(); ++at) expand(at);
+    return std::move(out_);
   }
+
+  // For PairStep.
   void add(const ArcType& arc) {
     out_.add_arc(here_, arc);
     if (out_.num_arcs() % kEach == 0) {  // one pair alone may have the product of all arcs
@@ -189,6 +205,22 @@ class Composition {
     }
   }
   Id number(Id s1, Id s2, uint8_t part) { return pairs_.number(static_cast<uint64_t>(s1) << 32 | static_cast<uint32_t>(s2), part); }
+  void step(size_t effort) { meter_.step(effort); }
+
+ private:
+  void expand(size_t at) {
+    const uint64_t key = pairs_.key(at);
+    const Id s1 = static_cast<Id>(key >> 32), s2 = static_cast<Id>(key & 0xFFFFFFFF);
+    here_ = static_cast<Id>(at);
+    const bool final1 = a_.is_final(s1), final2 = b_.is_final(s2);
+    out_.add_state(final1 && final2 ? S::times(a_.final(s1), b_.final(s2)) : S::zero());
+    PairStep<S, Composition> pair(*this, s1, s2, a_.arcs(s1), b_.arcs(s2), sorted1_, sorted2_);
+    const FilterState filter = pair.filter(filter_, pairs_.part(at), final1, final2);
+    meter_.step(1 + std::min(a_.arcs(s1).size(), b_.arcs(s2).size()));
+    pair.alone(filter);
+    pair.together(pair.both(filter));
+    meter_.made(out_, pairs_.memory());
+  }
 
   static constexpr uint64_t kEach = 1 << 16;
 
@@ -199,7 +231,7 @@ class Composition {
   Meter& meter_;
   Machine<S> out_;
   TupleTable pairs_;
-  Id s1_ = 0, s2_ = 0, here_ = 0;
+  Id here_ = 0;
 };
 
 template <class S>

@@ -22,7 +22,8 @@ namespace tokenfst::fst {
 
 enum class Outputs { Acceptor, Functional, Nonfunctional, Disambiguate };
 
-template <class S>
+// `Source`: a Machine, or what has its `start`, `final`, `is_final` and `arcs`.
+template <class S, class Source = Machine<S>>
 class Determinization {
  public:
   using Wide = typename S::Wide;
@@ -41,7 +42,7 @@ class Determinization {
   };
 
   // `machine` has no states without a way to acceptance.
-  Determinization(const Machine<S>& machine, Outputs outputs, double delta, Strings& strings, Meter& meter)
+  Determinization(const Source& machine, Outputs outputs, double delta, Strings& strings, Meter& meter)
       : in_(machine), outputs_(outputs), delta_(delta), strings_(strings), meter_(meter) {}
 
   Id start() {
@@ -169,7 +170,7 @@ class Determinization {
     return static_cast<Id>(made);
   }
 
-  const Machine<S>& in_;
+  const Source& in_;
   const Outputs outputs_;
   const double delta_;
   Strings& strings_;
@@ -194,9 +195,9 @@ void add_string_arc(Machine<S>& out, Id from, Id ilabel, Id string, typename S::
   out.add_arc(from, {ilabel, string == Strings::kEmpty ? 0 : strings.first(string), weight, to});
 }
 
-// `subsequential`: the input label of what is written behind the input.
+// `subsequential`: the input label of what is written behind the input; with `increment` each further end of a state has the next label.
 template <class S>
-Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequential, double delta, Meter& meter) {
+Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequential, bool increment, double delta, Meter& meter) {
   using W = typename S::Weight;
   const Machine<S> in = connect(machine, meter);
   Strings strings;
@@ -233,9 +234,10 @@ Machine<S> determinize(const Machine<S>& machine, Outputs outputs, Id subsequent
   size_t end = 0;
   for (Id t = 0; t < plain.num_states(); ++t) {
     for (const auto& arc : plain.arcs(t)) add_string_arc(out, t, arc.ilabel, arc.olabel, arc.weight, arc.nextstate, strings);
-    for (; end < ends.size() && std::get<0>(ends[end]) == t; ++end) {
+    for (Id label = subsequential; end < ends.size() && std::get<0>(ends[end]) == t; ++end) {
       const Id last = out.add_state(S::one());
-      add_string_arc(out, t, subsequential, std::get<1>(ends[end]), std::get<2>(ends[end]), last, strings, subsequential);
+      add_string_arc(out, t, label, std::get<1>(ends[end]), std::get<2>(ends[end]), last, strings, label);
+      if (increment && label < INT32_MAX) ++label;
     }
     meter.step();
     meter.made(out, plain.memory() + subsets.memory());

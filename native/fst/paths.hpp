@@ -25,9 +25,33 @@ void require_path(const char* what) {
   }
 }
 
-// `Graph` gives: start(), to_acceptance(s), expand(s, arcs, final).
+// What may stay: paths as good as the best one times `weight` (Zero: all), and at most so many states (kNone: all).
+template <class S>
+struct Threshold {
+  typename S::Weight weight = S::zero();
+  int64_t states = kNone;
+  bool any() const { return weight != S::zero() || states != kNone; }
+};
+
+// Whether a path is as good as `best` times the threshold. Sums of the same numbers in another order differ by rounding.
+template <class S>
+class Limit {
+ public:
+  using Wide = typename S::Wide;
+  using Weight = typename Wide::Weight;
+  Limit(Weight best, typename S::Weight threshold)
+      : limit_(Wide::times(best, threshold)),
+        slack_(1e-12 * std::max(1.0, std::isfinite(static_cast<double>(limit_)) ? std::abs(static_cast<double>(limit_)) : 1.0)) {}
+  bool stays(Weight w) const { return w != Wide::zero() && (!Wide::better(limit_, w) || Wide::near(limit_, w, slack_)); }
+
+ private:
+  const Weight limit_;
+  const double slack_;
+};
+
+// `Graph` gives: start(), to_acceptance(s), expand(s, arcs, final). `threshold.states`: of the tree of the search.
 template <class S, class Graph>
-Machine<S> best_paths(Graph& graph, uint64_t count, Meter& meter) {
+Machine<S> best_paths(Graph& graph, uint64_t count, Threshold<S> threshold, Meter& meter) {
   using Wide = typename S::Wide;
   using Weight = typename Wide::Weight;
   struct Node {
@@ -51,12 +75,14 @@ Machine<S> best_paths(Graph& graph, uint64_t count, Meter& meter) {
   std::vector<Node> nodes = {{graph.start(), kNone, {}, Wide::one(), false, false}};
   std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
   std::vector<uint64_t> left;  // of each state: how often it was left
+  const Limit<S> limit(graph.to_acceptance(graph.start()), threshold.weight);
   if (graph.to_acceptance(graph.start()) != Wide::zero()) queue.push({graph.to_acceptance(graph.start()), 0, false});
   std::vector<Arc<typename S::Weight>> arcs;
   for (uint64_t done = 0; done < count && !queue.empty();) {
     const Entry entry = queue.top();
     queue.pop();
     meter.step();
+    if (!limit.stays(entry.bound)) break;
     if (entry.ends) {
       nodes[entry.node].ends = true;
       ++done;
@@ -65,6 +91,7 @@ Machine<S> best_paths(Graph& graph, uint64_t count, Meter& meter) {
     const Node node = nodes[entry.node];
     if (left.size() <= static_cast<size_t>(node.state)) left.resize(static_cast<size_t>(node.state) * 2 + 1, 0);
     if (left[node.state]++ >= count) continue;
+    if (threshold.states != kNone && static_cast<int64_t>(nodes.size()) >= threshold.states) continue;
     auto final = S::zero();
     graph.expand(node.state, arcs, final);
     if (final != S::zero()) queue.push({Wide::times(node.weight, final), entry.node, true});
@@ -122,8 +149,9 @@ class PlainGraph {
 template <class S>
 class SubsetGraph {
  public:
-  SubsetGraph(const Machine<S>& machine, double delta, Meter& meter)
-      : in_(connect(rmepsilon(machine, true, delta, meter), meter)), rest_(shortest_distance(in_, true, delta, meter)),
+  // `machine` has no states without a way to acceptance.
+  SubsetGraph(Machine<S> machine, double delta, Meter& meter)
+      : in_(std::move(machine)), rest_(shortest_distance(in_, true, delta, meter)),
         subsets_(in_, Outputs::Acceptor, delta, strings_, meter), start_(subsets_.start()) {}
   Id start() const { return start_; }
   WideWeight<S> to_acceptance(Id t) const {
@@ -151,14 +179,14 @@ class SubsetGraph {
 
 // The `count` best paths; with `unique`, of an acceptor, the best path of each of the `count` best words.
 template <class S>
-Machine<S> shortest_path(const Machine<S>& machine, uint64_t count, bool unique, double delta, Meter& meter) {
+Machine<S> shortest_path(const Machine<S>& machine, uint64_t count, bool unique, Threshold<S> threshold, double delta, Meter& meter) {
   require_path<S>("shortestpath");
   if (!unique) {
     PlainGraph<S> graph(machine, meter);
-    return best_paths<S>(graph, count, meter);
+    return best_paths<S>(graph, count, threshold, meter);
   }
-  SubsetGraph<S> graph(machine, delta, meter);
-  return best_paths<S>(graph, count, meter);
+  SubsetGraph<S> graph(connect(rmepsilon(machine, true, delta, meter), meter), delta, meter);
+  return best_paths<S>(graph, count, threshold, meter);
 }
 
 // Without the arcs and final weights on no path as good as the best one times `threshold`.
@@ -168,15 +196,12 @@ Machine<S> prune(const Machine<S>& machine, typename S::Weight threshold, Meter&
   require_path<S>("prune");
   if (machine.start() == kNone) return machine;
   const auto before = shortest_distance(machine, false, 1e-9, meter), behind = shortest_distance(machine, true, 1e-9, meter);
-  const auto limit = Wide::times(behind[machine.start()], threshold);
-  // Sums of the same numbers in another order differ by rounding.
-  const double slack = 1e-12 * std::max(1.0, std::isfinite(static_cast<double>(limit)) ? std::abs(static_cast<double>(limit)) : 1.0);
-  const auto stays = [&](WideWeight<S> w) { return w != Wide::zero() && (!Wide::better(limit, w) || Wide::near(limit, w, slack)); };
+  const Limit<S> limit(behind[machine.start()], threshold);
   Machine<S> out;
   for (Id s = 0; s < machine.num_states(); ++s) {
-    out.add_state(stays(Wide::times(before[s], machine.final(s))) ? machine.final(s) : S::zero());
+    out.add_state(limit.stays(Wide::times(before[s], machine.final(s))) ? machine.final(s) : S::zero());
     for (const auto& arc : machine.arcs(s)) {
-      if (stays(Wide::times(Wide::times(before[s], arc.weight), behind[arc.nextstate]))) out.add_arc(s, arc);
+      if (limit.stays(Wide::times(Wide::times(before[s], arc.weight), behind[arc.nextstate]))) out.add_arc(s, arc);
     }
     meter.step(1 + machine.arcs(s).size());
   }

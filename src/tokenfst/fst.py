@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from tokenfst.automata.transducer_grammars.cdrewrite import cdrewrite
+from tokenfst.automata.transducers import lazy
 from tokenfst.automata.transducers.building import accep, cross, optimize, string, string_map
 from tokenfst.automata.transducers.checks import NO_LABEL, NO_STATE_ID
+from tokenfst.automata.transducers.far import Far, FarReader, FarWriter
 from tokenfst.automata.transducers.files import (
     from_bytes,
     from_pynini,
@@ -17,11 +20,13 @@ from tokenfst.automata.transducers.files import (
     to_pynini,
     write,
 )
+from tokenfst.automata.transducers.lazy import LazyFst
 from tokenfst.automata.transducers.mapping import EncodeMapper, arcmap, convert, decode, encode, statemap
 from tokenfst.automata.transducers.operations import (
     compose,
     determinize,
     difference,
+    disambiguate,
     epsnormalize,
     equal,
     equivalent,
@@ -60,6 +65,9 @@ __all__ = [
     "Arc",
     "Compiler",
     "EncodeMapper",
+    "Far",
+    "FarReader",
+    "FarWriter",
     "Fst",
     "FstArgError",
     "FstBadWeightError",
@@ -67,17 +75,20 @@ __all__ = [
     "FstIOError",
     "FstIndexError",
     "FstOpError",
+    "LazyFst",
     "SymbolTable",
     "VectorFst",
     "Weight",
     "accep",
     "arcmap",
+    "cdrewrite",
     "compose",
     "convert",
     "cross",
     "decode",
     "determinize",
     "difference",
+    "disambiguate",
     "divide",
     "encode",
     "epsnormalize",
@@ -87,6 +98,7 @@ __all__ = [
     "from_pynini",
     "intersect",
     "isomorphic",
+    "lazy",
     "optimize",
     "plus",
     "power",

@@ -15,6 +15,7 @@
 #include "fst/properties.hpp"
 #include "fst/relations.hpp"
 #include "fst/rmepsilon.hpp"
+#include "fst_selection/thresholds.hpp"
 #include "python/calls.hpp"
 #include "python/numpy_arrays.hpp"
 
@@ -267,15 +268,18 @@ void bind_fst_operations(nanobind::class_<FstHandle<S>>& c) {
              return to_numpy(std::move(out), {n});
            })
       .def("rmepsilon",
-           [](const H& a, bool trim, double delta, Limits l) {
-             return metered(l, "rmepsilon", [&, x = a.read()](Meter& m) { return H(fst::rmepsilon(*x, trim, delta, m)); });
+           [](const H& a, bool trim, double threshold, int64_t nstate, double delta, Limits l) {
+             const fst::Threshold<S> kept{H::weight(threshold), nstate};
+             return metered(l, "rmepsilon", [&, x = a.read()](Meter& m) { return H(fst::rmepsilon(*x, trim, kept, delta, m)); });
            })
       .def("determinize",
-           [](const H& a, int outputs, int64_t subsequential, double delta, Limits l) {
+           [](const H& a, int outputs, int64_t subsequential, bool increment, double threshold, int64_t nstate, double delta, Limits l) {
+             const fst::Threshold<S> kept{H::weight(threshold), nstate};
              const auto kind = static_cast<fst::Outputs>(outputs);
              if (kind == fst::Outputs::Disambiguate) fst::require_path<S>("determinize(det_type=\"disambiguate\")");
-             return metered(l, "determinize",
-                            [&, x = a.read()](Meter& m) { return H(fst::determinize(*x, kind, H::label(subsequential), delta, m)); });
+             return metered(l, "determinize", [&, x = a.read()](Meter& m) {
+               return H(fst::determinize(*x, kind, H::label(subsequential), increment, kept, delta, m));
+             });
            })
       .def("synchronize",
            [](const H& a, Limits l) {
@@ -309,13 +313,15 @@ void bind_fst_operations(nanobind::class_<FstHandle<S>>& c) {
              });
            })
       .def("shortestpath",
-           [](const H& a, uint64_t count, bool unique, double delta, Limits l) {
-             return metered(l, "shortestpath", [&, x = a.read()](Meter& m) { return H(fst::shortest_path(*x, count, unique, delta, m)); });
+           [](const H& a, uint64_t count, bool unique, double threshold, int64_t nstate, double delta, Limits l) {
+             const fst::Threshold<S> kept{H::weight(threshold), nstate};
+             return metered(l, "shortestpath",
+                            [&, x = a.read()](Meter& m) { return H(fst::shortest_path(*x, count, unique, kept, delta, m)); });
            })
       .def("prune",
-           [](const H& a, double threshold, Limits l) {
-             const auto w = H::weight(threshold);
-             return metered(l, "prune", [&, x = a.read()](Meter& m) { return H(fst::prune(*x, w, m)); });
+           [](const H& a, double threshold, int64_t nstate, Limits l) {
+             const fst::Threshold<S> kept{H::weight(threshold), nstate};
+             return metered(l, "prune", [&, x = a.read()](Meter& m) { return H(fst::prune(*x, kept, m)); });
            })
       .def("randgen",
            [](const H& a, uint64_t count, uint64_t seed, bool by_weight, uint64_t longest, Limits l) {

@@ -1,0 +1,264 @@
+"""Semirings made of others, as OpenFst's ``StringWeight``, ``GallicWeight``, ``LexicographicWeight``,
+``ExpectationWeight`` and ``PowerWeight``.
+
+Values are plain: a string is a tuple of labels, and ``None`` for its Zero (the infinite string); all others are tuples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokenfst.automata.semirings.protocol import Semiring
+from tokenfst.errors import FstArgError, FstOpError
+
+
+class String(Semiring):
+    """Strings of labels: the product is the one behind the other, the sum what both begin with ("left"), end with
+    ("right"), or the string that both are ("restrict", ``FstOpError`` where they differ)."""
+
+    zero, one = None, ()
+    commutative = False
+
+    def __init__(self, kind: str = "left") -> None:
+        if kind not in ("left", "right", "restrict"):
+            raise FstArgError(f"String: kind is 'left', 'right' or 'restrict', not {kind!r}")
+        self.kind, self.name = kind, f"{kind}_string"
+        self.left_semiring, self.right_semiring = kind != "right", kind != "left"
+
+    def plus(self, one: Any, other: Any) -> Any:
+        """The longest common prefix or suffix."""
+        if one is None or other is None:
+            return other if one is None else one
+        if self.kind == "restrict":
+            if one != other:
+                raise FstOpError(f"the strings {one} and {other} differ: the transducer is not functional")
+            return one
+        if self.kind == "right":
+            return self._common(one[::-1], other[::-1])[::-1]
+        return self._common(one, other)
+
+    @staticmethod
+    def _common(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+        count = 0
+        while count < min(len(one), len(other)) and one[count] == other[count]:
+            count += 1
+        return one[:count]
+
+    def times(self, one: Any, other: Any) -> Any:
+        """One behind the other."""
+        return None if one is None or other is None else one + other
+
+    def divide_left(self, product: Any, factor: Any) -> Any:
+        """Without ``factor`` at the beginning."""
+        if product is None:
+            return None
+        if factor is None or product[: len(factor)] != factor:
+            raise FstOpError(f"{product} does not begin with {factor}")
+        return product[len(factor) :]
+
+    def divide_right(self, product: Any, factor: Any) -> Any:
+        """Without ``factor`` at the end."""
+        if product is None:
+            return None
+        if factor is None or product[len(product) - len(factor) :] != factor:
+            raise FstOpError(f"{product} does not end with {factor}")
+        return product[: len(product) - len(factor)]
+
+    def star(self, value: Any) -> Any:
+        """The empty string, which is all that is common to it and others."""
+        return (
+            self.plus((), () if self.kind == "restrict" and not value else value) if value is not None else ()
+        )
+
+    def reverse(self, value: Any) -> Any:
+        """Read from its end."""
+        return None if value is None else value[::-1]
+
+    def reversed_semiring(self) -> Semiring:
+        """Prefixes become suffixes."""
+        return String({"left": "right", "right": "left"}.get(self.kind, self.kind))
+
+    def member(self, value: Any) -> bool:
+        """Whether it is a tuple of labels, or None."""
+        return value is None or (
+            isinstance(value, tuple) and all(isinstance(x, int) and 0 < x < 2**31 for x in value)
+        )
+
+
+class _Parts(Semiring):
+    """Tuples whose parts are values of other semirings, added and multiplied part by part."""
+
+    def __init__(self, name: str, *parts: Semiring) -> None:
+        if not parts or not all(isinstance(each, Semiring) for each in parts):
+            raise FstArgError(f"{name}: it is made of semirings, and {parts!r:.60} are none")
+        self.name, self.parts = name, parts
+        self.zero = tuple(each.zero for each in parts)
+        self.one = tuple(each.one for each in parts)
+        self.commutative = all(each.commutative for each in parts)
+        self.left_semiring = all(each.left_semiring for each in parts)
+        self.right_semiring = all(each.right_semiring for each in parts)
+
+    def _each(self, method: str, *values: Any) -> Any:
+        return tuple(getattr(each, method)(*row) for each, *row in zip(self.parts, *values, strict=True))
+
+    def plus(self, one: Any, other: Any) -> Any:
+        """Part by part."""
+        return self._each("plus", one, other)
+
+    def times(self, one: Any, other: Any) -> Any:
+        """Part by part."""
+        return self._each("times", one, other)
+
+    def divide_left(self, product: Any, factor: Any) -> Any:
+        """Part by part."""
+        return self._each("divide_left", product, factor)
+
+    def divide_right(self, product: Any, factor: Any) -> Any:
+        """Part by part."""
+        return self._each("divide_right", product, factor)
+
+    def star(self, value: Any) -> Any:
+        """Part by part."""
+        return self._each("star", value)
+
+    def has_star(self) -> bool:
+        """Whether all parts have it."""
+        return all(each.has_star() for each in self.parts)
+
+    def reverse(self, value: Any) -> Any:
+        """Part by part."""
+        return self._each("reverse", value)
+
+    def near(self, one: Any, other: Any, delta: float) -> bool:
+        """Whether all parts are."""
+        return all(s.near(a, b, delta) for s, a, b in zip(self.parts, one, other, strict=True))
+
+    def key(self, value: Any, delta: float) -> Any:
+        """Part by part."""
+        return tuple(s.key(v, delta) for s, v in zip(self.parts, value, strict=True))
+
+    def member(self, value: Any) -> bool:
+        """Whether it is a tuple of members."""
+        if not isinstance(value, tuple) or len(value) != len(self.parts):
+            return False
+        for each, part in zip(self.parts, value, strict=True):
+            each.checked(part)
+        return True
+
+
+class Power(_Parts):
+    """``n`` values of one semiring side by side."""
+
+    def __init__(self, base: Semiring, n: int) -> None:
+        if n < 1:
+            raise FstArgError(f"Power: n must be at least 1, not {n}")
+        super().__init__(f"{base.name}_^{n}", *[base] * n)
+
+    def reversed_semiring(self) -> Semiring:
+        """The power of the reverse."""
+        return Power(self.parts[0].reversed_semiring(), len(self.parts))
+
+
+class Lexicographic(_Parts):
+    """Pairs of two semirings that choose: the first part decides, then the second."""
+
+    path = True
+
+    def __init__(self, first: Semiring, second: Semiring) -> None:
+        super().__init__(f"{first.name}_LT_{second.name}", first, second)
+        if not all(each.path for each in self.parts):
+            raise FstArgError("Lexicographic: both semirings must be such whose sum is one of its terms")
+
+    def plus(self, one: Any, other: Any) -> Any:
+        """The better of both."""
+        for semiring, a, b in zip(self.parts, one, other, strict=True):
+            if a != b:
+                return one if semiring.plus(a, b) == a else other
+        return one
+
+    def star(self, value: Any) -> Any:
+        """One, where no value is better."""
+        if self.plus(self.one, value) != self.one:
+            raise FstOpError(f"{value} is better than One, so a cycle of it has no sum")
+        return self.one
+
+    def member(self, value: Any) -> bool:
+        """Whether it is a pair of members, of which none or both are Zero."""
+        return super().member(value) and (value[0] == self.zero[0]) == (value[1] == self.zero[1])
+
+    def reversed_semiring(self) -> Semiring:
+        """The pair of the reverses."""
+        return Lexicographic(*(each.reversed_semiring() for each in self.parts))
+
+
+class Gallic(_Parts):
+    """An output string and a weight: what determinization and pushing carry of a transducer. ``kind``: "left", "right"
+    or "restrict" (as in ``String``), or "min": the sum is the pair of the better weight."""
+
+    def __init__(self, base: Semiring, kind: str = "left") -> None:
+        super().__init__(f"{kind}_gallic", String("restrict" if kind == "min" else kind), base)
+        self.kind = kind
+        if kind == "min":
+            if not base.path:
+                raise FstArgError("Gallic: kind 'min' needs a semiring whose sum is one of its terms")
+            self.path = True
+
+    def plus(self, one: Any, other: Any) -> Any:
+        """Part by part, or the pair of the better weight."""
+        if self.kind != "min":
+            return super().plus(one, other)
+        return one if self.parts[1].plus(one[1], other[1]) == one[1] else other
+
+    def star(self, value: Any) -> Any:
+        """Part by part, or One where no value is better."""
+        if self.kind != "min":
+            return super().star(value)
+        return self.plus(self.one, ((), self.parts[1].star(value[1])))
+
+    def reversed_semiring(self) -> Semiring:
+        """Prefixes become suffixes."""
+        kind = {"left": "right", "right": "left"}.get(self.kind, self.kind)
+        return Gallic(self.parts[1].reversed_semiring(), kind)
+
+
+class Expectation(Semiring):
+    """Pairs of a weight p and what it weighs r: sums part by part, (p, r)(q, s) = (pq, ps + rq). With r = p * x on each
+    arc the total is the probability, and the expectation of the sum of all x times it."""
+
+    def __init__(self, weight: Semiring, value: Semiring | None = None) -> None:
+        value = weight if value is None else value
+        self.parts = (weight, value)
+        self.name = f"expectation_{weight.name}_{value.name}"
+        self.zero, self.one = (weight.zero, value.zero), (weight.one, value.zero)
+        self.commutative = weight.commutative and value.commutative
+
+    def plus(self, one: Any, other: Any) -> Any:
+        """Part by part."""
+        return self.parts[0].plus(one[0], other[0]), self.parts[1].plus(one[1], other[1])
+
+    def times(self, one: Any, other: Any) -> Any:
+        """(pq, ps + rq)"""
+        weight, value = self.parts
+        mixed = value.plus(value.times(one[0], other[1]), value.times(one[1], other[0]))
+        return weight.times(one[0], other[0]), mixed
+
+    def star(self, value: Any) -> Any:
+        """(p*, p* r p*)"""
+        total = self.parts[0].star(value[0])
+        return total, self.parts[1].times(self.parts[1].times(total, value[1]), total)
+
+    def has_star(self) -> bool:
+        """Whether the weight's semiring has it."""
+        return self.parts[0].has_star()
+
+    def near(self, one: Any, other: Any, delta: float) -> bool:
+        """Whether both parts are."""
+        return all(s.near(a, b, delta) for s, a, b in zip(self.parts, one, other, strict=True))
+
+    def member(self, value: Any) -> bool:
+        """Whether it is a pair of members."""
+        if not isinstance(value, tuple) or len(value) != 2:
+            return False
+        self.parts[0].checked(value[0])
+        self.parts[1].checked(value[1])
+        return True

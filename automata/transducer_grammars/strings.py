@@ -1,0 +1,67 @@
+"""Strings as pynini writes them: in square brackets stands a label by its number, or a symbol of a name.
+
+``[BOS]`` and ``[EOS]`` have the labels that they have in pynini. Other names get labels from 0x100000 on, in the order
+in which this process first meets them, as in pynini; so machines with such labels are not for files that other
+processes read, unless these meet the names in the same order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from tokenfst.automata.transducers.building import labels_of
+from tokenfst.automata.transducers.symbols import SymbolTable
+from tokenfst.errors import FstArgError
+
+BOS, EOS = 0xF8FE, 0xF8FF
+_FIRST = 0x100000
+_PART = re.compile(r"\\(.)|\[((?:[^\[\]\\]|\\.)*)\]|([^\[\]\\]+)|(.)", re.DOTALL)
+_names: dict[str, int] = {"BOS": BOS, "EOS": EOS}
+_next = itertools.count(_FIRST)
+
+
+def bracketed(text: str | bytes, token_type: str | SymbolTable = "byte") -> list[int]:
+    """The labels of a string with brackets. ``\\[``, ``\\]`` and ``\\\\`` are plain. ``FstArgError``."""
+    if isinstance(token_type, SymbolTable):
+        return labels_of(text, token_type)
+    if isinstance(text, bytes):
+        text = text.decode("latin-1") if token_type == "byte" else text.decode()
+        plain = (lambda part: labels_of(part.encode("latin-1"), "byte")) if token_type == "byte" else None
+    else:
+        plain = None
+    out = list[int]()
+    for part in _PART.finditer(text):
+        escaped, name, run, wrong = part.groups()
+        if wrong is not None:
+            raise FstArgError(
+                f"place {part.start()} of {text!r:.60}: {wrong!r} has no partner; write \\{wrong}"
+            )
+        if name is not None:
+            out += [_label(each) for each in name.split()]
+        else:
+            piece = escaped if run is None else run
+            out += plain(piece) if plain else labels_of(piece, token_type)
+    return out
+
+
+def _label(name: str) -> int:
+    try:
+        label = int(name, 0)
+    except ValueError:
+        if name not in _names:
+            _names.setdefault(name, next(_next))  # two threads that meet one name at once get one label
+        return _names[name]
+    if not 0 < label < 2**31:
+        raise FstArgError(f"[{name}]: a label in brackets is from 1 to 2^31 - 1")
+    return label
+
+
+def name_of(label: int) -> str | None:
+    """The name in brackets that has a label."""
+    return next((name for name, each in _names.items() if each == label), None)
+
+
+def escape(text: str) -> str:
+    """The text with brackets and backslashes made plain."""
+    return re.sub(r"([\[\]\\])", r"\\\1", text)

@@ -1,0 +1,167 @@
+// A transducer whose states are made when they are asked for, and forgotten when there is no room.
+//
+// A Delayed says how to make one state: its arcs and its final weight. States have dense numbers, given in the order in which they
+// are first named; the tables that give the numbers stay. A Lazy keeps the arcs of the states that were made last, up to a number of
+// bytes, the least recently used go first; a state that has gone is made again, and is the same. A Machine stands as a Lazy that has
+// all of its states, without a copy. `expanded` walks to the end: the machine that a lazy one stands for.
+//
+// Invariant: `make(s)` depends on `s` and what was named so far alone; it names states in the order of its arcs. One thread at a time
+// is in a Lazy; those that it is made of are locked behind it, so locks are taken in one order.
+// Cost: of a state that is kept O(1); else that of `make`. Budget: each call has its own clock; states that were named and the bytes of
+// all tables count for as long as the machine lives.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fst/graph.hpp"
+#include "threads/in_use.hpp"
+
+namespace tokenfst::fst {
+
+template <class S>
+struct LazyState {
+  typename S::Weight final = S::zero();
+  std::vector<Arc<typename S::Weight>> arcs;
+  uint64_t memory() const { return sizeof *this + arcs.capacity() * sizeof arcs[0] + 96; }
+};
+
+// How to make a state. `named`: how many states have numbers; `memory`: of the tables.
+template <class S>
+class Delayed {
+ public:
+  virtual ~Delayed() = default;
+  virtual Id start(Meter& meter) = 0;
+  virtual void make(Id s, LazyState<S>& out, Meter& meter) = 0;
+  virtual uint64_t named() const = 0;
+  virtual uint64_t memory() const = 0;
+};
+
+// A state to look at: it stays there as long as this does.
+template <class S>
+struct StateView {
+  typename S::Weight final;
+  std::span<const Arc<typename S::Weight>> arcs;
+  std::shared_ptr<const LazyState<S>> keeps;
+  bool is_final() const { return final != S::zero(); }
+};
+
+template <class S>
+class Lazy {
+ public:
+  explicit Lazy(std::shared_ptr<const Machine<S>> machine) : machine_(std::move(machine)) {}
+  Lazy(std::unique_ptr<Delayed<S>> maker, uint64_t cache) : maker_(std::move(maker)), room_(cache) {}
+
+  // The machine, where all is there already.
+  const Machine<S>* machine() const { return machine_.get(); }
+
+  Id start(Meter& meter) {
+    if (machine_) return machine_->start();
+    const InUse::Scope scope(in_use_);
+    if (!started_) {
+      start_ = maker_->start(meter);
+      started_ = true;
+    }
+    return start_;
+  }
+  StateView<S> at(Id s, Meter& meter) {
+    if (machine_) return {machine_->final(s), machine_->arcs(s), nullptr};
+    const InUse::Scope scope(in_use_);
+    if (const auto found = kept_.find(s); found != kept_.end()) {
+      order_.splice(order_.begin(), order_, found->second.place);
+      return view(found->second.state);
+    }
+    auto made = std::make_shared<LazyState<S>>();
+    maker_->make(s, *made, meter);
+    meter.step(1 + made->arcs.size());
+    meter.states(maker_->named());
+    used_ += made->memory();
+    meter.bytes(maker_->memory() + used_);
+    order_.push_front(s);
+    kept_.emplace(s, Kept{made, order_.begin()});
+    while (used_ > room_ && order_.size() > 1) {
+      const auto last = kept_.find(order_.back());
+      used_ -= last->second.state->memory();
+      kept_.erase(last);
+      order_.pop_back();
+    }
+    ++made_;
+    return view(std::move(made));
+  }
+  // States that have numbers, states that are kept now, states that were made so far, bytes of what is kept.
+  uint64_t named() {
+    if (machine_) return static_cast<uint64_t>(machine_->num_states());
+    const InUse::Scope scope(in_use_);
+    return maker_->named();
+  }
+  uint64_t kept() const { return order_.size(); }
+  uint64_t made() const { return made_; }
+  uint64_t used() const { return used_; }
+
+ private:
+  struct Kept {
+    std::shared_ptr<const LazyState<S>> state;
+    std::list<Id>::iterator place;
+  };
+  static StateView<S> view(std::shared_ptr<const LazyState<S>> state) {
+    return {state->final, std::span<const Arc<typename S::Weight>>(state->arcs), state};
+  }
+
+  const std::shared_ptr<const Machine<S>> machine_;
+  const std::unique_ptr<Delayed<S>> maker_;
+  const uint64_t room_ = 0;
+  InUse in_use_;
+  bool started_ = false;
+  Id start_ = kNone;
+  std::list<Id> order_;  // the one used last first
+  std::unordered_map<Id, Kept> kept_;
+  uint64_t used_ = 0, made_ = 0;
+};
+
+template <class S>
+using LazyPtr = std::shared_ptr<Lazy<S>>;
+
+// The machine that a lazy one stands for, with its numbers of states.
+template <class S>
+Machine<S> expanded(Lazy<S>& lazy, Meter& meter) {
+  if (lazy.machine()) return *lazy.machine();
+  Machine<S> out;
+  const Id start = lazy.start(meter);
+  if (start == kNone) return out;
+  for (Id s = 0; static_cast<uint64_t>(s) < lazy.named(); ++s) {
+    const StateView<S> view = lazy.at(s, meter);
+    out.add_state(view.final);
+    for (const auto& arc : view.arcs) out.add_arc(s, arc);
+    meter.made(out, lazy.used());
+  }
+  out.set_start(start);
+  return out;
+}
+
+// The arcs of each state sorted, by output or by input: what composition looks labels up in.
+template <class S>
+class SortedArcs final : public Delayed<S> {
+ public:
+  SortedArcs(LazyPtr<S> inner, bool by_output) : inner_(std::move(inner)), by_output_(by_output) {}
+  Id start(Meter& meter) override { return inner_->start(meter); }
+  void make(Id s, LazyState<S>& out, Meter& meter) override {
+    const StateView<S> view = inner_->at(s, meter);
+    out.final = view.final;
+    out.arcs.assign(view.arcs.begin(), view.arcs.end());
+    std::stable_sort(out.arcs.begin(), out.arcs.end(), [this](const auto& a, const auto& b) {
+      return by_output_ ? std::pair(a.olabel, a.ilabel) < std::pair(b.olabel, b.ilabel)
+                        : std::pair(a.ilabel, a.olabel) < std::pair(b.ilabel, b.olabel);
+    });
+  }
+  uint64_t named() const override { return inner_->named(); }
+  uint64_t memory() const override { return 0; }
+
+ private:
+  const LazyPtr<S> inner_;
+  const bool by_output_;
+};
+
+}  // namespace tokenfst::fst

@@ -1,0 +1,121 @@
+"""pynini's names and operators: the same machines as pynini's, and one grammar under both imports."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any
+
+import pynini
+import pytest
+from pynini.lib import pynutil, rewrite
+from support.transducer_worlds import adopted, same
+
+import tokenfst.grm as grm
+from tokenfst.errors import FstArgError, FstIOError, FstOpError
+
+PYNINI = types.SimpleNamespace(
+    **{name: getattr(pynini, name) for name in grm.__all__ if hasattr(pynini, name)},
+    insert=pynutil.insert, delete=pynutil.delete, add_weight=pynutil.add_weight, join=pynutil.join,
+    one_top_rewrite=rewrite.one_top_rewrite, top_rewrites=rewrite.top_rewrites, matches=rewrite.matches,
+)  # fmt: skip
+
+EXPRESSIONS: list[Any] = [
+    lambda p: p.accep("ab") + "c",
+    lambda p: "a" + p.accep("b"),
+    lambda p: p.accep("a") | "b" | p.accep("ab", weight=1.5),
+    lambda p: "x" | p.accep("a"),
+    lambda p: (p.accep("a") | "b").star @ p.cross("ab", "c"),
+    lambda p: (p.accep("a") | "b") - "b",
+    lambda p: p.accep("ab").ques + p.accep("c").plus,
+    lambda p: p.accep("a") ** 3,
+    lambda p: p.accep("a") ** (1, 3),
+    lambda p: p.accep("a") ** (2, ...),
+    lambda p: p.closure("ab", 1, 2),
+    lambda p: p.union("a", "b").closure(2),
+    lambda p: p.union("a[98]", "\\[x\\]", "[BOS]b"),
+    lambda p: p.cross("ab", "x") + p.insert("y", weight=0.5) + p.delete("z"),
+    lambda p: p.add_weight("a", 2.0),
+    lambda p: p.join(p.union("a", "b"), ","),
+    lambda p: p.string_map([("a", "b"), ("b", "c", "2.5"), "c"]),
+    lambda p: p.invert(p.cross("a", "bc")),
+    lambda p: p.project(p.cross("a", "bc"), "output"),
+    lambda p: p.optimize(p.union("ab", "ac", "ad")),
+    lambda p: p.shortestpath(p.union(p.accep("a", weight=2), "b")),
+]
+
+
+@pytest.mark.parametrize("at", range(len(EXPRESSIONS)))
+def test_an_expression_means_the_same(at: int) -> None:
+    ours, theirs = EXPRESSIONS[at](grm), adopted(EXPRESSIONS[at](PYNINI))
+    symbols = {arc.ilabel for s in theirs.states() for arc in theirs.arcs(s)} | {
+        arc.olabel for s in theirs.states() for arc in theirs.arcs(s)
+    }
+    small = [(label, k) for k, label in enumerate(sorted(symbols - {0}), 1)]
+    for machine in (ours, theirs):
+        machine.relabel_pairs(small, small)
+    short = tuple(range(1, len(small) + 1))
+    assert meanings(ours, short) == meanings(theirs, short)
+    assert isinstance(ours, grm.Fst)
+    assert len(small) > 2 or same(ours, theirs, 3)
+
+
+def meanings(machine: Any, labels: tuple[int, ...]) -> dict[Any, float]:
+    from reference.transducers import plain, relation
+
+    found = relation(plain(machine), 2, False, labels)
+    return {key: round(weight, 4) for key, weight in found.items()}
+
+
+def grammar(pynini: Any) -> Any:
+    """A cascade as pynini's users write it: only what ``pynini`` is differs."""
+    sigma = pynini.union(*"abcdefghijklmnopqrstuvwxyz ").closure().optimize()
+    vowel = pynini.union("a", "e", "i", "o", "u")
+    plural = pynini.cdrewrite(pynini.cross("", "e"), pynini.union("s", "x", "z", "ch", "sh"), "s[EOS]", sigma)
+    voice = pynini.cdrewrite(pynini.cross("y", "ie"), sigma - (sigma + vowel), "s[EOS]", sigma)
+    return (pynini.union(*"abcdefghijklmnopqrstuvwxyz").plus + pynini.insert("s")) @ plural @ voice
+
+
+def test_a_grammar_ports_by_its_import() -> None:
+    ours, theirs = grammar(grm), grammar(PYNINI)
+    for word in ("cat", "fox", "church", "spy", "toy", "buzz", "y"):
+        assert grm.rewrites(word, ours) == rewrite.rewrites(word, theirs), word
+    assert grm.one_top_rewrite("fox", ours) == "foxes"
+    assert grm.matches("spy", "spies", ours) and not grm.matches("spy", "spys", ours)
+
+
+def test_rewriting() -> None:
+    rule = grm.string_map([("a", "x", 2.0), ("a", "y", 1.0), ("b", "z")])
+    assert grm.top_rewrites("a", rule, 5) == ["y", "x"] and grm.top_rewrite("a", rule) == "y"
+    assert sorted(grm.rewrites("a", rule)) == ["x", "y"] and grm.one_rewrite("b", rule) == "z"
+    with pytest.raises(FstOpError, match="there are 2 outputs"):
+        grm.one_rewrite("a", rule)
+    with pytest.raises(FstOpError, match="to nothing"):
+        grm.one_top_rewrite("c", rule)
+    with pytest.raises(FstOpError, match="are as good"):
+        grm.one_top_rewrite("a", grm.string_map([("a", "x"), ("a", "y")]))
+
+
+def test_strings_and_files(tmp_path: Path) -> None:
+    assert grm.accep("a[BOS][foo bar]\\]").string() == "a[BOS][foo][bar]]"
+    assert grm.accep(grm.escape("[x]\\")).string() == "[x]\\"
+    for wrong in ("a[b", "a]", "[0]"):
+        with pytest.raises(FstArgError):
+            grm.accep(wrong)
+    path = tmp_path / "lines.tsv"
+    path.write_text("a\tb\nc\td\t1.5\ne\n", encoding="utf-8")
+    found = {
+        (read, written): float(weight) for read, written, weight in grm.string_file(path).paths().items()
+    }
+    assert found == {("a", "b"): 0, ("c", "d"): 1.5, ("e", "e"): 0}
+    path.write_bytes(b"\xff\n")
+    with pytest.raises(FstIOError, match="no UTF-8"):
+        grm.string_file(path)
+    with pytest.raises(FstArgError, match="cycles"):
+        grm.accep("a").star.paths()
+    with pytest.raises(FstArgError, match="exactly one path"):
+        grm.union("a", "b").string()
+    with pytest.raises(FstArgError, match="0 is no limit"):
+        grm.closure("a", 3, 2)
+    with pytest.raises(FstArgError, match="there is no machine"):
+        grm.union()
