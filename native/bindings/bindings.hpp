@@ -25,5 +25,6 @@ void bind_fst_tropical(nanobind::module_& m);
 void bind_fst_log(nanobind::module_& m);
 void bind_fst_real(nanobind::module_& m);
 void bind_fst_minmax(nanobind::module_& m);
+void bind_scores(nanobind::module_& m);
 
 }  // namespace tokenfst

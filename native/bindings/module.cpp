@@ -60,4 +60,5 @@ NB_MODULE(_native, m) {
   bind_fst_log(m);
   bind_fst_real(m);
   bind_fst_minmax(m);
+  bind_scores(m);
 }
